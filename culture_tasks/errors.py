@@ -23,7 +23,7 @@ class CultureTasksError(Exception):
 
 
 class DataError(CultureTasksError):
-    """Benchmark data that can't be used: names the file, the row, the field, what was found and what is needed."""
+    """Benchmark data that can't be used: names the file, the row, the field, the value and the expected one."""
 
 
 class DataUnavailableError(DataError):
@@ -60,13 +60,13 @@ class MissingExtraError(CultureTasksError):
         )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns a hint that names the known spelling nearest to ``name``, or an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Returns a hint with the nearest of the names, or an empty string."""
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def hint(name: str, known: Sequence[str]) -> str:
-    """Returns the known spelling nearest to a name that is unknown, and the first twenty of all; empty without any."""
-    more = ", …" if len(known) > 20 else ""
-    return f"{nearest(name, known)} There are {', '.join(known[:20])}{more}." if known else ""
+def hint(name: str, names: Sequence[str]) -> str:
+    """Returns the nearest of the names to an unknown one, and the first twenty of all; empty without any."""
+    more = ", …" if len(names) > 20 else ""
+    return f"{nearest(name, names)} There are {', '.join(names[:20])}{more}." if names else ""

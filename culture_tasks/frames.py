@@ -54,7 +54,7 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_named(paths), options or Options())
+    report = build(_path_list(paths), options or Options())
     return pd.DataFrame(_scores(report), columns=list(_SCORES))
 
 
@@ -79,7 +79,7 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_named(paths), options or Options())
+    report = build(_path_list(paths), options or Options())
     return pd.DataFrame(_countries(report), columns=list(_COUNTRIES))
 
 
@@ -105,13 +105,13 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_named(paths), options or Options())
+    report = build(_path_list(paths), options or Options())
     rows = list(_samples(report))
     fields = dict.fromkeys(("model", "benchmark", "task", *_OF_SAMPLE, *(name for row in rows for name in row)))
     return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
 
 
-def _named(paths: Paths) -> list[str]:
+def _path_list(paths: Paths) -> list[str]:
     return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
@@ -121,19 +121,24 @@ def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
         for key, unit in report.units.items()
         for entrant, cell in unit.cells.items()
     ]
-    for one in report.groups:
-        metric = report.units[one.unit].metric if one.statistic == "score" else one.statistic
-        cells.append((one.unit, one.entrant, metric, one.dimension, one.group, one.cell))
+    for group in report.groups:
+        metric = report.units[group.unit].metric if group.statistic == "score" else group.statistic
+        cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
     for key, entrant, *names, cell in cells:
         numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
         yield (report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers)
 
 
 def _countries(report: Report) -> Iterator[tuple[Any, ...]]:
-    for one in report.countries:
-        names = (report.entrants[one.entrant].label, one.place, place(one.place).name, region_of(one.place))
-        numbers = (one.cell.value, one.cell.low, one.cell.high, one.cell.n, one.raw)
-        yield (*names, *numbers, one.beside_others, " ".join(one.means), " ".join(one.cell.flags))
+    for country in report.countries:
+        names = (
+            report.entrants[country.entrant].label,
+            country.place,
+            place(country.place).name,
+            region_of(country.place),
+        )
+        numbers = (country.cell.value, country.cell.low, country.cell.high, country.cell.n, country.raw)
+        yield (*names, *numbers, country.beside_others, " ".join(country.means), " ".join(country.cell.flags))
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:

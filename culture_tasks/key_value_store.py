@@ -61,7 +61,7 @@ class KeyValueStore:
                 rows += database.execute(query, some).fetchall()
             return rows
 
-        return self._done(read)
+        return self._run(read)
 
     def put_many(self, rows: Sequence[tuple[Any, ...]], replaced: Iterable[Any] = ()) -> None:
         """Deletes the rows of the replaced keys, then stores rows whose keys aren't there, in one transaction."""
@@ -72,11 +72,11 @@ class KeyValueStore:
                 database.executemany(f"DELETE FROM {self._layout.table} WHERE key = ?", deleted)  # noqa: S608
                 self._insert(database, rows)
 
-        self._done(write)
+        self._run(write)
 
     def __len__(self) -> int:
         query = f"SELECT count(*) FROM {self._layout.table}"  # noqa: S608  # our own table
-        return self._done(lambda database: int(database.execute(query).fetchone()[0]))
+        return self._run(lambda database: int(database.execute(query).fetchone()[0]))
 
     def close(self) -> None:
         """Closes the file."""
@@ -89,7 +89,7 @@ class KeyValueStore:
         query = f"INSERT OR IGNORE INTO {self._layout.table} VALUES ({places})"  # noqa: S608  # our own table
         database.executemany(query, rows)
 
-    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Does work on the file; a damaged one is replaced, and the work done again."""
         try:
             return work(self._connection())
@@ -197,11 +197,11 @@ def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
-    key, *others = (f"{name} {kind}" for name, kind in layout.columns.items())
+    key, *fields = (f"{name} {kind}" for name, kind in layout.columns.items())
     database.executescript(
         f"""
         BEGIN IMMEDIATE;
-        CREATE TABLE IF NOT EXISTS {layout.table} ({", ".join((f"{key} NOT NULL PRIMARY KEY", *others))});
+        CREATE TABLE IF NOT EXISTS {layout.table} ({", ".join((f"{key} NOT NULL PRIMARY KEY", *fields))});
         PRAGMA application_id = {layout.application_id};
         PRAGMA user_version = {layout.version};
         COMMIT;

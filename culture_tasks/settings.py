@@ -56,7 +56,7 @@ _FORMS = {
 
 
 class Settings(BaseModel):
-    """What the user chose by environment variables and ``culture-tasks.toml``.
+    """The user's settings, from environment variables and ``culture-tasks.toml``.
 
     Attributes:
         judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
@@ -80,9 +80,9 @@ class Settings(BaseModel):
             tokens, such as ``2000000 tokens``; None means anything.
         judge_prices: File of prices; None means the list prices that are part of this package.
         shard: Evaluate a part of each task alone: ``3/16`` is every 16th cluster of its documents, from the third on;
-            ``culture-tasks merge`` puts the results of all 16 together. None means all documents.
+            ``culture-tasks merge`` puts the results of all 16 together; None means all documents.
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
-            0. None means all documents.
+            0; None means all documents.
         data: Folder of local data, which is used before the Hub.
         cultures: Folders of built cultures, or of projects, with commas between them. Those in the folder ``cultures``
             of the data folder are found without it.
@@ -151,10 +151,10 @@ class Settings(BaseModel):
 
     @field_validator("revisions", mode="before")
     @classmethod
-    def _is_a_list_of_pairs(cls, given: object) -> object:
-        if not isinstance(given, str):
-            return given
-        pairs = [[part.strip() for part in pair.split("=")] for pair in given.split(",") if pair.strip()]
+    def _is_a_list_of_pairs(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [[part.strip() for part in pair.split("=")] for pair in value.split(",") if pair.strip()]
         if any(len(pair) != 2 or not all(pair) or " " in "".join(pair) for pair in pairs):
             raise ValueError("it is not owner/name=revision, or several of these with a comma between them")
         if len(dict(pairs)) < len(pairs):
@@ -163,11 +163,11 @@ class Settings(BaseModel):
 
     @field_validator(*_FORMS, mode="before")
     @classmethod
-    def _has_its_form(cls, given: object, field: ValidationInfo) -> object:
-        if not isinstance(given, str):
-            return given
+    def _has_its_form(cls, value: object, field: ValidationInfo) -> object:
+        if not isinstance(value, str):
+            return value
         pattern, form = _FORMS[str(field.field_name)]
-        match = re.fullmatch(pattern, given)
+        match = re.fullmatch(pattern, value)
         first, second = match.groups(default="0") if match else ("", "")
         if not match or (field.field_name == "shard" and int(first) > int(second)):
             raise ValueError(f"it is not {form}")
@@ -175,8 +175,8 @@ class Settings(BaseModel):
 
     @field_validator("languages", mode="before")
     @classmethod
-    def _is_a_list(cls, given: object) -> object:
-        return tuple(code.strip() for code in given.split(",") if code.strip()) if isinstance(given, str) else given
+    def _is_a_list(cls, value: object) -> object:
+        return tuple(code.strip() for code in value.split(",") if code.strip()) if isinstance(value, str) else value
 
     @field_validator("judge_extra_body")
     @classmethod
@@ -204,16 +204,16 @@ class Settings(BaseModel):
         Raises:
             SettingsError: If a variable or a key of the file has a value that is not allowed, or a name is unknown.
         """
-        given = os.environ if environment is None else environment
-        known = [name for name in variables() if name.startswith("CULTURE_")]
-        if unknown := sorted(name for name in given if name not in known and _is_meant_for_us(name, known)):
+        environ = os.environ if environment is None else environment
+        names = [name for name in variables() if name.startswith("CULTURE_")]
+        if unknown := sorted(name for name in environ if name not in names and _is_meant_for_us(name, names)):
             raise SettingsError(
-                f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
-                f"Known are {', '.join(known)}. Correct or unset it."
+                f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], names)} "
+                f"Known are {', '.join(names)}. Correct or unset it."
             )
         file = settings_file() if environment is None else None
         in_file = {} if file is None else read_settings_file(file)
-        set_here = _set(given, variables())
+        set_here = _set(environ, variables())
         try:
             return cls.model_validate({**in_file, **set_here})
         except ValidationError as error:
@@ -221,23 +221,23 @@ class Settings(BaseModel):
                 (str(problem["loc"][0]), _excerpt(problem["input"]), problem["msg"].removeprefix("Value error, "))
                 for problem in error.errors()
             ]
-        shown = [
+        messages = [
             f"{name}={value}: {why}" if name in set_here else f"{file}: {file_key(name)} = {value}: {why}"
             for name, value, why in problems
         ]
         where = "variable" if all(name in set_here for name, *_ in problems) else "setting"
-        raise SettingsError(f"settings: {'; '.join(shown)}. Correct or unset the {where}.")
+        raise SettingsError(f"settings: {'; '.join(messages)}. Correct or unset the {where}.")
 
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
         """Sampling parameters of the judge that the user sets; None drops one of the rubric's."""
-        own = {
+        parameters = {
             "max_tokens": self.judge_max_tokens,
             "temperature": self.judge_temperature,
             "reasoning_effort": self.judge_reasoning_effort,
         }
         extra: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
-        return extra | {name: value for name, value in own.items() if value is not None}
+        return extra | {name: value for name, value in parameters.items() if value is not None}
 
     @property
     def cache_file(self) -> Path | None:
@@ -270,8 +270,8 @@ class Settings(BaseModel):
     @staticmethod
     def proxies() -> Mapping[str, str]:
         """Returns the proxies that the usual variables name, by the scheme of the URLs that they are for."""
-        named = {scheme: proxy for scheme, proxy in getproxies().items() if scheme != "no"}
-        return {scheme: proxy if "://" in proxy else f"http://{proxy}" for scheme, proxy in named.items()}
+        proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme != "no"}
+        return {scheme: proxy if "://" in proxy else f"http://{proxy}" for scheme, proxy in proxies.items()}
 
     @property
     def has_endpoint(self) -> bool:
@@ -285,16 +285,16 @@ def with_home(path: str | Path) -> Path:
 
 
 def culture_folders() -> list[Path]:
-    """Returns the user's folders of built cultures; those that are named first.
+    """Returns the user's folders of built cultures, first the ones that a setting names.
 
-    Which benchmarks there are is asked at every start of a harness, so the other settings aren't checked here.
+    A harness needs the list of benchmarks at every start, so the other settings aren't checked here.
     """
     file = settings_file()
-    given = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
-    named = [with_home(part.strip()) for part in given.get(_CULTURES, "").split(",") if part.strip()]
-    data = given.get(_DATA, "").strip()
-    own = with_home(data) / "cultures" if data else None
-    return [*named, own] if own is not None and own.is_dir() and any(own.iterdir()) else named
+    values = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
+    folders = [with_home(part.strip()) for part in values.get(_CULTURES, "").split(",") if part.strip()]
+    data = values.get(_DATA, "").strip()
+    folder = with_home(data) / "cultures" if data else None
+    return [*folders, folder] if folder is not None and folder.is_dir() and any(folder.iterdir()) else folders
 
 
 def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -361,14 +361,14 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
         raise SettingsError(
             f'settings: {file} can\'t be read ({error}). Expected TOML in UTF-8, such as judge = "openai:gpt-4o".'
         ) from None
-    known = {file_key(name): name for name in variables()}
-    allowed = [key for key, name in known.items() if name.startswith("CULTURE_")]
+    variables_by_key = {file_key(name): name for name in variables()}
+    allowed = [key for key, name in variables_by_key.items() if name.startswith("CULTURE_")]
     values: dict[str, str] = {}
     for key, value in content.items():
-        if file_key(key) in known and file_key(key) not in allowed:
+        if file_key(key) in variables_by_key and file_key(key) not in allowed:
             raise SettingsError(
                 f"settings: {file} has {key!r}. API keys and addresses of endpoints aren't read from a file. Remove "
-                f"it, and set the environment variable {known[file_key(key)]}."
+                f"it, and set the environment variable {variables_by_key[file_key(key)]}."
             )
         if key not in allowed:
             raise SettingsError(
@@ -379,28 +379,30 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
         if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
             raise SettingsError(
                 f"settings: {file}: {key} = {_excerpt(value)}. Expected a text, a number or a list of texts, as in "
-                f"{known[key]}."
+                f"{variables_by_key[key]}."
             )
-        name, text = known[key], ",".join(str(part).strip() for part in parts)
-        if risk := next((each for each in _NOT_IN_FILE_OF_JUDGE if name == "CULTURE_JUDGE" and each in text), None):
+        name, text = variables_by_key[key], ",".join(str(part).strip() for part in parts)
+        if risk := next(
+            (argument for argument in _NOT_IN_FILE_OF_JUDGE if name == "CULTURE_JUDGE" and argument in text), None
+        ):
             raise SettingsError(
                 f"settings: {file}: judge has {risk}, which could run the code of a stranger or send your API key "
                 "away. Remove it, or set the environment variable CULTURE_JUDGE."
             )
         if text:  # an empty one counts as unset
-            parts = text.split(",") if name == _CULTURES else [text]
-            paths = ",".join(str(file.parent / with_home(part)) for part in parts)
+            names = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
+            paths = ",".join(str(file.parent / with_home(path)) for path in names)
             values[name] = paths if name in _PATHS and text != "off" else text
     return values
 
 
-def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:
+def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:
     """Whether a variable begins like ours or is a near miss; another program's ``CULTURE_…`` is left alone."""
     if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")):
         return True
-    return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, known, n=1, cutoff=0.85))
+    return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, names, n=1, cutoff=0.85))
 
 
 def _excerpt(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -27,7 +27,7 @@ def without_reasoning(text: str) -> str:
 
     A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing tag
-    with no opening one before it ends a block that the chat template had opened: what stands before it is cut too.
+    with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
 
     Examples:
         >>> without_reasoning("<think>Rice? No, tea.</think>Tea")
@@ -35,21 +35,21 @@ def without_reasoning(text: str) -> str:
     """
     if "<" not in text:
         return text
-    kept: list[str] = []
+    parts: list[str] = []
     position, opened = 0, -1
     for tag in _REASONING_TAG.finditer(text):
         if opened < 0 and not tag.group(1):
-            kept.append(text[position : tag.start()])
+            parts.append(text[position : tag.start()])
             opened = tag.start()
         elif tag.group(1):
             if opened < 0:
-                kept.clear()
+                parts.clear()
             position, opened = tag.end(), -1
     if opened < 0:
-        kept.append(text[position:])
-    elif any(part.strip() for part in kept):
-        kept.append(text[opened:])
-    return "".join(kept)
+        parts.append(text[position:])
+    elif any(part.strip() for part in parts):
+        parts.append(text[opened:])
+    return "".join(parts)
 
 
 def answer_in(response: str) -> str:

@@ -68,11 +68,11 @@ def as_text(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | N
         too_wide = sum(widths) + 2 * (len(widths) - 1) - width
         widths[wraps] = min(widths[wraps], max(_NARROWEST, widths[wraps] - too_wide))
         widths[wraps] = max(widths[wraps], _width(lines[0][wraps]))
-        first, *others = lines
-        lines = [first]
-        for row in others:
+        head, *body = lines
+        lines = [head]
+        for row in body:
             for number, part in enumerate(textwrap.wrap(row[wraps], widths[wraps]) or [""]):
-                lines.append([part if at == wraps else "" if number else cell for at, cell in enumerate(row)])
+                lines.append([part if column == wraps else "" if number else cell for column, cell in enumerate(row)])
     lines.insert(1, ["-" * width for width in widths])
     padded = (
         "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in lines
@@ -85,9 +85,9 @@ def as_markdown(header: Iterable[str], rows: Iterable[Iterable[str]], *, numbers
 
     A vertical bar that isn't escaped yet is. The last columns are numbers, which are flush right.
     """
-    first, *others = [[_BARE_BAR.sub(r"\|", cell) for cell in row] for row in (header, *rows)]
-    rule = ["---"] * (len(first) - numbers) + ["---:"] * numbers
-    return "\n".join(f"| {' | '.join(row)} |" for row in (first, rule, *others))
+    head, *body = [[_BARE_BAR.sub(r"\|", cell) for cell in row] for row in (header, *rows)]
+    rule = ["---"] * (len(head) - numbers) + ["---:"] * numbers
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *body))
 
 
 def _width(text: str) -> int:

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 Ability = Literal["knowledge", "norms", "perception", "emotion", "reasoning"]
-"""What a benchmark asks for: facts of a culture, its norms, things in images, emotions, or reasoning about a fact that
-was inserted into the model.
+"""The ability that a benchmark tests: knowledge of a culture's facts, of its norms, perception of things in images, of
+emotions, or reasoning about a fact that was inserted into the model.
 """
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
@@ -31,7 +31,7 @@ _NAMES = {
     "TR": "Turkey",
     "VA": "Vatican City",
 }
-"""Names of places where those of ISO 3166 aren't the usual ones in English."""
+"""Names of places where the name of ISO 3166 isn't the usual one in English."""
 
 _CODES = {
     **{name: code for code, name in _NAMES.items()},
@@ -104,7 +104,12 @@ def countries() -> dict[str, str]:
     import pycountry
 
     kinds = ("name", "common_name", "official_name")
-    codes = {getattr(one, kind): one.alpha_2 for one in pycountry.countries for kind in kinds if hasattr(one, kind)}
+    codes = {
+        getattr(country, kind): country.alpha_2
+        for country in pycountry.countries
+        for kind in kinds
+        if hasattr(country, kind)
+    }
     return {**codes, **_CODES}
 
 
@@ -128,7 +133,7 @@ _LANGUAGES = {
     "sw": "Swahili",
     "yue": "Cantonese",
 }
-"""Names of languages where those of ISO 639-3 aren't the usual ones in English."""
+"""Names of languages where the name of ISO 639-3 isn't the usual one in English."""
 
 
 class Language(NamedTuple):
@@ -157,8 +162,8 @@ def language(code: str) -> Language:
     """
     import pycountry
 
-    known = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)
-    if known is None:
+    entry = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)
+    if entry is None:
         raise KeyError(code)
-    name = _LANGUAGES.get(code) or known.name.partition(" (")[0]
-    return Language(code, known.alpha_3, _SCRIPTS.get(code, ""), name)
+    name = _LANGUAGES.get(code) or entry.name.partition(" (")[0]
+    return Language(code, entry.alpha_3, _SCRIPTS.get(code, ""), name)

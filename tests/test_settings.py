@@ -132,6 +132,9 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
     assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
     assert read(CULTURE_TASKS_DATA="~nobody-here/data").data_folder == Path("~nobody-here/data")
     assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
+    write(project, 'cultures = "one, ~/two,"')
+    assert Settings.from_environment().cultures == f"{project / 'one'},{home / 'two'}"
+    write(project, 'judge = "lexical"\ndata = "data"')
     monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
     monkeypatch.setenv("CULTURE_TASKS_DATA", "")
     settings = Settings.from_environment()

@@ -23,13 +23,13 @@ from culture_tasks.cli.options import (
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
 from culture_tasks.preferences.dataset_folder import build, check_new
-from culture_tasks.preferences.held_out import Overlap, held_out_by, overlap
+from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
 from culture_tasks.preferences.merging import merge
 from culture_tasks.preferences.pairs import choose, selected
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
-from culture_tasks.preferences.rating_sources import Taken, gather
+from culture_tasks.preferences.rating_sources import ResultSelection, gather
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.training_manifest import NearDuplicate, Rule
 from culture_tasks.settings import Settings
@@ -139,7 +139,7 @@ def _build(options: argparse.Namespace) -> int:
     rule = _rule(options)
     with reading_data(settings) as read:
         rated = _gathered(options, settings)
-        held_out, tests = held_out_by(options.hold_out, rule, settings)
+        held_out, tests = hold_out_tests(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
     manifest = build(chosen, rule, options.seed, options.output, read, options.model)
@@ -161,7 +161,7 @@ def _stat(options: argparse.Namespace) -> int:
         rated = _gathered(options, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
-            _, tests = held_out_by(options.hold_out, rule, settings)
+            _, tests = hold_out_tests(options.hold_out, rule, settings)
             shared: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
             shared = str(error)
@@ -190,8 +190,8 @@ def _rule(options: argparse.Namespace) -> Rule:
 
 
 def _gathered(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
-    taken = Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
-    return gather(options.sources, taken, options.rating, settings)
+    selection = ResultSelection(options.tasks, options.judge, options.text_overlap, options.test_questions)
+    return gather(options.sources, selection, options.rating, settings)
 
 
 _COUNTS = {

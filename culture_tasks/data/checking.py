@@ -15,7 +15,7 @@ from culture_tasks.errors import DataError, DataUnavailableError
 
 
 class Count(NamedTuple):
-    """One thing that was counted: what the data have, and what the paper says; None where it says nothing."""
+    """A count: its name, the number in the data, and the paper's; None where the paper has none."""
 
     name: str
     found: str
@@ -43,15 +43,15 @@ class DataReport:
     def text(self, most_problems: int = 20) -> str:
         """Returns the report as plain text, with the first few problems."""
         width = max((len(count.name) for count in self.counts), default=0)
-        shown = [self.title]
+        lines = [self.title]
         for count in self.counts:
             paper = "" if count.paper is None else f"   paper: {count.paper}{'   DIFFERS' if count.differs else ''}"
-            shown.append(f"  {count.name:<{width}}   {count.found}{paper}")
-        shown += [f"problem: {problem}" for problem in self.problems[:most_problems]]
+            lines.append(f"  {count.name:<{width}}   {count.found}{paper}")
+        lines += [f"problem: {problem}" for problem in self.problems[:most_problems]]
         more = len(self.problems) - most_problems
         if more > 0:
-            shown.append(f"… and {more} more problems")
-        return "\n".join(shown)
+            lines.append(f"… and {more} more problems")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +60,10 @@ class TableCheck(Generic[Row]):
 
     Attributes:
         source: The source.
-        model: What a row must be.
+        model: The pydantic model of a row.
         counts: Counts the usable rows.
         aliases: Other column names, each with its field.
-        id: What messages call the rows' id, which must be different in each row; empty where rows have none.
+        id: The name of the rows' id in messages, which must be different in each row; empty where rows have none.
         id_of: Gives a row's id.
         tables: Reads the source; by default as its one table.
         problems: Yields further problems, of the usable rows by their place in a table.
@@ -79,7 +79,7 @@ class TableCheck(Generic[Row]):
     problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
 
     def all_problems(self, table: RowTable) -> tuple[dict[int, Row], list[str]]:
-        """Returns the usable rows of a table by their place, and what is wrong with rows and between them."""
+        """Returns the usable rows of a table by their place, and the problems of rows and between them."""
         rows, problems = usable_rows(table, self.model, self.aliases)
         if self.id:
             try:

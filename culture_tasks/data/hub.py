@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face Hub: which commit is read, from the Hub or its cache, and what to do where none can be.
+"""Data sets of the Hugging Face Hub: the commit to read, from the Hub or its cache, and advice where none can be read.
 
 ``datasets`` alone falls back on whatever it prepared last when the Hub fails, of whichever revision. Here the commit is
 found first; only that commit is read, and it is noted for the results. Mirrors (``HF_ENDPOINT``), caches (``HF_HOME``)
@@ -38,14 +38,14 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    block, chosen = current(), _chosen(name)
+    block, revision = current(), _chosen_revision(name)
     # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
     expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
     try:
         if name in block.problems:
             raise block.problems[name]
-        commit = block.commits.get(name) or _commit_of(name, config, split, chosen)
-        if files := _prepared(name, config, split, commit):
+        commit = block.commits.get(name) or _commit_of(name, config, split, revision)
+        if files := _prepared_files(name, config, split, commit):
             data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
         elif constants.HF_HUB_OFFLINE:
             raise OfflineModeIsEnabled
@@ -54,7 +54,7 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
             if {Path(file["filename"]).parent.name for file in data.cache_files} - {commit}:
                 raise ConnectionError(f"the download of commit {commit[:8]} broke off")  # `datasets` took what it had
     except expected as error:
-        raise DataUnavailableError(f"{_explained(name, config, chosen, error)} {otherwise}") from None
+        raise DataUnavailableError(f"{_explanation(name, config, revision, error)} {otherwise}") from None
     block.commits[name] = commit
     _log.info("%s: commit %s", name, commit)
     return data
@@ -62,17 +62,17 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
 
 def is_downloaded(name: str, config: str | None, split: str) -> bool:
     """Whether a split is in the cache at the chosen revision, found out without a connection."""
-    chosen = _chosen(name)
-    commit = _noted(name, chosen or "main")
-    return (commit is not None or chosen is None) and bool(_prepared(name, config, split, commit))
+    revision = _chosen_revision(name)
+    commit = _noted_commit(name, revision or "main")
+    return (commit is not None or revision is None) and bool(_prepared_files(name, config, split, commit))
 
 
-def _chosen(name: str) -> str | None:
+def _chosen_revision(name: str) -> str | None:
     """Returns the revision of a data set that the user chose: a branch, tag or commit."""
     return dict(current().settings.revisions).get(name)
 
 
-def _commit_of(name: str, config: str | None, split: str, chosen: str | None) -> str:
+def _commit_of(name: str, config: str | None, split: str, chosen_revision: str | None) -> str:
     """Returns the commit of a revision: by the Hub, and by its cache where the Hub can't be reached.
 
     Without a chosen revision that is ``main`` when the Hub last told, or else the latest commit that has the split.
@@ -81,13 +81,13 @@ def _commit_of(name: str, config: str | None, split: str, chosen: str | None) ->
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    revision = chosen or "main"
+    revision = chosen_revision or "main"
     try:
         return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision)).parent.name
     except LocalEntryNotFoundError as error:  # the Hub can't be reached
-        if noted := _noted(name, revision):
-            return noted
-        if chosen is None and (files := _prepared(name, config, split, None)):
+        if commit := _noted_commit(name, revision):
+            return commit
+        if chosen_revision is None and (files := _prepared_files(name, config, split, None)):
             return files[0].parent.name
         current().problems[name] = error
         raise
@@ -95,7 +95,7 @@ def _commit_of(name: str, config: str | None, split: str, chosen: str | None) ->
         return str(HfApi().dataset_info(name, revision=revision).sha)
 
 
-def _noted(name: str, revision: str) -> str | None:
+def _noted_commit(name: str, revision: str) -> str | None:
     """Returns the commit that a revision was when the Hub last told; a commit is itself."""
     from huggingface_hub import constants
 
@@ -108,7 +108,7 @@ def _noted(name: str, revision: str) -> str | None:
         return None
 
 
-def _prepared(name: str, config: str | None, split: str, commit: str | None) -> list[Path]:
+def _prepared_files(name: str, config: str | None, split: str, commit: str | None) -> list[Path]:
     """Returns the files of a split that ``datasets`` has prepared, in order; of the latest commit for None.
 
     They are in ``<owner>___<name_in_snake_case>/<config>/<version>/<commit>/``. While data are being prepared, and
@@ -117,19 +117,19 @@ def _prepared(name: str, config: str | None, split: str, commit: str | None) -> 
     import datasets
     from datasets.naming import camelcase_to_snakecase, filenames_for_dataset_split
 
-    owner, _, own = name.partition("/")
-    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(own)}"
-    found = [
+    owner, _, short_name = name.partition("/")
+    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(short_name)}"
+    infos = [
         path for path in folder.glob(f"*/*/{commit or '*'}/dataset_info.json") if _COMMIT.fullmatch(path.parent.name)
     ]
-    for info in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
+    for info in sorted(infos, key=lambda path: path.stat().st_mtime, reverse=True):
         try:
             content = json.loads(info.read_text(encoding="utf-8"))
             files = [
                 Path(file)
                 for part in (content["splits"] if split == "all" else [split])
                 for file in filenames_for_dataset_split(
-                    str(info.parent), own, part, "arrow", content["splits"][part].get("shard_lengths")
+                    str(info.parent), short_name, part, "arrow", content["splits"][part].get("shard_lengths")
                 )
             ]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -139,38 +139,38 @@ def _prepared(name: str, config: str | None, split: str, commit: str | None) -> 
     return []
 
 
-def _explained(name: str, config: str | None, chosen: str | None, error: BaseException) -> str:
-    """Says why data can't be read, and what to do."""
+def _explanation(name: str, config: str | None, revision: str | None, error: BaseException) -> str:
+    """Returns why data can't be read, and what to do."""
     import datasets
     from huggingface_hub import errors
 
     page = f"https://huggingface.co/datasets/{name}"
     data = f"{name} ({config})" if config else name
     missing = f"the cache ({datasets.config.HF_DATASETS_CACHE}) doesn't hold it"
-    if chosen:
-        missing += f" at revision {chosen!r}"
-    causes: list[BaseException] = []  # the error and those that it came from, also where the library hides them
+    if revision:
+        missing += f" at revision {revision!r}"
+    causes: list[BaseException] = []  # the error and its causes, also where the library hides them
     cause: BaseException | None = error
     while cause is not None and cause not in causes:
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
 
-    known = {
+    advice = {
         errors.GatedRepoError: f"access is granted on request. Ask for it at {page}, then log in with `hf auth login` "
         "(or set HF_TOKEN) as the user who was granted it.",
-        errors.RevisionNotFoundError: f"the Hub has no revision {chosen or 'main'!r} of it. Name a branch, tag or "
+        errors.RevisionNotFoundError: f"the Hub has no revision {revision or 'main'!r} of it. Name a branch, tag or "
         f"commit from {page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it.",
         errors.RepositoryNotFoundError: f"{endpoint()} has no such data set, or only for users who may see it. If it "
         "is private, log in with `hf auth login`.",
         errors.OfflineModeIsEnabled: f"HF_HUB_OFFLINE is set, and {missing}. Unset it to download the data, or name "
         "by HF_HOME a cache that has them.",
     }
-    for kind, text in known.items():
+    for kind, text in advice.items():
         if any(isinstance(cause, kind) for cause in causes):
             return f"{data}: {text}"
-    if of_connection := [cause for cause in causes if _is_of_the_connection(cause)]:
+    if failures := [cause for cause in causes if _is_of_the_connection(cause)]:
         return (
-            f"{data}: can't be downloaded from {endpoint()} ({_reason(of_connection[-1])}), and {missing}. Check the "
+            f"{data}: can't be downloaded from {endpoint()} ({_reason(failures[-1])}), and {missing}. Check the "
             "connection (HTTPS_PROXY names a proxy), name a mirror by HF_ENDPOINT, or name by HF_HOME a cache that has "
             "them."
         )

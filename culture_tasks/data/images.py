@@ -133,7 +133,7 @@ def _file(where: str, name: str | None, folder: Path) -> Path:
 def _problems(
     table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path]
 ) -> Generator[str, None, None]:
-    """Yields what is wrong with the images of a table's rows, of which one batch is in memory at a time."""
+    """Yields the problems of the images of a table's rows, of which one batch is in memory at a time."""
     most = current().settings.image_pixels
     rows = zip(itertools.count(), names, _embedded(table), strict=False)
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:

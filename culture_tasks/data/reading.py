@@ -1,4 +1,4 @@
-"""A block of code that reads data: the user's choices for it, and what is noted of the data."""
+"""A block of code that reads data: the user's settings for it, and the commits and files that it reads."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from culture_tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class DataRead:
-    """What a block of code has read, by the user's settings.
+class Reading:
+    """The settings for a block of code, and what it has read by them.
 
     Attributes:
         commits: The commit of the Hub that was read, by data set; each is read at one commit only.
         problems: Why a commit isn't known, by data set: the Hub is asked once.
-        own: How a user's file differs from the authors' release, by file.
+        differences: How a user's file differs from the authors' release, by file.
     """
 
     settings: Settings = field(default_factory=Settings)
     commits: dict[str, str] = field(default_factory=dict)
     problems: dict[str, Exception] = field(default_factory=dict)
-    own: dict[str, str] = field(default_factory=dict)
+    differences: dict[str, str] = field(default_factory=dict)
 
 
-_current: ContextVar[DataRead | None] = ContextVar("reading", default=None)
+_current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
-def current() -> DataRead:
-    """Returns what the block that runs has read; outside of all, a new one with the default settings."""
-    return _current.get() or DataRead()
+def current() -> Reading:
+    """Returns the reading of the block that runs; outside of all, a new one with the default settings."""
+    return _current.get() or Reading()
 
 
 @contextmanager
-def reading(settings: Settings) -> Iterator[DataRead]:
-    """Applies the user's settings to the reading of data in a block of code, and yields what it reads."""
-    token = _current.set(DataRead(settings))
+def reading(settings: Settings) -> Iterator[Reading]:
+    """Applies the user's settings to the reading of data in a block of code, and yields this reading."""
+    token = _current.set(Reading(settings))
     try:
         yield current()
     finally:

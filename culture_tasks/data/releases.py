@@ -1,8 +1,8 @@
 """The data that a benchmark's authors released, and how a user's own data are told from them.
 
-Nowhere is a whole release at hand, so its fingerprint isn't known. What the papers and excerpts of the releases say
-decides: the number of rows, some of the questions, and the culture, language or country that each row names. A
-benchmark's source on the Hub is the release, whatever its revision.
+No whole release is at hand, so its fingerprint isn't known. Facts of the papers and of excerpts of the releases decide:
+the number of rows, some of the questions, and the culture, language or country that each row names. A benchmark's
+source on the Hub is the release, whatever its revision.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SLACK = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseFacts:
-    """What is known of a table as its authors released it.
+    """Facts of a table as its authors released it.
 
     Attributes:
         rows: Number of its rows.
@@ -78,8 +78,8 @@ def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence
     places = dict(enumerate(rows))
     for problem in contradictions(release, table, places):
         raise DataError(problem)
-    if others := len(_of_other_cultures(release, table, places)):
-        _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
+    if count := len(_foreign_rows(release, table, places)):
+        _note(table, f"{count:,} {'row' if count == 1 else 'rows'} of another culture")
 
 
 def contradictions(
@@ -88,7 +88,7 @@ def contradictions(
     """Yields the problem of each row, by its place, of another culture than its task's, unless the user allows them."""
     if release is None or current().settings.other_cultures == "allow":
         return
-    for index in _of_other_cultures(release, table, rows):
+    for index in _foreign_rows(release, table, rows):
         yield (
             f"{table.where(index)}, field {release.culture!r}: found {rows[index][release.culture]!r:.80}. Expected "
             f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as own "
@@ -96,9 +96,7 @@ def contradictions(
         )
 
 
-def _of_other_cultures(
-    release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
-) -> list[int]:
+def _foreign_rows(release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]) -> list[int]:
     if release is None or not table.local:
         return []
     values = {index: row.get(release.culture) for index, row in rows.items()}
@@ -106,5 +104,5 @@ def _of_other_cultures(
 
 
 def _note(table: RowTable, difference: str) -> None:
-    own, name = current().own, Path(table.origin).name
-    own[name] = "; ".join(filter(None, (own.get(name), difference)))
+    differences, name = current().differences, Path(table.origin).name
+    differences[name] = "; ".join(filter(None, (differences.get(name), difference)))

@@ -30,7 +30,7 @@ class Source:
         key: Column that the keys of a local JSON object fill, where that isn't a list of rows; empty for none.
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
-        release: What is known of the table as its authors released it; None where any data will do.
+        release: Facts of the table as its authors released it; None where any data will do.
         root: Folder that is read in place of the user's data folder; None for the user's.
     """
 
@@ -47,7 +47,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the data are called in messages and in the task table."""
+        """The name of the data in messages and in the task table."""
         if self.hub is None:
             return f"local folder {self.folder}/"
         return f"{self.hub} ({self.config})" if self.config else self.hub
@@ -73,8 +73,8 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
             )
         return None
     files = {path.relative_to(folder).as_posix().lower(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    if found := _first(files, source.stems):
-        return found
+    if file := _first(files, source.stems):
+        return file
     if _first(files, source.additions):
         return None
     instead = f", or remove the folder to use {source.name} from the Hub" if source.hub else ""

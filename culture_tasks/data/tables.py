@@ -72,12 +72,12 @@ Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
 OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
 
 
-def one_of(known: Collection[str]) -> AfterValidator:
-    """Returns what refuses a text that is none of some."""
+def one_of(names: Collection[str]) -> AfterValidator:
+    """Returns a validator that refuses a text that isn't among the names."""
 
     def check(text: str) -> str:
-        if text not in known:
-            raise ValueError(f"{nearest(text, known)} Allowed are {', '.join(known)}".strip())
+        if text not in names:
+            raise ValueError(f"{nearest(text, names)} Allowed are {', '.join(names)}".strip())
         return text
 
     return AfterValidator(check)
@@ -213,10 +213,10 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     rows = filter(None, reader)
     try:
         header = next(rows, [])
-        for mark, others in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
+        for mark, marks in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
             if len(header) == 1 and mark in header[0]:
                 raise DataError(
-                    f"{path}: columns are separated by {others}, as in {header[0]!r:.60}. Expected commas: in the "
+                    f"{path}: columns are separated by {marks}, as in {header[0]!r:.60}. Expected commas: in the "
                     "spreadsheet, save as CSV with commas, in UTF-8."
                 )
         for name, times in Counter(header).items():
@@ -269,7 +269,7 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
 
     Args:
         table: The rows.
-        model: What a row must be. A field without default is a column that must be there.
+        model: The pydantic model of a row. A field without default is a column that must be there.
         aliases: Other column names, each with its field.
 
     Raises:
@@ -298,21 +298,21 @@ def _renamed(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> 
     for name, value in row.items():
         field = aliases.get(name, name)
         if field in renamed:
-            names = " and ".join(repr(other) for other in row if aliases.get(other, other) == field)
+            names = " and ".join(repr(column) for column in row if aliases.get(column, column) == field)
             raise DataError(f"{where}: the columns {names} mean the same. Remove or rename one of them.")
         renamed[field] = value
     return renamed
 
 
-def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> None:
-    needed = [name for name, field in model.model_fields.items() if field.is_required()]
-    missing = [name for name in needed if name not in found]
+def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -> None:
+    required_columns = [name for name, field in model.model_fields.items() if field.is_required()]
+    missing = [name for name in required_columns if name not in columns]
     if missing:
         raise DataError(
-            f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], found)} "
-            f"Found are {', '.join(sorted(found))}. Expected {', '.join(needed)}. Rename or add the column."
+            f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], columns)} "
+            f"Found are {', '.join(sorted(columns))}. Expected {', '.join(required_columns)}. Rename or add the column."
         )
-    unknown = sorted(found - set(model.model_fields))
+    unknown = sorted(columns - set(model.model_fields))
     if not unknown or not table.local:
         return
     if current().settings.extra_columns == "allow":
@@ -351,10 +351,10 @@ def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
-        found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+        value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
         expected = _EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
         raise DataError(
-            f"{where}, field {field!r}: found {found}. {expected}. Correct the row, or remove it."
+            f"{where}, field {field!r}: found {value}. {expected}. Correct the row, or remove it."
         ) from None
 
 
@@ -364,21 +364,22 @@ def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[s
     Raises:
         DataError: If an id occurs twice, or only some rows have one.
     """
-    given = list(ids)
-    if None in given and (having := [index for index, identifier in enumerate(given) if identifier is not None]):
+    identifiers = list(ids)
+    first = next((index for index, identifier in enumerate(identifiers) if identifier is not None), None)
+    if first is not None and None in identifiers:
         raise DataError(
-            f"{table.where(given.index(None))}, field {field!r}: found nothing, while {table.where(having[0])} has "
-            f"{given[having[0]]!r}. Expected an id in each row, or in none."
+            f"{table.where(identifiers.index(None))}, field {field!r}: found nothing, while {table.where(first)} has "
+            f"{identifiers[first]!r}. Expected an id in each row, or in none."
         )
-    seen: dict[str, int] = {}
-    for index, one in enumerate(given):
-        identifier = str(index) if one is None else one
-        if identifier in seen:
+    places: dict[str, int] = {}
+    for index, text in enumerate(identifiers):
+        identifier = str(index) if text is None else text
+        if identifier in places:
             raise DataError(
                 f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
-                f"{table.where(seen[identifier])}. Expected a different one in each row."
+                f"{table.where(places[identifier])}. Expected a different one in each row."
             )
-        seen[identifier] = index
+        places[identifier] = index
         yield identifier
 
 

@@ -1,1 +1,1 @@
-"""What both harnesses share: loading documents, judging in batches, records and aggregation."""
+"""Parts that both harnesses share: loading documents, judging in batches, records and aggregation."""

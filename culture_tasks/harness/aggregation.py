@@ -1,9 +1,9 @@
 """From the records of one metric to its value and standard error.
 
 The record of a judged metric is a dictionary with ``outcomes`` (how many of its verdicts ended how) and, if any was
-scored, ``score``. That of any other is the value that the benchmark gave, or the document's whole record for a task's
-main metric. It is None where the metric does not concern the document: a question about Brazil says nothing about
-India. Every function takes the records of one metric, in any order, and is registered with both harnesses.
+scored, ``score``. For any other metric it is the value that the benchmark gave, or the document's whole record for a
+task's main metric. It is None where the metric does not concern the document: a question about Brazil says nothing
+about India. Every function takes the records of one metric, in any order, and is registered with both harnesses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from culture_tasks.metrics.resampling import bootstrapped, replicates
 
 Record = Mapping[str, Any]
 Number = float | Literal["N/A"]
-"""A number of a harness's result table, or what the table shows in place of one that isn't defined."""
+"""A number of a harness's result table, or the text in place of one that isn't defined."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,14 +67,14 @@ class Aggregation:
 
     def stderr(self, records: Sequence[Any]) -> Number:
         """Returns the standard error of the value, or "N/A" where it has none or too few records."""
-        return "N/A" if self._stderr is None else _shown(self._stderr(records))
+        return "N/A" if self._stderr is None else _number(self._stderr(records))
 
     def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
         """Does what is left to do with a task's records, such as writing a file, once a harness has its results."""
         if self._finish is not None:
             self._finish(records, task, run)
 
-    def of_group(
+    def group_value(
         self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool, sizes: Sequence[int] | None = None
     ) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks, of each of which the records are given.
@@ -87,25 +87,25 @@ class Aggregation:
             together = list(chain.from_iterable(tasks))
             return self(together), self.stderr(together)
         shares = sizes if weight_by_size and sizes is not None else [1] * len(tasks)
-        errors = [(share, self.stderr(records)) for share, records in zip(shares, tasks, strict=True)]
-        known = [share * error for share, error in errors if error != "N/A"]
         value = sum(share * self(records) for share, records in zip(shares, tasks, strict=True)) / sum(shares)
-        return value, math.hypot(*known) / sum(shares) if len(known) == len(tasks) else "N/A"
+        errors = [(share, self.stderr(records)) for share, records in zip(shares, tasks, strict=True)]
+        terms = [share * error for share, error in errors if error != "N/A"]
+        return value, math.hypot(*terms) / sum(shares) if len(terms) == len(tasks) else "N/A"
 
 
-def _shown(value: float) -> Number:
+def _number(value: float) -> Number:
     return "N/A" if math.isnan(value) else value
 
 
 def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
-    """Yields the documents that the metric concerns, without the detour over a view."""
+    """Yields the records of the documents that the metric concerns, in place of views of them."""
     return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
 
 
 def _counts(records: Iterable[Record | None]) -> tuple[int, int]:
     """Returns how many verdicts of a metric's records were scored, and how many were asked for."""
     outcomes = [record["outcomes"] for record in _concerned(records)]
-    return sum(each.get("scored", 0) for each in outcomes), sum(sum(each.values()) for each in outcomes)
+    return sum(counts.get("scored", 0) for counts in outcomes), sum(sum(counts.values()) for counts in outcomes)
 
 
 def coverage(records: Iterable[Record | None]) -> float:
@@ -143,11 +143,11 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
 
 class MeanOfScores(Aggregation):
-    """The mean of the scores of documents, or of those that clusters of documents make together.
+    """The mean of the scores of documents, or of clusters of documents.
 
     Documents that the metric doesn't concern, or that have no score and need no verdict, are left out. So is a verdict
     that failed: it is never counted as a zero, and a cluster with one has no score. With a coverage under
-    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any score, the mean is NaN: what is missing may be what is hard.
+    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any score, the mean is NaN: the missing documents may be the hard ones.
     """
 
     __slots__ = ("_is_judged", "_per_cluster")
@@ -155,9 +155,9 @@ class MeanOfScores(Aggregation):
     def __init__(
         self, per_cluster: Callable[[Sequence[float]], float] | None = None, *, is_judged: bool = False
     ) -> None:
-        """Takes what makes one score of those of a cluster, None where every document has one; and if a judge does."""
-        over = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
-        name = f"mean{' of the scored' if is_judged else ''}{over}"
+        """Takes the function that makes one score of a cluster's, None without clusters, and whether a judge grades."""
+        scope = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
+        name = f"mean{' of the scored' if is_judged else ''}{scope}"
         super().__init__(
             name,
             lambda records: self._mean_of(self._scores(records)[0], records),
@@ -167,13 +167,13 @@ class MeanOfScores(Aggregation):
         self._per_cluster = per_cluster
         self._is_judged = is_judged
 
-    def of_group(
+    def group_value(
         self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool, sizes: Sequence[int] | None = None
     ) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
 
         Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
-        :meth:`Aggregation.of_group`; else it is cluster-robust (CR1), as the report's.
+        :meth:`Aggregation.group_value`; else it is cluster-robust (CR1), as the report's.
         """
         together = list(chain.from_iterable(tasks))
         parts = [self._scores(records) for records in tasks]
@@ -181,21 +181,21 @@ class MeanOfScores(Aggregation):
         clusters = [cluster for _, of_part in parts for cluster in of_part]
         is_plain = weight_by_size and sizes is None
         if is_plain:
-            value, error = self._mean_of(scores, together), _shown(self._error_of(scores, together))
+            value, error = self._mean_of(scores, together), _number(self._error_of(scores, together))
         else:
-            value, error = super().of_group(tasks, weight_by_size=weight_by_size, sizes=sizes)
+            value, error = super().group_value(tasks, weight_by_size=weight_by_size, sizes=sizes)
         if not math.isnan(value) and len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts):
             strata = np.repeat(np.arange(len(parts)), [part.size for part, _ in parts])
             shares = np.array(sizes, dtype=np.float64) if weight_by_size and sizes is not None else None
             influence = contributions(scores, None if is_plain else strata, shares)
-            error = _shown(mean_and_error(influence, clusters).error)
+            error = _number(mean_and_error(influence, clusters).error)
         return value, error
 
     def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
         if not self._is_covered(records):
             session = current_session()
-            if not session.said_why_nan:  # once for each evaluation: many metrics are over the same verdicts
-                session.said_why_nan = True
+            if not session.has_explained_nan:  # once for each evaluation: many metrics are over the same verdicts
+                session.has_explained_nan = True
                 _log.warning(
                     "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE "
                     "asks for %g. Run again, which asks only for what is missing, or grade the logged samples with "
@@ -225,17 +225,17 @@ class MeanOfScores(Aggregation):
             if score is not None or (self._is_judged and self._per_cluster is not None):
                 scores.append(math.nan if score is None else score)
                 clusters.append(cluster_of(record))
-        found = np.array(scores, dtype=np.float64)
+        values = np.array(scores, dtype=np.float64)
         if self._per_cluster is not None:
-            numbers = cluster_numbers(clusters, np.ones(found.size, dtype=np.bool_))
-            found = cluster_scores(found, numbers, self._per_cluster)
+            numbers = cluster_numbers(clusters, np.ones(values.size, dtype=np.bool_))
+            values = cluster_scores(values, numbers, self._per_cluster)
             clusters = list(dict.fromkeys(clusters))
-        kept = ~np.isnan(found)
-        return found[kept], [cluster for cluster, keep in zip(clusters, kept, strict=True) if keep]
+        mask = ~np.isnan(values)
+        return values[mask], [cluster for cluster, is_scored in zip(clusters, mask, strict=True) if is_scored]
 
 
 def cluster_of(record: Any) -> Hashable:
-    """Returns the benchmark and the cluster of a record or value; one that says nothing stands alone."""
+    """Returns the benchmark and the cluster of a record or value; one without is a cluster by itself."""
     if isinstance(record, Mapping) and record.get("cluster") is not None:
         return record.get("benchmark"), record["cluster"]
     return getattr(record, "cluster", None) or object()
@@ -247,11 +247,11 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
         return MeanOfScores(metric.per_cluster, is_judged=isinstance(metric, JudgedScore))
     assert isinstance(metric, ComputedScore)
 
-    def given(records: Sequence[Any]) -> list[Any]:
+    def values_of(records: Sequence[Any]) -> list[Any]:
         return [record for record in records if record is not None and (not is_main or "score" in record)]
 
     def stderr(records: Sequence[Any]) -> float:
-        values = given(records)
+        values = values_of(records)
         if metric.stderr is not None:
             return metric.stderr(values)
         clusters = [cluster_of(record) for record in values]
@@ -260,11 +260,11 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
 
     def finish(records: Sequence[Any], task: str, run: Run) -> None:
         if metric.finish is not None:
-            metric.finish(given(records), task, run)
+            metric.finish(values_of(records), task, run)
 
     return Aggregation(
         metric.name,
-        lambda records: metric.value(given(records)),
+        lambda records: metric.value(values_of(records)),
         stderr if is_main or metric.stderr is not None else None,
         is_score=metric.is_score,
         is_of_documents=not is_main,

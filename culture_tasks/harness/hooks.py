@@ -1,4 +1,4 @@
-"""What task files name for their harness to call: ``<task>__<hook>`` of a hook module is that hook of that task.
+"""The hooks that task files name for their harness to call: ``<task>__<hook>`` of a hook module.
 
 Both harnesses resolve such a name as an attribute of the module, which makes the hook then. So a task file needs no
 code, and a benchmark none for a harness.
@@ -27,12 +27,12 @@ _log = logging.getLogger(__name__)
 Doc = Mapping[str, Any]
 
 
-def hook_named(name: str, module: str, *functions: Callable[..., Any]) -> Any:
-    """Returns a hook of a module, whose functions are its kinds, or what both harnesses call alike."""
+def resolve_hook(name: str, module: str, *functions: Callable[..., Any]) -> Any:
+    """Returns a hook: a function of the module for a task, the function ``target``, or the task's metric list."""
     task, separator, kind = name.rpartition("__")
     if separator and kind == "metrics":
         return metric_list(task_named(task))
-    function = {one.__name__: one for one in (target, *functions)}.get(kind) if separator else None
+    function = {hook.__name__: hook for hook in (target, *functions)}.get(kind) if separator else None
     if function is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return Hook(task_named(task), function)
@@ -40,14 +40,14 @@ def hook_named(name: str, module: str, *functions: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hook:
-    """What a task file names: a function of a task and what the harness gives. Its logged text is always the same."""
+    """A function that a task file names, bound to its task. Its logged text is always the same."""
 
     task: Task
     function: Callable[..., Any]
 
-    def __call__(self, *given: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Calls the function for the task."""
-        return self.function(self.task, *given, **options)
+        return self.function(self.task, *arguments, **options)
 
     def __repr__(self) -> str:
         return f"culture_tasks: {self.function.__name__} of {self.task.name}"
@@ -70,8 +70,8 @@ def name_of(task: Any) -> str | None:
 def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     """Returns the images that a document's prompt shows, in order; other documents may show the same objects."""
     rows = (part.row for part in prompt.parts if isinstance(part, Picture))
-    shown = [(doc if row is None else all_documents(task.name)[row])["image"] for row in rows]
-    return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
+    images = [(doc if row is None else all_documents(task.name)[row])["image"] for row in rows]
+    return [image if image.mode == "RGB" else image.convert("RGB") for image in images]
 
 
 def describe_documents(task: Any) -> None:
@@ -79,21 +79,22 @@ def describe_documents(task: Any) -> None:
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
-    known = loaded_task(name_of(task))
-    if known is None:
+    loaded = loaded_task(name_of(task))
+    if loaded is None:
         return
-    part = known.shard or known.subset
-    if part is not None and len(task.eval_docs) != (expected := len(known.data)):
-        which, setting = (known.shard, "CULTURE_SHARD") if known.shard else ("the subset", "CULTURE_SUBSET")
+    part = loaded.shard or loaded.subset
+    if part is not None and len(task.eval_docs) != (expected := len(loaded.data)):
+        description, setting = (loaded.shard, "CULTURE_SHARD") if loaded.shard else ("the subset", "CULTURE_SUBSET")
         raise SettingsError(
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of "
-            f"{which}. {setting} needs all of them: unset it, or leave process_docs out of the task's file."
+            f"{description}. {setting} needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    named = {OPTION_ORDER: known.option_order, Shard.key: known.shard, Subset.key: known.subset}
-    if said := {
-        key: part.model_dump() if isinstance(part, PartOfTask) else part for key, part in named.items() if part
-    }:
-        task.config.metadata = {**(task.config.metadata or {}), **said}
+    entries = {OPTION_ORDER: loaded.option_order, Shard.key: loaded.shard, Subset.key: loaded.subset}
+    metadata = {
+        key: entry.model_dump() if isinstance(entry, PartOfTask) else entry for key, entry in entries.items() if entry
+    }
+    if metadata:
+        task.config.metadata = {**(task.config.metadata or {}), **metadata}
 
 
 def check_requests(task: Any, options: Mapping[str, Any]) -> None:
@@ -106,10 +107,10 @@ def check_requests(task: Any, options: Mapping[str, Any]) -> None:
 def _warn_of_limit(task: Any, limit: float | None) -> None:
     """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
     name = name_of(task)
-    known = loaded_task(name)
-    if name is None or known is None or not limit:
+    loaded = loaded_task(name)
+    if name is None or loaded is None or not limit:
         return
-    rows = known.documents.rows
+    rows = loaded.documents.rows
     many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
     clusters = len({scorer_of(name).cluster_of(row) for row in rows[:many]})
     if clusters <= many / 2:
@@ -122,15 +123,15 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
 
 def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
     """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
-    known = loaded_task(name_of(task))
-    if known is None or not cache_requests:
+    loaded = loaded_task(name_of(task))
+    if loaded is None or not cache_requests:
         return
-    own = {
-        "CULTURE_SHARD": known.shard,
-        "CULTURE_SUBSET": f"a subset of {known.subset}" if known.subset else None,
-        "CULTURE_TASKS_OPTION_ORDER": known.option_order,
+    parts = {
+        "CULTURE_SHARD": loaded.shard,
+        "CULTURE_SUBSET": f"a subset of {loaded.subset}" if loaded.subset else None,
+        "CULTURE_TASKS_OPTION_ORDER": loaded.option_order,
     }
-    for variable, part in own.items():
+    for variable, part in parts.items():
         if part:
             raise SettingsError(
                 f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part} has its own. "

@@ -29,12 +29,12 @@ def main(harness: Harness) -> int:
         index = dict(_index(harness))
         ours = {name: entry for name, entry in entries().items() if in_harness(entry, harness)}
         missing = [name for name in ours if name not in index]
-        taken = {
+        clashes = {
             name: str(index[name])
             for name, entry in ours.items()
             if name in index and not isinstance(entry, Tag) and index[name] != task_file(entry, harness)
         }
-        report: dict[str, Any] = {"names": len(ours), "missing": missing, "taken": taken}
+        report: dict[str, Any] = {"names": len(ours), "missing": missing, "taken": clashes}
         if missing and harness == "lmms_eval":
             report["plug_ins"] = list(plug_in_problems())
     sys.stdout.write(json.dumps(report))

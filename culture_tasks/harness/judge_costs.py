@@ -1,4 +1,4 @@
-"""What a run spent on its judge, as its result file says it: tokens and money of each task, what was kept apart."""
+"""The costs of a run's judge, as its result file has them: tokens and money of each task, kept verdicts apart."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ASKED, KEPT = "asked", "kept"
 
 def judge_costs(tasks: Mapping[str, Sequence[Mapping[str, Any]]], prices: Prices) -> dict[str, Any]:
     """Returns the entry of a result file for the judged records of each task; empty where no judge counted tokens."""
-    costs = {task: own for task, records in tasks.items() if (own := _of_task(records, prices))}
+    costs = {task: entry for task, records in tasks.items() if (entry := _entry(records, prices))}
     return {"currency": prices.currency, "prices": prices.origin, "tasks": costs} if costs else {}
 
 
 def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Returns those records of a metric that hold verdicts."""
-    return [each for each in records if isinstance(each, dict) and each.get("judge") and each.get("runs")]
+    """Returns the records of a metric that hold verdicts."""
+    return [record for record in records if isinstance(record, dict) and record.get("judge") and record.get("runs")]
 
 
 def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float | None]:
@@ -34,13 +34,13 @@ def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float
     """
     parts = [costs[part] for costs in entry["tasks"].values()]
     names = ("prompt_tokens", "completion_tokens", *sorted(DISCOUNTS))
-    usage = Usage(**{name: sum(each.get(name, 0) for each in parts) for name in names})
-    amounts = [each["money"] for each in parts]
+    usage = Usage(**{name: sum(costs.get(name, 0) for costs in parts) for name in names})
+    amounts = [costs["money"] for costs in parts]
     money = None if None in amounts else sum(amounts)
-    return sum(each["verdicts"] for each in parts), usage, money
+    return sum(costs["verdicts"] for costs in parts), usage, money
 
 
-def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
+def _entry(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
     models = dict.fromkeys(record["judge"]["model"] for record in records)
     usages: dict[str, dict[str, Usage]] = {ASKED: {}, KEPT: {}}
     verdicts = {ASKED: 0, KEPT: 0}

@@ -1,6 +1,6 @@
 """Documents as the harnesses want them: a ``datasets.Dataset``, checked; and the check of the judge that grades them.
 
-They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
+They are two steps, since a harness says only after loading that a run predicts without grading (``--predict_only``).
 
 Shards are parts of a task's documents, or of a subset of them, so that processes or machines that know nothing of each
 other share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the
@@ -19,12 +19,12 @@ from pydantic import Field
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
-from culture_tasks.data.reading import DataRead
+from culture_tasks.data.reading import Reading
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.harness.subsets import PartOfTask, Subset, chosen, drawn
+from culture_tasks.harness.subsets import PartOfTask, Subset, documents_at, draw_subset
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,23 +60,23 @@ class LoadedTask:
     Attributes:
         documents: Those of its part, if a part is evaluated.
         data: The same as a data set.
-        whole: All of the task's documents.
+        all_data: All of the task's documents.
         shard: The shard that they are; None where they are no shard.
-        places: The place of each document of the shard among those that are shared out.
+        places: The place of each document of the shard among all that are shared out.
         subset: The subset that they are, or that is shared out; None where that is all of them.
-        read: The files and commits that they were made of.
-        needs_judge: Whether a judge grades them, and nobody has looked whether it can.
+        reading: The commits and files that they were read from.
+        needs_judge: Whether a judge grades them that hasn't been checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
     """
 
     settings: Settings
     documents: Documents
     data: datasets.Dataset
-    whole: datasets.Dataset
+    all_data: datasets.Dataset
     shard: Shard | None
     places: Sequence[int]
     subset: Subset | None
-    read: DataRead
+    reading: Reading
     needs_judge: bool
     is_ahead: bool = False
 
@@ -87,8 +87,8 @@ class LoadedTask:
 
 
 _tasks: dict[str, LoadedTask] = {}
-_own_data_told: set[tuple[str, Path | None]] = set()
-"""The benchmarks and data folders whose own data a warning has named already."""
+_own_data_warnings: set[tuple[str, Path | None]] = set()
+"""The benchmarks and data folders whose own data a warning has named."""
 
 
 def load_ahead(names: Iterable[str]) -> None:
@@ -103,42 +103,43 @@ def load_ahead(names: Iterable[str]) -> None:
 def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks the documents of a task, or of the subset and shard of it that the settings name.
 
-    What :func:`load_ahead` has loaded with the same settings stays.
+    Documents that :func:`load_ahead` has loaded with the same settings stay.
     """
     from culture_tasks.harness.decoded import DecodedDataset
 
     settings = renew_session().settings
     if name in _tasks and _tasks[name].is_ahead and _tasks[name].settings == settings:
         return _tasks[name].data
-    with reading_data(settings) as read:
+    with reading_data(settings) as reading:
         documents = task_named(name).data.load(settings)
-    if read.own:
+    if reading.differences:
         place = benchmark_of(name).name, settings.data_folder
-        if place not in _own_data_told:
-            _own_data_told.add(place)
-            _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], *next(iter(read.own.items())))
+        if place not in _own_data_warnings:
+            _own_data_warnings.add(place)
+            file, difference = next(iter(reading.differences.items()))
+            _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], file, difference)
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     if settings.option_order is not None and documents.has_options:
         documents = replace(documents, rows=[{**row, OPTION_ORDER: settings.option_order} for row in documents.rows])
     elif settings.option_order is not None:
         _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
-    whole = data = DecodedDataset(documents.rows, documents.images)
+    all_data = data = DecodedDataset(documents.rows, documents.images)
     shard = subset = None
     places: Sequence[int] = ()
     if settings.subset is not None:
-        documents, subset = drawn(name, documents, *settings.subset)
+        documents, subset = draw_subset(name, documents, *settings.subset)
     if settings.shard is not None:
         shard, places = _shard(name, documents.rows, *settings.shard)
-        documents = chosen(documents, places)
+        documents = documents_at(documents, places)
     if shard is not None or subset is not None:
         data = DecodedDataset(documents.rows, documents.images)
     part: dict[str, Any] = {"shard": shard, "places": places, "subset": subset}
     is_judged = scorer_of(name).is_judged
-    _tasks[name] = LoadedTask(settings, documents, data, whole, **part, read=read, needs_judge=is_judged)
+    _tasks[name] = LoadedTask(settings, documents, data, all_data, **part, reading=reading, needs_judge=is_judged)
     return data
 
 
-def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, of: int) -> tuple[Shard, Sequence[int]]:
+def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, shards: int) -> tuple[Shard, Sequence[int]]:
     """Returns a shard of a task's documents, and the places of its documents.
 
     Neither harness can make a task without documents, so every shard says if one would be empty.
@@ -146,14 +147,20 @@ def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, of: int) -
     clusters: dict[str, int] = {}
     scorer = scorer_of(task)
     numbers = [clusters.setdefault(scorer.cluster_of(row), len(clusters)) for row in rows]
-    if len(clusters) < of:
+    if len(clusters) < shards:
         raise SettingsError(
-            f"CULTURE_SHARD={number}/{of}: the {len(rows)} documents of {task} are in {len(clusters)} clusters, which "
-            f"stay together. Divide the run into at most {len(clusters)} shards, or run {task} by itself."
+            f"CULTURE_SHARD={number}/{shards}: the {len(rows)} documents of {task} are in {len(clusters)} clusters, "
+            f"which stay together. Divide the run into at most {len(clusters)} shards, or run {task} by itself."
         )
-    places = [place for place, cluster in enumerate(numbers) if cluster % of == number - 1]
-    asked = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
-    shard = Shard(number=number, of=of, documents=len(places), of_documents=len(rows), fingerprint=fingerprint(asked))
+    places = [place for place, cluster in enumerate(numbers) if cluster % shards == number - 1]
+    prompts = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
+    shard = Shard(
+        number=number,
+        of=shards,
+        documents=len(places),
+        of_documents=len(rows),
+        fingerprint=fingerprint(prompts),
+    )
     return shard, places
 
 
@@ -172,7 +179,7 @@ def loaded(name: str) -> datasets.Dataset:
 def all_documents(name: str) -> datasets.Dataset:
     """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
     loaded(name)
-    return _tasks[name].whole
+    return _tasks[name].all_data
 
 
 def check_judge(name: str | None) -> None:

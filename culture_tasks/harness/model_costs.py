@@ -1,4 +1,4 @@
-"""What a model of ours says in the result file of what a run cost, where the harness has no place for it."""
+"""The costs of a run that a model of ours counts, and that the harness has no place for in its result file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = "insertion_costs"
 class ModelCosts(BaseModel):
     """The costs of a run with knowledge insertion, in the quantities of CrossCult-KIBench's Table 4.
 
-    What wasn't measured, or is nothing of this run, is None.
+    A quantity that wasn't measured, or that this run doesn't have, is None.
 
     Attributes:
         one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
@@ -67,25 +67,25 @@ class ModelCosts(BaseModel):
 def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
     """Returns the costs of several ranks, or of several runs of one model on one kind of device.
 
-    Times are means weighted by what they are means over, memory is the highest of all.
+    Times are means weighted by their requests or insertions, memory is the highest of all.
     """
 
     def mean(value: str, weight: str) -> float | None:
-        known = [(getattr(each, value), getattr(each, weight)) for each in parts if getattr(each, value) is not None]
-        total = sum(count for _, count in known)
-        return sum(number * count for number, count in known) / total if total else None
+        pairs = [(getattr(part, value), getattr(part, weight)) for part in parts if getattr(part, value) is not None]
+        total = sum(count for _, count in pairs)
+        return sum(number * count for number, count in pairs) / total if total else None
 
     def highest(name: str) -> Any:
-        return max((number for each in parts if (number := getattr(each, name)) is not None), default=None)
+        return max((number for part in parts if (number := getattr(part, name)) is not None), default=None)
 
     counts = ("answered", "found", "requests", "insertions")
     return parts[0].model_copy(
         update={
-            "device": " + ".join(dict.fromkeys(each.device for each in parts)),
-            "one_at_a_time": all(each.one_at_a_time for each in parts),
+            "device": " + ".join(dict.fromkeys(part.device for part in parts)),
+            "one_at_a_time": all(part.one_at_a_time for part in parts),
             "request_ms": mean("request_ms", "requests"),
             "insert_ms": mean("insert_ms", "insertions"),
-            **{name: sum(getattr(each, name) for each in parts) for name in counts},
+            **{name: sum(getattr(part, name) for part in parts) for name in counts},
             **{
                 name: highest(name)
                 for name in ("ranks", "batch_size", "train_ms", "train_gib", "peak_gib", "parameters")

@@ -33,9 +33,9 @@ class PendingRecord(dict[str, Any]):
 
     __slots__ = ("_finish",)
 
-    def __init__(self, known: Mapping[str, Any], finish: Callable[[], Mapping[str, Any]]) -> None:
-        """Takes what is known at once, at least one key, and what gives the rest on first reading, and may block."""
-        super().__init__(known)
+    def __init__(self, fields: Mapping[str, Any], finish: Callable[[], Mapping[str, Any]]) -> None:
+        """Takes the known fields, at least one, and a function that gives the rest on first reading, and may block."""
+        super().__init__(fields)
         self._finish: Callable[[], Mapping[str, Any]] | None = finish
 
     def complete(self) -> CompleteRecord:
@@ -62,10 +62,10 @@ for _name in (*_READING, "get", "keys", "values", "items", "copy"):
 
 
 class PartRecord(dict[str, Any]):
-    """What a metric over a part of the documents reads: a view of a document's record.
+    """A view of a document's record, for metrics over a part of the documents.
 
-    As a dictionary it is empty, so that a log has ``{}`` in its place, and not a copy of what stands in the record.
-    It is a dictionary because lmms-eval looks for a ``score`` in nothing else. It travels with the few values that
+    As a dictionary it is empty, so that a log has ``{}`` in its place, and not a copy of the record. It is a dictionary
+    because lmms-eval looks for a ``score`` in nothing else. It travels with the few values that
     aggregations need, since lmms-eval sends each metric by itself.
     """
 
@@ -93,7 +93,7 @@ class PartRecord(dict[str, Any]):
 
 
 class CountedRecord(PartRecord):
-    """What a count or a spread reads: no score, from which lmms-eval would make a standard error of it."""
+    """A view for a count or a spread, without the score, from which lmms-eval would make a standard error."""
 
     __slots__ = ()
     names = frozenset({"item", "outcomes", "run_scores"})
@@ -107,9 +107,9 @@ class ClusteredValue(float):
 
     def __new__(cls, value: float, cluster: tuple[str, str]) -> ClusteredValue:
         """Takes a value, and the benchmark and the cluster of its document."""
-        made = super().__new__(cls, value)
-        made.cluster = cluster
-        return made
+        instance = super().__new__(cls, value)
+        instance.cluster = cluster
+        return instance
 
     def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str]]]:
         return type(self), (float(self), self.cluster)

@@ -1,4 +1,4 @@
-"""What the results of both harnesses lack for our tasks, worked out from the records.
+"""The parts that the results of both harnesses lack for our tasks, worked out from the records.
 
 A harness works out a task's values from its records by our aggregations. Then it leaves every standard error at "N/A",
 makes a group's values from its tasks' values, and repeats the task file's whole metric list, although a run has no more
@@ -36,8 +36,8 @@ Key = str
 """A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
 
 
-class Written(NamedTuple):
-    """A metric that the samples of a task have: one record each, and the aggregation, or None if it isn't ours.
+class MetricRecords(NamedTuple):
+    """The records of a metric, one for each sample of a task, and the aggregation, or None if it isn't ours.
 
     Of a subset, ``size`` is the number of all documents of the task.
     """
@@ -47,45 +47,47 @@ class Written(NamedTuple):
     size: int | None = None
 
 
-Task = Mapping[Key, Written]
+TaskMetrics = Mapping[Key, MetricRecords]
 
 
 class EvaluatedTask(NamedTuple):
-    """A task that a harness has evaluated: what its samples have, nothing if it isn't ours, and its documents."""
+    """A task that a harness has evaluated: its metrics, none if it isn't ours, and its documents."""
 
-    written: Task
+    metrics: TaskMetrics
     loaded: LoadedTask | None
 
 
 OF_OTHERS = EvaluatedTask({}, None)
 
 
-def evaluated(task: Any, records: Mapping[tuple[str, str], Sequence[Any]]) -> EvaluatedTask:
-    """Returns what is known of a harness's task; a user's variant has the documents of the task that it includes."""
+def evaluated_task(task: Any, records: Mapping[tuple[str, str], Sequence[Any]]) -> EvaluatedTask:
+    """Returns a harness's task; a user's variant has the documents of the task that it includes."""
     loaded = loaded_task(name_of(task))
     size = loaded.subset.of_documents if loaded and loaded.subset else None
-    return EvaluatedTask(written(task.aggregation(), records, size), loaded)
+    return EvaluatedTask(metric_records(task.aggregation(), records, size), loaded)
 
 
-def written(
+def metric_records(
     aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]], size: int | None = None
-) -> Task:
-    """Returns what the samples of a task have, by metric and filter, or nothing if the task isn't ours."""
-    ours = {name: each for name, each in aggregations.items() if isinstance(each, Aggregation)}
-    if not ours:
-        return {}
-    return {f"{name},{which}": Written(ours.get(name), of_metric, size) for (name, which), of_metric in records.items()}
+) -> TaskMetrics:
+    """Returns the metrics of a task with their records, by metric and filter; none if the task isn't ours."""
+    ours = {name: aggregation for name, aggregation in aggregations.items() if isinstance(aggregation, Aggregation)}
+    metrics = {
+        f"{name},{filter_name}": MetricRecords(ours.get(name), values, size)
+        for (name, filter_name), values in records.items()
+    }
+    return metrics if ours else {}
 
 
-def complete_row(row: dict[str, Any], task: Task) -> None:
-    """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents."""
+def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
+    """Adds the standard errors to the row of a task of ours, and drops metrics that concern none of its documents."""
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
             row[_with(key, "_stderr")] = aggregation.stderr(records)
             of_documents = _with(key, "_stderr_clt")  # which lmms-eval takes over documents
             if of_documents in row and not aggregation.is_of_documents:
                 row[of_documents] = row[_with(key, "_stderr")]
-        _take_out_of_no_concern(row, key, records)
+        _drop_irrelevant(row, key, records)
 
 
 def _concerns_any(records: Iterable[Any]) -> bool:
@@ -93,7 +95,7 @@ def _concerns_any(records: Iterable[Any]) -> bool:
     return any(record is not None for record in records)
 
 
-def _take_out_of_no_concern(row: dict[str, Any], key: Key, records: Iterable[Any]) -> None:
+def _drop_irrelevant(row: dict[str, Any], key: Key, records: Iterable[Any]) -> None:
     for ending in () if _concerns_any(records) else ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
         row.pop(_with(key, ending), None)
 
@@ -102,34 +104,34 @@ def _with(key: Key, ending: str) -> Key:
     return key.replace(",", f"{ending},", 1)
 
 
-def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_size: Mapping[Key, bool]) -> None:
-    """Corrects those values and standard errors of a group's row that are over our tasks alone.
+def complete_group_row(row: dict[str, Any], tasks: Sequence[TaskMetrics], weight_by_size: Mapping[Key, bool]) -> None:
+    """Corrects the values and standard errors of a group's row that are over our tasks alone.
 
     ``weight_by_size`` says of the keys of the row whether the items weigh the same, rather than the tasks.
     """
     for key, by_size in weight_by_size.items():
-        of_tasks = [task[key] for task in tasks if key in task]
-        aggregations = [each.aggregation for each in of_tasks if each.aggregation is not None]
-        if not of_tasks or len(aggregations) < len(tasks) or len({each.name for each in aggregations}) > 1:
+        metrics = [task[key] for task in tasks if key in task]
+        aggregations = [metric.aggregation for metric in metrics if metric.aggregation is not None]
+        if not metrics or len(aggregations) < len(tasks) or len({function.name for function in aggregations}) > 1:
             continue
-        records = [each.records for each in of_tasks]
-        sizes = [len(each.records) if each.size is None else each.size for each in of_tasks]
-        of_subsets = any(each.size is not None for each in of_tasks)
-        row[key], row[_with(key, "_stderr")] = aggregations[0].of_group(
-            records, weight_by_size=by_size, sizes=sizes if of_subsets else None
+        records = [metric.records for metric in metrics]
+        sizes = [len(metric.records) if metric.size is None else metric.size for metric in metrics]
+        has_subset = any(metric.size is not None for metric in metrics)
+        row[key], row[_with(key, "_stderr")] = aggregations[0].group_value(
+            records, weight_by_size=by_size, sizes=sizes if has_subset else None
         )
-        _take_out_of_no_concern(row, key, chain.from_iterable(records))
+        _drop_irrelevant(row, key, chain.from_iterable(records))
 
 
 def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
     """Adds to the name that a harness's table shows that a row is of the user's own data, of subsets, or of shards."""
     tasks = list(tasks)
     loaded = [task.loaded for task in tasks if task.loaded is not None]
-    if any(one.read.own for one in loaded):
+    if any(task.reading.differences for task in loaded):
         row["alias"] += " (own data)"
-    if subsets := [one.subset for one in loaded if one.subset is not None]:
+    if subsets := [task.subset for task in loaded if task.subset is not None]:
         row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
-    if shards := [one.shard for one in loaded if one.shard is not None]:
+    if shards := [task.shard for task in loaded if task.shard is not None]:
         row["alias"] += f" ({shards[0]})"
 
 
@@ -141,14 +143,14 @@ def finish(
     configs: dict[str, Any],
     better: dict[str, Any],
 ) -> None:
-    """Puts right what a harness's results say of our tasks, and lets their metrics finish, such as write a file.
+    """Corrects a harness's results of our tasks, and lets their metrics finish, such as write a file.
 
     The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
     running = _running.get(None) or Running("", None)
     for name, task in tasks.items():
-        if not task.written:
+        if not task.metrics:
             continue
         run = Run(running.model, running.output, current_session().settings)
         mark(rows[name], [task])
@@ -157,14 +159,14 @@ def finish(
         if loaded is not None and is_shard:
             for sample in samples[name]:
                 sample["doc_id"] = loaded.places[sample["doc_id"]]
-        names = {key.partition(",")[0] for key, one in task.written.items() if _concerns_any(one.records)}
+        names = {key.partition(",")[0] for key, metric in task.metrics.items() if _concerns_any(metric.records)}
         config = configs[name]
-        configs[name] = config | {"metric_list": [one for one in config["metric_list"] if one["metric"] in names]}
+        configs[name] = config | {"metric_list": [entry for entry in config["metric_list"] if entry["metric"] in names]}
         better[name] = {metric: better[name][metric] for metric in better[name] if metric in names}
-        read = {COMMITS: loaded.read.commits, OWN_DATA: loaded.read.own} if loaded else {}
-        if known := {key: dict(files) for key, files in read.items() if files}:
-            configs[name]["metadata"] = (config.get("metadata") or {}) | known
-        for aggregation, records, _ in task.written.values():
+        facts = {COMMITS: loaded.reading.commits, OWN_DATA: loaded.reading.differences} if loaded else {}
+        if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
+            configs[name]["metadata"] = (config.get("metadata") or {}) | metadata
+        for aggregation, records, _ in task.metrics.values():
             running.judged[name] = running.judged.get(name) or judged_records(records)
             if aggregation is not None and not is_shard:
                 aggregation.finish(records, name, run)
@@ -172,7 +174,7 @@ def finish(
 
 @dataclass
 class Running:
-    """A run of a harness: its model, the folder that it writes to, where it says so, and what it has evaluated."""
+    """A run of a harness: its model, its output folder, if it has one, and the tasks that it has evaluated."""
 
     model: str
     output: Path | None
@@ -189,7 +191,7 @@ def evaluated_tasks() -> dict[str, EvaluatedTask]:
     return {} if running is None else running.tasks
 
 
-def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """Extends a harness's ``evaluate``: the run is known while it lasts, and its results say what the judge cost."""
 
     def extended(*args: Any, **kwargs: Any) -> Any:
@@ -216,11 +218,11 @@ _NAMES = ("pretrained", "model", "model_version", "model_name")
 
 def _name_of(model: Any, command: Any) -> str:
     """Returns a model's name as its command line gives it, or as the model itself does, or the name of its class."""
-    given = getattr(command, "model_args", None) or ""
-    if not isinstance(given, Mapping):
-        given = dict(part.split("=", 1) for part in str(given).split(",") if "=" in part)
-    own = {name: getattr(model, name, None) for name in _NAMES}
+    arguments = getattr(command, "model_args", None) or ""
+    if not isinstance(arguments, Mapping):
+        arguments = dict(part.split("=", 1) for part in str(arguments).split(",") if "=" in part)
+    attributes = {name: getattr(model, name, None) for name in _NAMES}
     inner = getattr(model, "model_args", None)  # vllm's in lm-eval
-    sources = (given, own, inner if isinstance(inner, Mapping) else {})
+    sources = (arguments, attributes, inner if isinstance(inner, Mapping) else {})
     names = (source.get(name) for source in sources for name in _NAMES)
     return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

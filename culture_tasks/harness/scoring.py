@@ -1,6 +1,6 @@
 """From the answers to a document to its records, and the metric lists of the task files.
 
-A task's main metric gets the document's whole record, which describes itself: what was asked of which item, in which
+A task's main metric gets the document's whole record, which describes itself: the question, its item, in which
 groups, on which scale, with which answers and verdicts. A judged metric ``x`` comes with ``x_coverage`` and
 ``x_unscored``. With the lexical judge its name is ``x_lexical``, so that text overlap never passes for a judge's score.
 A task file lists what a run can have; a run's results list what it has (see
@@ -123,7 +123,7 @@ class Scorer:
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
         answered = self.task.score(doc, responses_of(results))
-        own = {name: doc[name] for name in (OWN_DATA, OPTION_ORDER, PROBABILITY) if doc.get(name)}
+        flags = {name: doc[name] for name in (OWN_DATA, OPTION_ORDER, PROBABILITY) if doc.get(name)}
         main = self.task.metric
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
@@ -131,19 +131,19 @@ class Scorer:
         values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
         score = values.pop(main)
         if answered.rubric is not None:
-            described = self._fields(answered) | own
+            described = self._fields(answered) | flags
             document = JudgedDocument(described, answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
         elif answered.has_record:
-            records[main] = self._record(answered) | own
-            records |= self._of_parts(main, score, answered)
+            records[main] = self._record(answered) | flags
+            records |= self._part_values(main, score, answered)
         records |= values
         for name, value in values.items():
-            records |= self._of_parts(name, value, answered)
+            records |= self._part_values(name, value, answered)
         return records
 
-    def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
+    def _part_values(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
         """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
         return {
             part.metric: value if answered.groups.get(part.field) == part.group else None
@@ -151,19 +151,19 @@ class Scorer:
         }
 
     def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:
-        """Returns what a judge will be asked of a document, but for the response; None if none is asked."""
+        """Returns the request to a judge for a document, but for the response; None if no judge grades it."""
         answered = self.task.score(doc, [""])
         if answered.rubric is None:
             return None
         return answered.rubric, item_of(self._fields(answered), "")
 
     def cluster_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns what a document shares with others; its item where that is nothing."""
+        """Returns the cluster of a document; its item where it has none."""
         answered = self.task.score(doc, [""])
         return answered.cluster or answered.item
 
     def _fields(self, answered: Answered) -> dict[str, Any]:
-        """Returns what a record says of a document: all but the verdicts."""
+        """Returns the fields of a record that describe the document: all but the verdicts."""
         fields = {
             **self._described,
             "item": answered.item,
@@ -184,7 +184,7 @@ class Scorer:
         return fields | {name: value for name, value in optional.items() if value}
 
     def _record(self, answered: Answered) -> dict[str, Any]:
-        """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
+        """Returns the record of a document that no judge grades: the label of each response, or the score alone."""
         runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
         for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():
             run |= {"outcome": "unparsable" if label is None else "scored", "label": label}
@@ -209,16 +209,16 @@ def judged_results(
     """
     base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
-    part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {base: record, **_of_no_part(base, groups)}
+    part, counts = PartRecord(record), CountedRecord(record)
+    results: dict[str, Any] = {base: record, **_empty_parts(base, groups)}
     results |= {f"{base}_{group}": part for group in belongs}
     if document.runs > 1:
-        results[f"{base}_run_sd"] = counted
-    return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
+        results[f"{base}_run_sd"] = counts
+    return results | {f"{name}_coverage": counts, f"{name}_unscored": counts}
 
 
 @cache
-def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
+def _empty_parts(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
     return dict.fromkeys(f"{base}_{group}" for group in groups)
 
 
@@ -295,7 +295,7 @@ def on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
 
 
 def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
-    """Returns what the judge is shown of a response to a document, by what its record says of it."""
+    """Returns a response to a document as the judge gets it, with the question of the document's record."""
     references, language = tuple(described["references"]), described.get("judge_language", "")
     return JudgeItem(described["question"], references, answer_in(response), language)
 

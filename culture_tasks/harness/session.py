@@ -1,7 +1,7 @@
 """The settings of the evaluation that this process is running.
 
-A harness calls hooks with nothing but a document, so what the user chose has to be found from a process-wide place. It
-is read from the environment when documents are loaded, before any inference, and holds until the next loading.
+A harness calls hooks with nothing but a document, so the user's settings have to be in a process-wide place. They are
+read from the environment when documents are loaded, before any inference, and hold until the next loading.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from culture_tasks.settings import Settings
 
 
 class Session:
-    """One evaluation: the user's settings, and who grades; ``said_why_nan`` once the log has explained NaN scores."""
+    """One evaluation: the user's settings, its judges, and whether the log has explained NaN scores."""
 
     def __init__(self, settings: Settings, judge_for: Callable[[str], Judge] | None = None) -> None:
         self.settings = settings
-        self.said_why_nan = False
+        self.has_explained_nan = False
         self._judge_for = judge_for or (lambda paper_model: shared_judge(settings, paper_model))
         self._judges: dict[str, Judge] = {}
 
     def judge(self, paper_model: str) -> Judge:
-        """Returns who grades, ``paper_model`` being the default."""
+        """Returns the judge; ``paper_model`` is the default."""
         if paper_model not in self._judges:
             self._judges.setdefault(paper_model, self._judge_for(paper_model))
         return self._judges[paper_model]
@@ -38,7 +38,7 @@ def renew_session() -> Session:
 
 
 def start_prediction() -> None:
-    """Has nobody grade until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
+    """Switches grading off until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
     hold_session(Session(current_session().settings.model_copy(update={"judge": "none"})))
 
 

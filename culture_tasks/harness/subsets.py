@@ -1,4 +1,4 @@
-"""A designed draw of a task's documents, the same for every model: what the task declares of them decides.
+"""A designed draw of a task's documents, the same for every model: it depends on the task's declarations alone.
 
 Documents are drawn evenly from the benchmark's cultures and clusters (:mod:`culture_tasks.metrics.subsets`).
 """
@@ -27,20 +27,20 @@ class PartOfTask(BaseModel):
     @classmethod
     def read(cls, metadata: Any) -> Self | None:
         """Returns the part that a task's metadata name, or None; a ValueError says that it has another form."""
-        given = metadata.get(cls.key) if isinstance(metadata, Mapping) else None
+        entry = metadata.get(cls.key) if isinstance(metadata, Mapping) else None
         try:
-            return None if given is None else cls.model_validate(given)
+            return None if entry is None else cls.model_validate(entry)
         except ValidationError:
-            raise ValueError(f"found {str(given)[:80]!r} as the {cls.key} of a task") from None
+            raise ValueError(f"found {str(entry)[:80]!r} as the {cls.key} of a task") from None
 
 
 class Subset(PartOfTask):
     """A designed draw of a task's documents.
 
-    Where a metric makes one score of those of a cluster, whole clusters were drawn, and are its items.
+    Where a metric makes one score of the documents of a cluster, whole clusters were drawn, and are its items.
 
     Attributes:
-        documents: Number of documents that were drawn.
+        documents: Number of documents in the draw.
         of_documents: Number of all documents.
         items: Number of all items.
         spread: As in :class:`~culture_tasks.metrics.subsets.SamplingFrame`.
@@ -59,14 +59,14 @@ class Subset(PartOfTask):
         return f"{self.documents:,} of {self.of_documents:,}"
 
     @classmethod
-    def of(cls, structure: Structure, items: Sequence[int], seed: int) -> Subset:
-        """Returns the subset that these items of a structure are."""
-        known = population(items, structure.clusters)
+    def from_items(cls, structure: Structure, items: Sequence[int], seed: int) -> Subset:
+        """Returns the subset of these items of a structure."""
+        frame = population(items, structure.clusters)
         return cls(
             documents=sum(len(structure.places[item]) for item in items),
             of_documents=sum(map(len, structure.places)),
-            items=known.items,
-            spread=known.spread,
+            items=frame.items,
+            spread=frame.spread,
             seed=seed,
         )
 
@@ -76,13 +76,13 @@ class Subset(PartOfTask):
         return self.documents / self.of_documents
 
     @property
-    def drawn_from(self) -> SamplingFrame:
-        """What its interval depends on."""
+    def frame(self) -> SamplingFrame:
+        """The sampling frame, on which its interval depends."""
         return SamplingFrame(self.items, self.spread)
 
 
 class Structure(NamedTuple):
-    """What a draw depends on: the items, their clusters and strata, and the places of the documents of each item."""
+    """The structure of a draw: the items, their clusters and strata, and the places of the documents of each item."""
 
     items: Sequence[str]
     clusters: Sequence[str]
@@ -97,15 +97,15 @@ class Structure(NamedTuple):
 def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
     """Returns the structure of a task's documents, whose strata are cultures; a cluster with several is in none.
 
-    An item is a document, or a cluster where the metric makes one score of those of a cluster.
+    An item is a document, or a cluster where the metric makes one score of a cluster's documents.
     """
     scorer, culture = scorer_of(task), benchmark_of(task).report().culture
-    answered = [scorer.task.score(row, [""]) for row in rows]
+    answers = [scorer.task.score(row, [""]) for row in rows]
     main = next(metric for metric in scorer.task.metrics() if metric.name == scorer.task.metric)
     return structure_from(
-        [one.item for one in answered],
-        [one.cluster or one.item for one in answered],
-        [one.groups.get(culture) for one in answered],
+        [answer.item for answer in answers],
+        [answer.cluster or answer.item for answer in answers],
+        [answer.groups.get(culture) for answer in answers],
         whole_clusters=isinstance(main, MeanScore) and main.per_cluster is not None,
     )
 
@@ -115,30 +115,30 @@ def structure_from(
 ) -> Structure:
     """Returns the structure of documents by the item, the cluster and the culture of each."""
     places: dict[str, list[int]] = {}
-    of_cluster: dict[str, set[str]] = {}
+    cultures_of: dict[str, set[str]] = {}
     for place, (cluster, culture) in enumerate(zip(clusters, cultures, strict=True)):
         places.setdefault(cluster, []).append(place)
-        of_cluster.setdefault(cluster, set()).add(culture or "")
-    strata = {cluster: min(own) if len(own) == 1 else "" for cluster, own in of_cluster.items()}
+        cultures_of.setdefault(cluster, set()).add(culture or "")
+    strata = {cluster: min(names) if len(names) == 1 else "" for cluster, names in cultures_of.items()}
     if whole_clusters:
         return Structure(list(places), list(places), list(strata.values()), list(places.values()))
-    alone = [[place] for place in range(len(items))]
-    return Structure(items, clusters, [strata[cluster] for cluster in clusters], alone)
+    single_places = [[place] for place in range(len(items))]
+    return Structure(items, clusters, [strata[cluster] for cluster in clusters], single_places)
 
 
-def drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset | None]:
+def draw_subset(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset | None]:
     """Draws so many of a task's documents, which stay in their order; all of them and None where there are no more."""
     rows = documents.rows
     if number >= len(rows):
         return documents, None
     structure = structure_of(task, rows)
-    found = structure.draw(max(1, round(number * len(structure.items) / len(rows))), seed)
-    subset = Subset.of(structure, found, seed)
-    part = chosen(documents, sorted(place for item in found for place in structure.places[item]))
+    items = structure.draw(max(1, round(number * len(structure.items) / len(rows))), seed)
+    subset = Subset.from_items(structure, items, seed)
+    part = documents_at(documents, sorted(place for item in items for place in structure.places[item]))
     return replace(part, rows=[{**row, PROBABILITY: subset.chance} for row in part.rows]), subset
 
 
-def chosen(documents: Documents, places: Sequence[int]) -> Documents:
+def documents_at(documents: Documents, places: Sequence[int]) -> Documents:
     """Returns the documents at these places."""
     images = None if documents.images is None else documents.images.select(places)
     return replace(documents, rows=[documents.rows[place] for place in places], images=images)

@@ -1,6 +1,6 @@
-"""The task files of a benchmark, written from what it declares.
+"""The task files of a benchmark, written from its declarations.
 
-What all tasks of a benchmark have alike stands in a template that each file includes; tasks that compare
+The keys that all tasks of a benchmark share are in a template that each file includes; tasks that compare
 log-likelihoods have another one. A template's name has no ``.yaml`` at its end, so that no harness takes it for a task.
 """
 
@@ -36,45 +36,44 @@ def task_files(benchmark: Benchmark) -> dict[Path, str]:
     files: dict[Path, str] = {}
     for harness in HARNESSES:
         entries = [
-            each for each in benchmark.entries() if isinstance(each, (Task, Group)) and harness in each.harnesses
+            entry for entry in benchmark.entries() if isinstance(entry, (Task, Group)) and harness in entry.harnesses
         ]
-        for name, text in _of_harness(benchmark, entries, harness):
+        for name, text in _files_of_harness(benchmark, entries, harness):
             files[Path(harness) / benchmark.name / name] = text
     if any("lmms_eval" in path.parts for path in files):
         files[Path("lmms_eval") / PLACEHOLDER] = _PLACEHOLDER_ROW
     return files
 
 
-def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> Iterator[tuple[str, str]]:
+def _files_of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> Iterator[tuple[str, str]]:
     for entry in entries:
         if isinstance(entry, Group):
             yield f"{entry.name}.yaml", _yaml(_group_keys(entry, entries, harness))
     tasks = [entry for entry in entries if isinstance(entry, Task)]
-    yield from _of_tasks(benchmark, [task for task in tasks if task.choices is None], TEMPLATE, harness)
-    yield from _of_tasks(benchmark, [task for task in tasks if task.choices], LIKELIHOOD_TEMPLATE, harness)
+    yield from _files_of_tasks(benchmark, [task for task in tasks if task.choices is None], TEMPLATE, harness)
+    yield from _files_of_tasks(benchmark, [task for task in tasks if task.choices], LIKELIHOOD_TEMPLATE, harness)
 
 
-def _of_tasks(
+def _files_of_tasks(
     benchmark: Benchmark, tasks: Sequence[Task], template: str, harness: Harness
 ) -> Iterator[tuple[str, str]]:
-    """Yields the files of tasks, and the template of what they have alike."""
+    """Yields the files of tasks, and the template with the keys that they share."""
     if not tasks:
         return
     keys_of = {task.name: _keys(task, harness) for task in tasks}
-    first, *others = keys_of.values()
     shared = {
         key: value
-        for key, value in first.items()
+        for key, value in keys_of[tasks[0].name].items()
         # A harness looks for tags in a task's own file.
-        if key != "tag" and others and all(keys.get(key) == value for keys in others)
+        if key != "tag" and len(tasks) > 1 and all(keys.get(key) == value for keys in keys_of.values())
     }
     notes = dict.fromkeys(task.note for task in tasks if task.note)
     comment = f"# {' '.join(' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes]).split())}\n"
     if shared:
         yield template, comment + _yaml(shared)
     for name, keys in keys_of.items():
-        left = {key: value for key, value in keys.items() if key not in shared}
-        yield f"{name}.yaml", _yaml({"include": template} | left) if shared else comment + _yaml(left)
+        unshared = {key: value for key, value in keys.items() if key not in shared}
+        yield f"{name}.yaml", _yaml({"include": template} | unshared) if shared else comment + _yaml(unshared)
 
 
 def _keys(task: Task, harness: Harness) -> dict[str, Any]:
@@ -84,7 +83,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
         return _Function(f"culture_tasks.harness.{harness}.hooks.{task.name}__{kind}")
 
     responses = _Function(f"{task.responses.__module__}.{task.responses.__qualname__}")
-    named = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
+    names = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
     output_type = "generate_until" if task.choices is None else "multiple_choice"
     kind = {"output_type": output_type, "test_split": "test", "num_fewshot": 0}
     shared = {
@@ -106,7 +105,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
             **(top_p if sampling else {}),
         }
         return {
-            **named,
+            **names,
             "class": _Function("culture_tasks.harness.lm_eval.task.CultureTask"),
             "custom_dataset": hook("dataset"),
             **kind,
@@ -117,7 +116,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
             **shared,
         }
     return {
-        **named,
+        **names,
         "dataset_path": "json",
         "dataset_kwargs": {"data_files": {"test": f"../{PLACEHOLDER}"}},
         **kind,
@@ -158,12 +157,12 @@ def _group_keys(group: Group, entries: Sequence[Entry], harness: Harness) -> dic
     }
 
 
-def _tasks_below(group: Group, named: Mapping[str, Entry]) -> list[Task]:
+def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> list[Task]:
     """Returns the tasks of a group, those of its groups included."""
     tasks: list[Task] = []
-    for entry in (named[member] for member in group.members if member in named):
+    for entry in (entries[member] for member in group.members if member in entries):
         if isinstance(entry, Group):
-            tasks += _tasks_below(entry, named)
+            tasks += _tasks_below(entry, entries)
         elif isinstance(entry, Task):
             tasks.append(entry)
     return tasks
@@ -177,11 +176,11 @@ def _yaml(keys: _Keys, indent: str = "") -> str:
             lines.append(f"{indent}{key}:\n{_yaml(value, indent + '  ')}")
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             lines.append(f"{indent}{key}:\n")
-            for each in value:
-                first, *rest = _yaml(each, indent + "    ").splitlines(keepends=True)
-                lines += [f"{indent}  - {first.lstrip()}", *rest]
+            for entry in value:
+                entry_lines = _yaml(entry, indent + "    ").splitlines(keepends=True)
+                lines += [f"{indent}  - {entry_lines[0].lstrip()}", *entry_lines[1:]]
         elif isinstance(value, list) and key == "task":
-            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}  - {each}\n" for each in value))
+            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}  - {name}\n" for name in value))
         else:
             lines.append(f"{indent}{key}: {_scalar(value)}\n")
     return "".join(lines)
@@ -213,8 +212,8 @@ def write_task_files_of_cultures() -> None:
 
 def write_task_files(benchmark: Benchmark, folder: Path) -> None:
     """Writes the files of a benchmark below a folder of task files, and removes what it no longer declares."""
-    wanted = {folder / path: text for path, text in task_files(benchmark).items()}
-    for path, text in wanted.items():
+    files = {folder / path: text for path, text in task_files(benchmark).items()}
+    for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for path in stale_files(benchmark, folder):
@@ -222,8 +221,8 @@ def write_task_files(benchmark: Benchmark, folder: Path) -> None:
 
 
 def stale_files(benchmark: Benchmark, folder: Path) -> list[Path]:
-    """Returns the files of a benchmark that it doesn't declare, or declares with another text, and those that lack."""
-    wanted = {folder / path: text for path, text in task_files(benchmark).items()}
-    there = {path for harness in HARNESSES for path in (folder / harness / benchmark.name).glob("*")}
-    different = [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
-    return sorted({*different, *(there - wanted.keys())})
+    """Returns the files of a benchmark that are missing, have another text, or aren't declared."""
+    files = {folder / path: text for path, text in task_files(benchmark).items()}
+    existing = {path for harness in HARNESSES for path in (folder / harness / benchmark.name).glob("*")}
+    different = [path for path, text in files.items() if not path.is_file() or path.read_text("utf-8") != text]
+    return sorted({*different, *(existing - files.keys())})

@@ -44,7 +44,7 @@ def cleaned(text: str) -> str:
     drawable = storable(text).translate(_FOR_XML)
     spaced = "".join(" " if unicodedata.category(mark) in ("Cc", "Zl", "Zp") else mark for mark in drawable)
     line = " ".join(_BIDI_CONTROLS.sub("", spaced).split())
-    return f"{_ISOLATE}{line}{_END_ISOLATE}" if right_to_left(line) else line
+    return f"{_ISOLATE}{line}{_END_ISOLATE}" if is_right_to_left(line) else line
 
 
 def shown(text: str, longest: int = _LONGEST_NAME) -> str:
@@ -60,10 +60,10 @@ def shown(text: str, longest: int = _LONGEST_NAME) -> str:
         text = f"{text[:first].rstrip(_JOINERS)}…{text[last:].lstrip(_JOINERS)}"
         open_ends = text.count(_ISOLATE) - text.count(_END_ISOLATE)
         text = _ISOLATE * -open_ends + text + _END_ISOLATE * open_ends
-    return _LEFT_TO_RIGHT + text if right_to_left(text) else text or "–"
+    return _LEFT_TO_RIGHT + text if is_right_to_left(text) else text or "–"
 
 
-def right_to_left(text: str) -> bool:
+def is_right_to_left(text: str) -> bool:
     """Tells whether the text has letters of a script that is written from right to left."""
     return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
 
@@ -94,12 +94,12 @@ class Fonts(NamedTuple):
 def choose(texts: Iterable[str]) -> Fonts:
     """Chooses installed families that have every letter of the texts, as far as there are any."""
     families = [_BASE]
-    needed = _letters(texts) - _letters_of(_BASE)
-    for family in _FAMILIES if needed else ():
-        if needed & _letters_of(family):
+    letters = _letters(texts) - _letters_of(_BASE)
+    for family in _FAMILIES if letters else ():
+        if letters & _letters_of(family):
             families.append(family)
-            needed -= _letters_of(family)
-    return Fonts(tuple(families), "".join(sorted(needed)))
+            letters -= _letters_of(family)
+    return Fonts(tuple(families), "".join(sorted(letters)))
 
 
 def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
@@ -148,7 +148,7 @@ def _letters_of(family: str) -> frozenset[str]:
 
 @cache
 def _installed() -> frozenset[str]:
-    """Returns the names of all families, those of files that are newer than matplotlib's list among them."""
+    """Returns the names of all families, also of files that are newer than matplotlib's list."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for path in sorted(set(findSystemFonts()) - {entry.fname for entry in fontManager.ttflist}):

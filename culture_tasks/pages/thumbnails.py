@@ -47,7 +47,7 @@ class Thumbnails:
         """Returns a ``data:`` address of a small JPEG, or None where there is no such image or it can't be read."""
         path = self._files.get(image or "")
         if path is None and image and _KEY.fullmatch(image):
-            path = self._by_content.get(image)
+            path = self._paths_by_key.get(image)
         if path is None:
             return None
         if path not in self._addresses:
@@ -55,7 +55,7 @@ class Thumbnails:
         return self._addresses[path]
 
     @cached_property
-    def _by_content(self) -> dict[str, Path]:
+    def _paths_by_key(self) -> dict[str, Path]:
         return {image_key(path.read_bytes()): path for path in sorted(set(self._files.values()), reverse=True)}
 
 

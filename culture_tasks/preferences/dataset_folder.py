@@ -17,10 +17,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from culture_tasks.data.reading import DataRead
+from culture_tasks.data.reading import Reading
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import items_by_task
-from culture_tasks.preferences.pairs import SPLITS, ChosenPairs, PreferencePair, drawn
+from culture_tasks.preferences.pairs import SPLITS, PairSelection, PreferencePair, random_number
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest, Rule
@@ -57,12 +57,14 @@ def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
             **_facts(question),
             "chosen_rating": float(chosen.rating),
             "rejected_rating": float(rejected.rating),
-            "chosen_by": chosen.by,
-            "rejected_by": rejected.by,
+            "chosen_by": chosen.writer,
+            "rejected_by": rejected.writer,
         }
 
 
-def _labelled(pairs: Sequence[PreferencePair]) -> list[dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]]:
+def _better_and_worse(
+    pairs: Sequence[PreferencePair],
+) -> list[dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]]:
     """Returns the better responses of all pairs, and the worse ones, by their question's fingerprint and their text."""
     return [
         {(pair.question.fingerprint, answer_of(pair).text): (pair.question, answer_of(pair)) for pair in pairs}
@@ -80,17 +82,17 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
     out: KTO has no place for both labels.
     """
-    better, worse = _labelled(pairs)
-    wanted, unwanted = (
+    better, worse = _better_and_worse(pairs)
+    desirable, undesirable = (
         sorted(
-            (row for key, row in some.items() if key not in other),
-            key=lambda row: drawn(seed, "kto", row[0].fingerprint),
+            (row for key, row in rows.items() if key not in opposite),
+            key=lambda row: random_number(seed, "kto", row[0].fingerprint),
         )
-        for some, other in ((better, worse), (worse, better))
+        for rows, opposite in ((better, worse), (worse, better))
     )
-    half = (len(unwanted) + 1) // 2
-    for two in itertools.zip_longest(wanted, unwanted[half:] + unwanted[:half]):
-        for label, row in zip((True, False), two, strict=True):
+    half = (len(undesirable) + 1) // 2
+    for rows in itertools.zip_longest(desirable, undesirable[half:] + undesirable[:half]):
+        for label, row in zip((True, False), rows, strict=True):
             if row is not None:
                 question, answer = row
                 yield {
@@ -99,7 +101,7 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
                     "label": label,
                     **_facts(question),
                     "rating": float(answer.rating),
-                    "by": answer.by,
+                    "by": answer.writer,
                 }
 
 
@@ -116,41 +118,41 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def build(chosen: ChosenPairs, rule: Rule, seed: int, folder: Path, read: DataRead, model: str) -> Manifest:
+def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading: Reading, model: str) -> Manifest:
     """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
 
-    ``read`` says what was read of the Hub, and whether tests were read from the user's own data.
+    The manifest names the commits that the reading had from the Hub, and says whether a file wasn't the release's.
     """
-    pairs = chosen.pairs
+    pairs = selection.pairs
     items = {split: tuple(sorted({pair.question.fingerprint for pair in pairs[split]})) for split in SPLITS}
     used = frozenset(items["train"] + items["dev"])
-    from_tests = (chosen.overlap.same, chosen.rated.test_items)
-    of_tests = [item for known in from_tests for fingerprint in used for item in known.get(fingerprint, ())]
+    item_maps = (selection.overlap.same, selection.rated.test_items)
+    tested = [item for item_map in item_maps for fingerprint in used for item in item_map.get(fingerprint, ())]
     files: dict[str, str] = {}
     rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with new_folder(folder) as part:
         for method, split in itertools.product(METHODS, SPLITS):
             path = f"{method}/{split}.jsonl"
-            written = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
-            rows[split][method], sha256 = _write_rows(part / path, written)
+            data = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
+            rows[split][method], sha256 = _write_rows(part / path, data)
             if rows[split][method]:
                 files[path] = sha256
         counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-        labelled = [_labelled(pairs[split]) for split in SPLITS]
-        both = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
+        responses = [_better_and_worse(pairs[split]) for split in SPLITS]
+        ambiguous = sum(len(better.keys() & worse.keys()) for better, worse in responses)
         manifest = Manifest(
-            sources=tuple(chosen.rated.sources),
-            commits=dict(sorted(read.commits.items())),
-            rated_by=chosen.rated.rated_by,
+            sources=tuple(selection.rated.sources),
+            commits=dict(sorted(reading.commits.items())),
+            rated_by=selection.rated.rated_by,
             rule=rule,
             seed=seed,
-            counts={**chosen.counts, **counts, "kto_responses_with_both_labels": both},
+            counts={**selection.counts, **counts, "kto_responses_with_both_labels": ambiguous},
             files=files,
             items=items["train"],
             dev_items=items["dev"],
-            tested_items=items_by_task(of_tests),
-            own_data=bool(read.own),
-            near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
+            tested_items=items_by_task(tested),
+            own_data=bool(reading.differences),
+            near_duplicates=tuple(near for near in selection.overlap.near if near.question in used),
         )
         (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
         languages = sorted({pair.question.language for pair in pairs["train"]})

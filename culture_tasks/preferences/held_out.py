@@ -1,4 +1,4 @@
-"""Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
+"""Questions of tests, which a model must not be trained on: the same ones are left out, near duplicates are listed.
 
 Two questions are the same if they are so without case, punctuation and width
 (:func:`~culture_tasks.results.training_manifest.normalised`), and near duplicates by
@@ -28,7 +28,7 @@ NOTHING = "none"
 
 
 class Overlap(NamedTuple):
-    """What training questions and tests share.
+    """Questions that training data and tests share.
 
     ``same`` has tasks and items that ask the same question, by its fingerprint; ``near`` the questions that are much
     like one of a test, with the nearest of each test, the most alike first; ``tests`` the tests' questions, by task and
@@ -40,7 +40,7 @@ class Overlap(NamedTuple):
     tests: Mapping[tuple[str, str], str]
 
 
-def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
+def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
     The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
@@ -50,15 +50,15 @@ def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[t
             raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
         return (), []
     always = _tasks(names)
-    usual = _tasks(name for each in offered().values() for name in each.tests)
+    usual = _tasks(name for ratings in offered().values() for name in ratings.tests)
     tasks = always | usual
     held_out = always if rule.test_questions else tasks
     return tuple(held_out), [question for task in tasks.values() for question in questions_of(task, settings)]
 
 
 def _tasks(names: Iterable[str]) -> dict[str, Task]:
-    """Returns the tasks that are named, those of groups included."""
-    found: dict[str, Task] = {}
+    """Returns the tasks with these names, also below groups."""
+    tasks: dict[str, Task] = {}
     for name in names:
         fitting = fnmatch.filter(entries(), name)
         if not fitting:
@@ -66,8 +66,8 @@ def _tasks(names: Iterable[str]) -> dict[str, Task]:
                 f"preferences: --hold-out {name}: no such task or group.{nearest(name, entries())} "
                 "`culture-tasks tasks` lists them."
             )
-        found |= {task.name: task for entry in fitting for task in tasks_below(entry)}
-    return found
+        tasks |= {task.name: task for entry in fitting for task in tasks_below(entry)}
+    return tasks
 
 
 def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
@@ -76,7 +76,7 @@ def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
         yield from overlaps.questions_of(task, settings)
     except DataUnavailableError as error:
         raise DataUnavailableError(
-            f"preferences: can't tell whether questions of {task.name} are among those to train on: {error} "
+            f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
             f"(--hold-out {NOTHING} builds without looking.)"
         ) from None
     except DataError as error:
@@ -88,31 +88,32 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Ov
     items: dict[str, set[tuple[str, str]]] = {}
     for test in tests:
         items.setdefault(question_fingerprint(test.text), set()).add((test.task, test.item))
-    asked = {question.fingerprint for question in questions}
-    same = {fingerprint: frozenset(items[fingerprint]) for fingerprint in asked & items.keys()}
-    others = [question for question in questions if question.fingerprint not in same]
-    nearest: dict[tuple[str, str], NearDuplicate] = {}  # of each question the first, which is the nearest, in each test
-    for alike in near_duplicates([question.text for question in others], [test.text for test in tests]):
-        question, test, similarity = others[alike.first].fingerprint, tests[alike.second], round(alike.similarity, 3)
+    fingerprints = {question.fingerprint for question in questions}
+    same = {fingerprint: frozenset(items[fingerprint]) for fingerprint in fingerprints & items.keys()}
+    unmatched = [question for question in questions if question.fingerprint not in same]
+    # The matches of a question come by their similarity, so that the first in a test is the nearest.
+    duplicates: dict[tuple[str, str], NearDuplicate] = {}
+    for match in near_duplicates([question.text for question in unmatched], [test.text for test in tests]):
+        question, test, similarity = unmatched[match.first].fingerprint, tests[match.second], round(match.similarity, 3)
         duplicate = NearDuplicate(question=question, task=test.task, item=test.item, similarity=similarity)
-        nearest.setdefault((question, test.task), duplicate)
-    near = sorted(nearest.values(), key=lambda each: (-each.similarity, each.question, each.task, each.item))
+        duplicates.setdefault((question, test.task), duplicate)
+    near = sorted(duplicates.values(), key=lambda near: (-near.similarity, near.question, near.task, near.item))
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
 
 
 def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """Returns items of tests by task, with those of every task of the benchmark that asks of the same data."""
-    found: dict[str, set[str]] = {}
+    items_of_tasks: dict[str, set[str]] = {}
     for task, item in items:
-        for name in _of_same_data(task):
-            found.setdefault(name, set()).add(item)
-    return {task: tuple(sorted(found[task])) for task in sorted(found)}
+        for name in _tasks_with_same_data(task):
+            items_of_tasks.setdefault(name, set()).add(item)
+    return {task: tuple(sorted(items_of_tasks[task])) for task in sorted(items_of_tasks)}
 
 
 @cache
-def _of_same_data(name: str) -> list[str]:
+def _tasks_with_same_data(name: str) -> list[str]:
     task = entries().get(name)
     if not isinstance(task, Task):
         return [name]
-    tasks = [each for each in benchmark_of(name).entries() if isinstance(each, Task)]
-    return [each.name for each in tasks if set(each.data.sources) & set(task.data.sources)]
+    tasks = [entry for entry in benchmark_of(name).entries() if isinstance(entry, Task)]
+    return [entry.name for entry in tasks if set(entry.data.sources) & set(task.data.sources)]

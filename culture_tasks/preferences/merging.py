@@ -68,8 +68,9 @@ def _merge(adapter: Path, below: str, folder: Path, *, dtype: str, trust_remote_
     adapted = PeftModel.from_pretrained(model, str(adapter))
     saved = load_peft_weights(str(adapter), device="cpu")
     placed = get_peft_model_state_dict(adapted, save_embedding_layers=False)
-    if other := sorted(key for key in saved.keys() ^ placed.keys() if ".lora_" in key):  # which peft says nothing of
-        raise ValueError(f"{len(other)} weights are in one of the two alone, such as {other[0]}")
+    mismatches = sorted(key for key in saved.keys() ^ placed.keys() if ".lora_" in key)
+    if mismatches:  # of which peft says nothing
+        raise ValueError(f"{len(mismatches)} weights are in one of the two alone, such as {mismatches[0]}")
     adapted.merge_and_unload(safe_merge=True).save_pretrained(folder)
     processor = transformers.AutoProcessor.from_pretrained(below, trust_remote_code=trust_remote_code)
     processor.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""The pairs of a build: the rule that makes them of ratings, what is selected first, and what is held out.
+"""The pairs of a build: the rule that makes them of ratings, and the selection of questions before it.
 
 The rule is best against worst, one pair per question (CARE, section 4), or a variant. Every draw depends on the seed
 and on the text that is drawn, and on nothing else: adding a question changes no other question's pair, and the order of
@@ -37,8 +37,8 @@ class PreferencePair(NamedTuple):
         return self.chosen.rating - self.rejected.rating
 
 
-def drawn(seed: int, purpose: str, *texts: str) -> int:
-    """Returns a number that is as good as random and depends on the arguments alone."""
+def random_number(seed: int, purpose: str, *texts: str) -> int:
+    """Returns a pseudorandom number, which depends on the arguments alone."""
     text = "\x1f".join((str(seed), purpose, *texts))
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
@@ -58,8 +58,8 @@ def pairs_of(questions: Iterable[RatedQuestion], rule: Rule, seed: int) -> tuple
             without["questions_with_one_response"] += 1
         elif len(ratings) == 1:
             without["ties"] += 1
-        elif found := [pair for pair in _pairs(question, rule, seed) if pair.gap >= rule.min_gap]:
-            pairs += found
+        elif question_pairs := [pair for pair in _pairs(question, rule, seed) if pair.gap >= rule.min_gap]:
+            pairs += question_pairs
         else:
             without["questions_below_min_gap"] += 1
     return pairs, without
@@ -68,18 +68,18 @@ def pairs_of(questions: Iterable[RatedQuestion], rule: Rule, seed: int) -> tuple
 def _pairs(question: RatedQuestion, rule: Rule, seed: int) -> Iterator[PreferencePair]:
     """Yields every two responses with different ratings; or the best against the worst, drawn where several are."""
     if rule.pairs == "all":
-        for one, other in itertools.combinations(question.answers, 2):
-            if one.rating != other.rating:
-                yield PreferencePair(question, *sorted((one, other), key=lambda answer: -answer.rating))
+        for first, second in itertools.combinations(question.answers, 2):
+            if first.rating != second.rating:
+                yield PreferencePair(question, *sorted((first, second), key=lambda answer: -answer.rating))
         return
     order = sorted(
-        question.answers, key=lambda answer: drawn(seed, "response", question.fingerprint, answer.text.strip())
+        question.answers, key=lambda answer: random_number(seed, "response", question.fingerprint, answer.text.strip())
     )
     by_rating = attrgetter("rating")
     yield PreferencePair(question, max(order, key=by_rating), min(order, key=by_rating))
 
 
-def of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> list[RatedQuestion]:
+def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> list[RatedQuestion]:
     """Draws questions about native, foreign or both cultures (section 4.5), in equal numbers whichever it is.
 
     In each language there are as many as the rarer of the two has questions; ``mixed`` has half of each, the odd one
@@ -87,14 +87,15 @@ def of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> lis
     """
     if rule.culture is None:
         return list(questions)
-    kept: set[str] = set()
+    fingerprints: set[str] = set()
     for language in {question.language for question in questions}:
-        some = _in_drawn_order((each for each in questions if each.language == language), "culture", seed)
-        native, foreign = ([each for each in some if each.culture == kind] for kind in ("native", "foreign"))
+        order = _in_drawn_order((question for question in questions if question.language == language), "culture", seed)
+        native = [question for question in order if question.culture == "native"]
+        foreign = [question for question in order if question.culture == "foreign"]
         number = min(len(native), len(foreign))
         natives = {"native": number, "foreign": 0, "mixed": number // 2}[rule.culture]
-        kept |= {each.fingerprint for each in (*native[:natives], *foreign[: number - natives])}
-    return [question for question in questions if question.fingerprint in kept]
+        fingerprints |= {question.fingerprint for question in (*native[:natives], *foreign[: number - natives])}
+    return [question for question in questions if question.fingerprint in fingerprints]
 
 
 def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str, frozenset[str]]:
@@ -111,19 +112,20 @@ def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str
     number = min(max(round(rule.dev * len(order)), 1), len(order) - 1) if rule.dev else 0
     train: set[str] = set()
     for language in {question.language for question in order[number:]}:
-        some = _in_drawn_order((each for each in order[number:] if each.language == language), "fraction", seed)
-        train |= {each.fingerprint for each in some[: max(round(rule.fraction * len(some)), 1)]}
-    return {"train": frozenset(train), "dev": frozenset(each.fingerprint for each in order[:number])}
+        of_language = (question for question in order[number:] if question.language == language)
+        candidates = _in_drawn_order(of_language, "fraction", seed)
+        train |= {question.fingerprint for question in candidates[: max(round(rule.fraction * len(candidates)), 1)]}
+    return {"train": frozenset(train), "dev": frozenset(question.fingerprint for question in order[:number])}
 
 
 def _in_drawn_order(questions: Iterable[RatedQuestion], purpose: str, seed: int) -> list[RatedQuestion]:
-    return sorted(questions, key=lambda question: drawn(seed, purpose, question.fingerprint))
+    return sorted(questions, key=lambda question: random_number(seed, purpose, question.fingerprint))
 
 
-class ChosenPairs(NamedTuple):
-    """The pairs of a build by split, what they were made of and how many there are of everything.
+class PairSelection(NamedTuple):
+    """The pairs of a build by split, the questions that they were made of, and counts.
 
-    ``overlap`` is what all questions share with tests, before any were held out.
+    ``overlap`` is of all questions with tests, before any were held out.
     """
 
     rated: RatedQuestions
@@ -132,7 +134,7 @@ class ChosenPairs(NamedTuple):
     overlap: Overlap
 
 
-def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Question]) -> ChosenPairs:
+def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Question]) -> PairSelection:
     """Makes the pairs of a build, and looks for the questions of tests."""
     counts: Counter[str] = Counter({"questions": len(rated.questions)})
     counts["responses"] = sum(len(question.answers) for question in rated.questions)
@@ -146,7 +148,7 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Questio
     all_pairs, without = pairs_of(questions, rule, seed)
     counts.update(without)
     paired = list({pair.question.fingerprint: pair.question for pair in all_pairs}.values())
-    of_one_culture = of_culture(paired, rule, seed)
+    of_one_culture = questions_of_culture(paired, rule, seed)
     counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
     if not of_one_culture:
         raise DataError(_why_no_pair(counts, rule))
@@ -156,25 +158,25 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Questio
     for name in SPLITS:
         counts[f"{name}_questions"] = len(parts[name])
         counts[f"{name}_pairs"] = len(pairs[name])
-    return ChosenPairs(rated, pairs, dict(counts), shared)
+    return PairSelection(rated, pairs, dict(counts), shared)
 
 
 def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
-    """Returns the questions of the languages and categories of a rule, and counts the others."""
-    left = list(questions)
-    for name, wanted in (("language", rule.languages), ("category", rule.categories)):
-        known = Counter(getattr(question, name) for question in left)
-        for value in wanted:
-            if value not in known:
-                there = ", ".join(f"{each or 'none'} ({count})" for each, count in known.most_common())
+    """Returns the questions of a rule's languages and categories, and counts the others."""
+    selection = list(questions)
+    for name, values in (("language", rule.languages), ("category", rule.categories)):
+        sizes = Counter(getattr(question, name) for question in selection)
+        for value in values:
+            if value not in sizes:
+                there = ", ".join(f"{label or 'none'} ({count})" for label, count in sizes.most_common())
                 raise DataError(
-                    f"preferences: --{name} {value}: no question has it.{nearest(value, known)} There are: {there}."
+                    f"preferences: --{name} {value}: no question has it.{nearest(value, sizes)} There are: {there}."
                 )
-        if wanted:
-            before = len(left)
-            left = [question for question in left if getattr(question, name) in wanted]
-            counts[f"questions_of_another_{name}"] = before - len(left)
-    return left
+        if values:
+            before = len(selection)
+            selection = [question for question in selection if getattr(question, name) in values]
+            counts[f"questions_of_another_{name}"] = before - len(selection)
+    return selection
 
 
 def _why_no_pair(counts: Counter[str], rule: Rule) -> str:

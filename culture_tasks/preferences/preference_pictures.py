@@ -29,20 +29,24 @@ _PARTS: Mapping[str, Any] = {
 
 def questions_picture(stat: PreferenceStat) -> Figure:
     """Draws how many questions of each group have a pair, a tie, or one response."""
-    groups = {by: [group for group in stat.groups if group.by == by] for by in DIMENSIONS if by != "overall"}
-    groups = {by: sorted(some, key=lambda group: -group.questions)[:_MOST_GROUPS] for by, some in groups.items()}
+    largest = sorted(stat.groups, key=lambda group: -group.questions)
+    groups = {
+        dimension: [group for group in largest if group.by == dimension][:_MOST_GROUPS]
+        for dimension in DIMENSIONS
+        if dimension != "overall"
+    }
     figure = _figure(8.0, 1.6 + 0.3 * sum(map(len, groups.values())))
-    rows = figure.subplots(len(groups), 1, sharex=True, height_ratios=[max(len(some), 1) for some in groups.values()])
-    for axes, (by, some) in zip(rows, groups.items(), strict=True):
-        left = np.zeros(len(some))
+    rows = figure.subplots(len(groups), 1, sharex=True, height_ratios=[max(len(bars), 1) for bars in groups.values()])
+    for axes, (dimension, bars) in zip(rows, groups.items(), strict=True):
+        starts = np.zeros(len(bars))
         for place, (label, count) in enumerate(_PARTS.items()):
-            numbers, style = np.array([count(group) for group in some], dtype=np.float64), look(place)
+            numbers, style = np.array([count(group) for group in bars], dtype=np.float64), look(place)
             fill: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": "white"}
-            axes.barh(range(len(some)), numbers, left=left, label=label, **fill)
-            left += numbers
-        axes.set_yticks(range(len(some)), [shown(cleaned(group.group)) for group in some])
+            axes.barh(range(len(bars)), numbers, left=starts, label=label, **fill)
+            starts += numbers
+        axes.set_yticks(range(len(bars)), [shown(cleaned(group.group)) for group in bars])
         axes.invert_yaxis()
-        axes.set_title(by, loc="left", fontsize=9)
+        axes.set_title(dimension, loc="left", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
     rows[-1].set_xlabel("questions")
     handles, labels = rows[0].get_legend_handles_labels()
@@ -70,16 +74,16 @@ def gaps_picture(pairs: Sequence[PreferencePair]) -> Figure:
 def lengths_picture(pairs: Sequence[PreferencePair], overall: GroupStat) -> Figure:
     """Draws the length of the chosen against the rejected response, of many pairs some; colours are languages."""
     order = np.random.default_rng(0).permutation(len(pairs))[:_MOST_POINTS]
-    some = [pairs[place] for place in sorted(order)]
-    names, counts = np.unique([pair.question.language for pair in some], return_counts=True)
+    sample = [pairs[place] for place in sorted(order)]
+    names, counts = np.unique([pair.question.language for pair in sample], return_counts=True)
     figure = _figure(6.4, 5.4)
     axes = figure.add_subplot()
     for place, name in enumerate(names[np.argsort(-counts, kind="stable")]):
-        alike = [pair for pair in some if pair.question.language == name]
-        across, up = [len(pair.rejected.text) for pair in alike], [len(pair.chosen.text) for pair in alike]
-        style, label = look(place), f"{shown(cleaned(str(name)))} (n={len(alike)})"
+        points = [pair for pair in sample if pair.question.language == name]
+        across, up = [len(pair.rejected.text) for pair in points], [len(pair.chosen.text) for pair in points]
+        style, label = look(place), f"{shown(cleaned(str(name)))} (n={len(points)})"
         axes.scatter(across, up, 12, style.colour, marker=style.marker, alpha=0.5, linewidths=0, label=label)
-    lengths = [len(answer.text) for pair in some for answer in pair[1:]]
+    lengths = [len(answer.text) for pair in sample for answer in pair[1:]]
     ends = (min(lengths) / 1.2, max(lengths) * 1.2)
     axes.plot(ends, ends, color="0.4", linewidth=1, linestyle="--", label="equal length", zorder=0)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
@@ -87,8 +91,8 @@ def lengths_picture(pairs: Sequence[PreferencePair], overall: GroupStat) -> Figu
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("length of the rejected response, characters")
     axes.set_ylabel("length of the chosen response, characters")
-    drawn = f"{len(some)} of {len(pairs)} pairs,\ndrawn at random" if len(some) < len(pairs) else None
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=drawn)
+    title = f"{len(sample)} of {len(pairs)} pairs,\ndrawn at random" if len(sample) < len(pairs) else None
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=title)
     if overall.longer is not None:
         figure.suptitle(f"The chosen response is the longer one in {overall.longer:.0%} of the pairs", fontsize=10)
     return figure

@@ -1,4 +1,4 @@
-"""What rated responses hold before anything is trained on them: pairs, ties, gaps, lengths, who wrote them, overlap.
+"""Statistics of rated responses before training: pairs, ties, gaps, lengths, writers, overlap with tests.
 
 Nothing is held out here: overlap with tests is shown instead.
 """
@@ -103,7 +103,7 @@ class PreferenceStat:
     not_checked: str = ""
 
     def as_text(self) -> str:
-        """Returns what the command prints."""
+        """Returns the text that the command prints."""
         tables = [as_text(header, rows) for _, header, _, rows in self._tables()]
         return "\n\n".join([*tables, "\n".join(self._notes())])
 
@@ -139,12 +139,12 @@ class PreferenceStat:
         """Yields titles, headers, the numbers of columns with labels, and rows."""
         yield "Questions", _GROUP_HEADER, 2, [_group_row(group) for group in self.groups]
         writers = []
-        for one in self.writers:
-            responses, chosen, rejected = (f"{count:,}" for count in (one.responses, one.chosen, one.rejected))
-            writers.append([one.name or NOT_SAID, responses, f"{one.mean_rating:.3g}", chosen, rejected])
+        for writer in self.writers:
+            responses, chosen, rejected = (f"{count:,}" for count in (writer.responses, writer.chosen, writer.rejected))
+            writers.append([writer.name or NOT_SAID, responses, f"{writer.mean_rating:.3g}", chosen, rejected])
         yield "Who wrote the responses", _WRITER_HEADER, 1, writers
         if self.tests:
-            tests = [[one.task, f"{one.questions:,}", f"{one.same:,}", f"{one.near:,}"] for one in self.tests]
+            tests = [[test.task, f"{test.questions:,}", f"{test.same:,}", f"{test.near:,}"] for test in self.tests]
             yield "Overlap with tests", _TEST_HEADER, 1, tests
 
     def _notes(self) -> Iterator[str]:
@@ -152,8 +152,8 @@ class PreferenceStat:
         scale = "" if rated_by.scale is None else f", {rated_by.scale[0]:g} to {rated_by.scale[1]:g}"
         yield f"rated by {rated_by.name}{scale}"
         for source in self.rated.sources:
-            of = f" of {source.model} on {source.task}" if source.task else ""
-            yield f"{source.name}: {source.responses:,} responses{of}, fingerprint {source.fingerprint}"
+            origin = f" of {source.model} on {source.task}" if source.task else ""
+            yield f"{source.name}: {source.responses:,} responses{origin}, fingerprint {source.fingerprint}"
         for name, count in self.rated.left_out.items():
             if count:
                 yield f"left out: {count:,} {LEFT_OUT[name]}"
@@ -181,15 +181,15 @@ def preference_stat(
     """Computes the statistics of some of the rated questions; the overlap with tests may be the reason for none."""
     pairs, _ = pairs_of(questions, rule, seed)
     groups: dict[tuple[Dimension, str], list[RatedQuestion]] = {}
-    for by in DIMENSIONS:
+    for dimension in DIMENSIONS:
         for question in questions:
-            name = "all" if by == "overall" else getattr(question, by) or NOT_SAID
-            groups.setdefault((by, name), []).append(question)
+            name = "all" if dimension == "overall" else getattr(question, dimension) or NOT_SAID
+            groups.setdefault((dimension, name), []).append(question)
     order = sorted(groups, key=lambda group: (DIMENSIONS.index(group[0]), group[1]))
     return PreferenceStat(
         rated=rated,
         pairs=pairs,
-        groups=[_group(by, name, groups[by, name], pairs) for by, name in order],
+        groups=[_group(dimension, name, groups[dimension, name], pairs) for dimension, name in order],
         writers=_writers(questions, pairs),
         tests=[] if isinstance(overlap, str) else _tests(overlap),
         not_checked=overlap if isinstance(overlap, str) else "",
@@ -197,18 +197,18 @@ def preference_stat(
 
 
 def _group(
-    by: Dimension, name: str, questions: Sequence[RatedQuestion], all_pairs: Sequence[PreferencePair]
+    dimension: Dimension, name: str, questions: Sequence[RatedQuestion], all_pairs: Sequence[PreferencePair]
 ) -> GroupStat:
     inside = {question.fingerprint for question in questions}
     pairs = [pair for pair in all_pairs if pair.question.fingerprint in inside]
-    chosen = [len(pair.chosen.text) for pair in pairs]
-    rejected = [len(pair.rejected.text) for pair in pairs]
-    longer = [0.5 * ((a > b) + (a >= b)) for a, b in zip(chosen, rejected, strict=True)]
+    chosen_lengths = [len(pair.chosen.text) for pair in pairs]
+    rejected_lengths = [len(pair.rejected.text) for pair in pairs]
+    longer = [0.5 * ((a > b) + (a >= b)) for a, b in zip(chosen_lengths, rejected_lengths, strict=True)]
     share = mean_interval(longer, [pair.question.fingerprint for pair in pairs])
     longer_share, low, high = (None if math.isnan(end) else end for end in share[:3])
     several = [question for question in questions if len(question.answers) > 1]
     return GroupStat(
-        by=by,
+        by=dimension,
         group=name,
         questions=len(questions),
         responses=sum(len(question.answers) for question in questions),
@@ -217,8 +217,8 @@ def _group(
         single=sum(len(question.answers) == 1 for question in questions),
         pairs=len(pairs),
         mean_gap=statistics.fmean(pair.gap for pair in pairs) if pairs else None,
-        chosen_length=statistics.median(chosen) if pairs else None,
-        rejected_length=statistics.median(rejected) if pairs else None,
+        chosen_length=statistics.median(chosen_lengths) if pairs else None,
+        rejected_length=statistics.median(rejected_lengths) if pairs else None,
         longer=longer_share,
         longer_low=low,
         longer_high=high,
@@ -226,15 +226,15 @@ def _group(
 
 
 def _writers(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePair]) -> list[WriterStat]:
-    """Returns who wrote the responses, those with most first."""
+    """Returns the writers of the responses, most responses first."""
     ratings: dict[str, list[float]] = {}
     for question in questions:
         for answer in question.answers:
-            ratings.setdefault(answer.by, []).append(answer.rating)
-    chosen, rejected = Counter(pair.chosen.by for pair in pairs), Counter(pair.rejected.by for pair in pairs)
+            ratings.setdefault(answer.writer, []).append(answer.rating)
+    chosen, rejected = Counter(pair.chosen.writer for pair in pairs), Counter(pair.rejected.writer for pair in pairs)
     return [
-        WriterStat(name, len(given), statistics.fmean(given), chosen=chosen[name], rejected=rejected[name])
-        for name, given in sorted(ratings.items(), key=lambda writer: (-len(writer[1]), writer[0]))
+        WriterStat(name, len(values), statistics.fmean(values), chosen=chosen[name], rejected=rejected[name])
+        for name, values in sorted(ratings.items(), key=lambda writer: (-len(writer[1]), writer[0]))
     ]
 
 

@@ -1,4 +1,4 @@
-"""Questions with their rated responses: what pairs are made of, wherever the ratings come from.
+"""Questions with their rated responses, of which pairs are made, wherever the ratings come from.
 
 All ratings of a build are one rater's, on one scale. The responses of a question were graded by one rubric.
 """
@@ -28,15 +28,15 @@ LEFT_OUT: Mapping[str, str] = {
     "repeated_texts": "responses with the same text as another one",
     "graded_by_another_rubric": "responses graded by another rubric",
 }
-"""What is left out before pairs are made, in words, by the name of its count."""
+"""Responses that are left out before pairs are made, in words, by the name of their count."""
 
 
 class RatedAnswer(NamedTuple):
-    """A rated response, and who wrote it: a model, ``people``, or the name in the data (may be empty)."""
+    """A rated response, and its writer: a model, ``people``, or the name in the data (may be empty)."""
 
     text: str
     rating: float
-    by: str
+    writer: str
 
 
 @dataclass(slots=True)
@@ -103,18 +103,18 @@ class Gathering:
     def add(self, question: RatedQuestion, rubric: str, answer: RatedAnswer) -> None:
         """Takes a response in, but for a blank one, which teaches nothing.
 
-        What an earlier row didn't say of the question, a later one may.
+        A later row may add facts of the question that an earlier one lacks.
         """
         if not answer.text.strip():
             self.left_out["blank_responses"] += 1
             return
-        known = self._groups.setdefault((question.fingerprint, rubric), question)
-        known.references = known.references or question.references
-        known.category = known.category or question.category
-        known.culture = known.culture or question.culture
-        if known.language == UNKNOWN:
-            known.language = question.language
-        known.answers.append(answer)
+        group = self._groups.setdefault((question.fingerprint, rubric), question)
+        group.references = group.references or question.references
+        group.category = group.category or question.category
+        group.culture = group.culture or question.culture
+        if group.language == UNKNOWN:
+            group.language = question.language
+        group.answers.append(answer)
 
     def note_rater(self, rated_by: RatedBy, where: str) -> None:
         """Notes who rated some responses, and refuses a second rater, prompt or sampling."""
@@ -180,18 +180,18 @@ class Gathering:
             groups.setdefault(fingerprint, []).append((rubric, group))
         for rubrics in groups.values():
             _, question = min(rubrics, key=lambda group: (-len(group[1].answers), group[0]))
-            others = sum(len(group.answers) for _, group in rubrics) - len(question.answers)
-            self.left_out["graded_by_another_rubric"] += others
-            alike: dict[str, list[RatedAnswer]] = {}
+            surplus = sum(len(group.answers) for _, group in rubrics) - len(question.answers)
+            self.left_out["graded_by_another_rubric"] += surplus
+            repeats: dict[str, list[RatedAnswer]] = {}
             for answer in question.answers:
-                alike.setdefault(answer.text.strip(), []).append(answer)
-            self.left_out["repeated_texts"] += len(question.answers) - len(alike)
+                repeats.setdefault(answer.text.strip(), []).append(answer)
+            self.left_out["repeated_texts"] += len(question.answers) - len(repeats)
             # The exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order.
             question.answers = [
-                same[0]
-                if len(same) == 1
-                else same[0]._replace(rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
-                for same in alike.values()
+                answers[0]
+                if len(answers) == 1
+                else answers[0]._replace(rating=float(statistics.mean(Fraction(answer.rating) for answer in answers)))
+                for answers in repeats.values()
             ]
             yield question
 
@@ -201,4 +201,4 @@ def kind_of_culture(label: str | None) -> CultureKind | None:
     """Returns whose culture a label of the data means; None where it doesn't tell."""
     if label is None:
         return None
-    return next(filter(None, (each.kind_of_culture(label) for each in offered().values())), None)
+    return next(filter(None, (ratings.kind_of_culture(label) for ratings in offered().values())), None)

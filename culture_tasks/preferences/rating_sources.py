@@ -57,11 +57,11 @@ _AT_ONCE = 1_000
 """Rows that are checked together, so that a long file is never in memory as models of its rows."""
 
 
-class Taken(NamedTuple):
-    """What is taken of result folders: tasks and groups (without any, all that are graded), and one judge's verdicts.
+class ResultSelection(NamedTuple):
+    """What to use of result folders: tasks and groups (without any, all that are graded), and one judge's verdicts.
 
-    The judge is ``backend:model``, or None where there is one alone. Either text overlap is taken for a rating, or
-    verdicts are. ``test_questions`` says whether questions of tests may be taken.
+    The judge is ``backend:model``, or None where there is one alone. Text overlap or verdicts serve as ratings.
+    ``test_questions`` says whether questions of tests may be used.
     """
 
     tasks: tuple[str, ...] = ()
@@ -70,7 +70,9 @@ class Taken(NamedTuple):
     test_questions: bool = False
 
 
-def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> RatedQuestions:
+def gather(
+    sources: Sequence[str], selection: ResultSelection, rating: str | None, settings: Settings
+) -> RatedQuestions:
     """Reads sources: tables of rated rows, and result files and folders, which are read together.
 
     ``rating`` is the column of the ratings in rows; None means people's.
@@ -82,26 +84,26 @@ def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: S
         if source not in results:
             _gather_rows(source, rating, settings.data_folder, gathering)
     if results:
-        _gather_results([Path(source).expanduser() for source in results], taken, gathering)
+        _gather_results([Path(source).expanduser() for source in results], selection, gathering)
     return gathering.finished()
 
 
 def _holds_results(source: str) -> bool:
-    known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
+    names = [name for key, ratings in offered().items() for name in (key, ratings.source.hub) if name]
     path = Path(source).expanduser()
-    if source in known:
+    if source in names:
         return False
     if path.exists() or path.suffix.lower() in SUFFIXES:
         return path.is_dir() or parse_name(path) is not None
     raise DataError(
-        f"preferences: {source}: no such file or folder.{nearest(source, known)} Expected a file of rated rows "
-        f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
+        f"preferences: {source}: no such file or folder.{nearest(source, names)} Expected a file of rated rows "
+        f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(names)}."
     )
 
 
 def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
-    """Reads the rows of a table: those that a benchmark offers (by its name or its data set's), or a file's."""
-    offer = next((each.source for name, each in offered().items() if source in (name, each.source.hub)), None)
+    """Reads the rows of a table: a benchmark's (by its name or its data set's), or a file's."""
+    offer = next((ratings.source for name, ratings in offered().items() if source in (name, ratings.source.hub)), None)
     table = read_file(Path(source).expanduser()) if offer is None else read_source(offer, data_folder)
     columns = {name for row in table.rows for name in row}
     column = rating or next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
@@ -152,7 +154,7 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
         else:
             way_out = "Correct it; if the column isn't people's rating, name the one that is meant with --rating."
             check_rating(where, column, rating, rubric, way_out)
-        by = PEOPLE if row.response.strip() in row.references else row.model or row.source or ""
+        writer = PEOPLE if row.response.strip() in row.references else row.model or row.source or ""
         question = RatedQuestion(
             row.question,
             question_fingerprint(row.question),
@@ -161,7 +163,7 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
             category=category,
             culture=kind_of_culture(row.associated_culture),
         )
-        gathering.add(question, "" if rubric is None else rubric.name, RatedAnswer(row.response, rating, by))
+        gathering.add(question, "" if rubric is None else rubric.name, RatedAnswer(row.response, rating, writer))
     for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
         gathering.without_scale.append((rating, table.where(index)))
     return digest.hexdigest()[:16], responses
@@ -181,26 +183,26 @@ def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
             raise DataError(text) from None
 
 
-def _gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) -> None:
+def _gather_results(paths: Sequence[Path], selection: ResultSelection, gathering: Gathering) -> None:
     """Reads the judged samples of result files and folders."""
-    wanted: set[str] = set()
-    for name in taken.tasks:
+    patterns: set[str] = set()
+    for name in selection.tasks:
         fitting = fnmatch.filter(entries(), name)
         for entry in fitting:
             _check_allowed(benchmark_of(entry).name, entry)
-        wanted.update([task.name for entry in fitting for task in tasks_below(entry)] if fitting else [name])
-    reader = _Reader(taken, gathering)
+        patterns.update([task.name for entry in fitting for task in tasks_below(entry)] if fitting else [name])
+    reader = _Reader(selection, gathering)
     before = len(gathering.sources)
     for run in find_runs(paths):
-        known = task_results(run.files)
-        if isinstance(known, UnusedFile):
-            raise DataError(f"preferences: {known.path}: {known.detail}. Leave the file out.")
+        results = task_results(run.files)
+        if isinstance(results, UnusedFile):
+            raise DataError(f"preferences: {results.path}: {results.detail}. Leave the file out.")
         models = {
             result.task: f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
-            for result in known
+            for result in results
         }
         for task in run.files.logged_tasks():
-            if not wanted or any(fnmatch.fnmatchcase(task, name) for name in wanted):
+            if not patterns or any(fnmatch.fnmatchcase(task, name) for name in patterns):
                 reader.read(run.files, task, models.get(task, ""))
     if len(gathering.sources) == before:
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
@@ -218,10 +220,10 @@ def _check_allowed(benchmark: str, where: str) -> None:
 class _Reader:
     """Reads the sample files of all runs, and notes what it passes over."""
 
-    def __init__(self, taken: Taken, gathering: Gathering) -> None:
-        self._taken = taken
+    def __init__(self, selection: ResultSelection, gathering: Gathering) -> None:
+        self._selection = selection
         self._gathering = gathering
-        self._others: set[str] = set()
+        self._other_judges: set[str] = set()
         self._unscored: Counter[str] = Counter()
         self._unjudged: dict[str, str] = {}
         self._judges: list[LoggedJudge] = []
@@ -248,8 +250,13 @@ class _Reader:
                 if text.strip():
                     self._gathering.test_items[question.fingerprint].add((task, record.item))
         if count:
-            about = {"name": run.result_file.name, "fingerprint": digest.hexdigest()[:16], "model": model, "task": task}
-            self._gathering.sources.append(TrainingSource(kind="results", responses=count, **about))
+            fields = {
+                "name": run.result_file.name,
+                "fingerprint": digest.hexdigest()[:16],
+                "model": model,
+                "task": task,
+            }
+            self._gathering.sources.append(TrainingSource(kind="results", responses=count, **fields))
 
     def _scored(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
@@ -258,9 +265,9 @@ class _Reader:
             self._unjudged[task] = str(logged.get("benchmark", ""))
             return
         judged = judged_sample(sample)
-        judge, taken = judged.judge, self._taken
-        if metric.endswith(LEXICAL) != taken.text_overlap or taken.judge not in (None, judge.name):
-            self._others.add(judge.name)
+        judge, selection = judged.judge, self._selection
+        if metric.endswith(LEXICAL) != selection.text_overlap or selection.judge not in (None, judge.name):
+            self._other_judges.add(judge.name)
             return
         self._check_usable(judged, task)
         unscored = [run.outcome for run in judged.record.runs if run.outcome != "scored"]
@@ -284,32 +291,32 @@ class _Reader:
                 f"preferences: {where} shows images, and the data and recipes written here are of text alone. Choose "
                 "tasks of text with --tasks."
             )
-        if not self._taken.test_questions:
+        if not self._selection.test_questions:
             raise DataError(
                 f"preferences: {where} is a test. A model that is trained on its questions can't be tested by them any "
-                "more. If that is what you want, say so with --train-on-test: the manifest then names the items, and "
-                "the report marks the model."
+                "more. To train on them all the same, add --train-on-test: the manifest then names the items, and the "
+                "report marks the model."
             )
 
     def why_nothing(self) -> str:
-        """Says why there is no response, and what to do."""
+        """Returns why there is no response, and what to do."""
         if self._unscored:
             outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._unscored.items()))
             return f"no verdict is scored ({outcomes}). Grade the responses with `culture-tasks rejudge`."
-        if self._others:
-            others, judge = ", ".join(sorted(self._others)), self._taken.judge
+        if self._other_judges:
+            judges, judge = ", ".join(sorted(self._other_judges)), self._selection.judge
             if judge is not None:
-                return f"no verdict of {judge}.{nearest(judge, self._others)} There are: {others}."
-            if self._taken.text_overlap:
-                return f"nothing was graded by text overlap. Leave out --text-overlap for the verdicts of {others}."
+                return f"no verdict of {judge}.{nearest(judge, self._other_judges)} There are: {judges}."
+            if self._selection.text_overlap:
+                return f"nothing was graded by text overlap. Leave out --text-overlap for the verdicts of {judges}."
             return (
-                f"graded by text overlap alone ({others}), which says little of quality. Grade the responses with "
+                f"graded by text overlap alone ({judges}), which says little of quality. Grade the responses with "
                 "`culture-tasks rejudge`, or use it all the same with --text-overlap."
             )
         for task, benchmark in self._unjudged.items():
             _check_allowed(benchmark, task)
         if self._unjudged:
             return f"no judge grades {', '.join(self._unjudged)}. Choose tasks with a judge's verdicts."
-        if self._taken.tasks:
+        if self._selection.tasks:
             return "no samples of the tasks. Run them with --log_samples, and look for misspelt names after --tasks."
         return "no samples. Run the tasks with --log_samples."

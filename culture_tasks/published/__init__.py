@@ -38,12 +38,12 @@ def number(printed: str) -> PrintedNumber:
     Raises:
         ValueError: If it has another form.
     """
-    found = _PRINTED.fullmatch(printed)
-    if found is None:
+    match = _PRINTED.fullmatch(printed)
+    if match is None:
         raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
-    value = float(found["value"]) * (-1.0 if found["sign"].startswith("-") else 1.0)
-    deviation = float(found["deviation"]) if found["deviation"] else None
-    return PrintedNumber(value, len(found["digits"] or ""), deviation)
+    value = float(match["value"]) * (-1.0 if match["sign"].startswith("-") else 1.0)
+    deviation = float(match["deviation"]) if match["deviation"] else None
+    return PrintedNumber(value, len(match["digits"] or ""), deviation)
 
 
 class _Strict(BaseModel):
@@ -172,10 +172,10 @@ class PublishedTable(_Strict):
         Raises:
             KeyError: If no cell, or more than one, has them.
         """
-        found = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
-        if len(found) != 1:
-            raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(found)}.")
-        return found[0].printed
+        cells = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
+        if len(cells) != 1:
+            raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(cells)}.")
+        return cells[0].printed
 
 
 @cache

@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.scoring import scorer_of
-from culture_tasks.harness.subsets import drawn
+from culture_tasks.harness.subsets import draw_subset
 from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
@@ -110,7 +110,7 @@ class Estimator:
         with reading_data(self.settings):
             documents = task.data.load(self.settings)
         if self.settings.subset is not None:
-            documents, _ = drawn(task.name, documents, *self.settings.subset)
+            documents, _ = draw_subset(task.name, documents, *self.settings.subset)
         rows = documents.rows[:limit]
         estimates = []
         for row in rows if scorer.is_judged else ():

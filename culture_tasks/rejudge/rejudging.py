@@ -19,7 +19,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
-from culture_tasks.harness.result_rows import Written
+from culture_tasks.harness.result_rows import MetricRecords
 from culture_tasks.harness.scoring import PROBABILITY, JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
 from culture_tasks.harness.subsets import Subset, structure_from
@@ -87,7 +87,7 @@ class TaskToGrade:
         """The new records of the judged metrics that the samples have."""
         functions: dict[str, Aggregation] = {metric["metric"]: metric["aggregation"] for metric in self.metrics}
         written = {
-            f"{name},{FILTER}": Written(functions[name], [record[name] for record in self.records])
+            f"{name},{FILTER}": MetricRecords(functions[name], [record[name] for record in self.records])
             for name in self.records[0]
         }
         return TaskRecords(self.metric, list(functions), written)
@@ -177,7 +177,9 @@ def sampled(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
         [record.groups.get(culture) for record in records],
     )
     drawn = structure.draw(number)
-    return TaskToGrade(task.name, [task.samples[place] for place in sorted(drawn)], Subset.of(structure, drawn, seed=0))
+    return TaskToGrade(
+        task.name, [task.samples[place] for place in sorted(drawn)], Subset.from_items(structure, drawn, seed=0)
+    )
 
 
 def to_grade(

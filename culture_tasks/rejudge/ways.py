@@ -184,7 +184,7 @@ def ways_by(
     if grading.other:
         widths = beside_a_judge(sample, grading.explained)
         yield way(f"{judge} on {sample:,}, {grading.other} on all", money["sample"], widths)
-    alone = half_width(grading.spread, drawn.drawn_from, sample)
+    alone = half_width(grading.spread, drawn.frame, sample)
     yield way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone))
     if people is not None:
         cost = None if grading.other else money["all"]

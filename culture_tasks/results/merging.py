@@ -24,7 +24,7 @@ from culture_tasks.harness.judge_costs import KEY as JUDGE_COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
-from culture_tasks.harness.result_rows import Written
+from culture_tasks.harness.result_rows import MetricRecords
 from culture_tasks.harness.scoring import listed_metrics
 from culture_tasks.results.comparability import variation
 from culture_tasks.results.finding import Harness, find, parse_name, result_name
@@ -239,7 +239,9 @@ def _records(task: str, part: _ShardRun, samples: Sequence[LoggedSample]) -> Tas
             value = sample.content[name]
             value = value if name == main else _as_aggregated(value, functions[name], record)
             records.setdefault(name, []).append(value)
-    written = {f"{name},{FILTER}": Written(functions[name], records[name]) for name in functions if name in records}
+    written = {
+        f"{name},{FILTER}": MetricRecords(functions[name], records[name]) for name in functions if name in records
+    }
     return TaskRecords(kind.metric, list(functions), written)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
-from culture_tasks.harness.result_rows import Task, complete_group_row, complete_row
+from culture_tasks.harness.result_rows import TaskMetrics, complete_group_row, complete_row
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness
@@ -24,7 +24,7 @@ class TaskRecords(NamedTuple):
 
     metric: str
     names: Sequence[str]
-    written: Task
+    written: TaskMetrics
 
 
 def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dict[str, Any]:

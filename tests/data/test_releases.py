@@ -57,7 +57,7 @@ def read(task, folder, **chosen):
     """Returns the documents of a task, and how its data differ from the release, by file."""
     settings = Settings(data=folder, **chosen)
     with reading_data(settings) as data:
-        return task_named(task).data.load(settings).rows, dict(data.own)
+        return task_named(task).data.load(settings).rows, dict(data.differences)
 
 
 CONTRADICTIONS = [

@@ -165,12 +165,12 @@ TOTAL = Aggregation("total", sum, lambda records: float(len(records)))
 
 
 def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
-    assert result_rows.written({"acc": mean}, {("acc", "none"): [1.0]}) == {}
-    ours = result_rows.written({"acc": TOTAL, "f1": mean}, {("acc", "none"): [1.0, 2.0], ("f1", "none"): [1.0]})
+    assert result_rows.metric_records({"acc": mean}, {("acc", "none"): [1.0]}) == {}
+    ours = result_rows.metric_records({"acc": TOTAL, "f1": mean}, {("acc", "none"): [1.0, 2.0], ("f1", "none"): [1.0]})
     row = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0, "f1_stderr,none": 0.5}
     result_rows.complete_row(row, ours)
     assert row == {"acc,none": 3.0, "acc_stderr,none": 2.0, "f1,none": 1.0, "f1_stderr,none": 0.5}
-    other = result_rows.written({"acc": Aggregation("another", sum)}, {("acc", "none"): [1.0]})
+    other = result_rows.metric_records({"acc": Aggregation("another", sum)}, {("acc", "none"): [1.0]})
     before = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0}
     for tasks, changed in (
         ((ours, ours), {"acc,none": 6.0, "acc_stderr,none": 4.0}),
@@ -181,10 +181,10 @@ def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
         result_rows.complete_group_row(group, tasks, {"acc,none": True, "f1,none": True})
         assert group == before | changed
     tasks = [[1.0, 2.0], [6.0]]
-    assert TOTAL.of_group(tasks, weight_by_size=True) == (9.0, 3.0)
-    assert TOTAL.of_group(tasks, weight_by_size=False) == (4.5, math.hypot(2.0, 1.0) / 2)
+    assert TOTAL.group_value(tasks, weight_by_size=True) == (9.0, 3.0)
+    assert TOTAL.group_value(tasks, weight_by_size=False) == (4.5, math.hypot(2.0, 1.0) / 2)
     counts = Aggregation("count", sum, is_score=False)
-    assert counts.of_group(tasks, weight_by_size=False) == (9.0, "N/A")
+    assert counts.group_value(tasks, weight_by_size=False) == (9.0, "N/A")
 
 
 def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):

@@ -85,7 +85,7 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     assert (cells["part"].flags, cells["part"].note) == (("own_data", "subset"), f"{title_of(task)}: 4 of 6 documents")
     assert cells["part"].comparable
     scores = [record["score"] for record in records]
-    found = subset_interval(scores, None, subset.drawn_from, shares=True)
+    found = subset_interval(scores, None, subset.frame, shares=True)
     assert (cells["part"].value, cells["part"].low, cells["part"].high) == pytest.approx(
         [100 * number for number in (found.value, found.low, found.high)]
     )
@@ -126,7 +126,7 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
     for task, weight in weights.items():
         if drawn := Subset.read(content(path)["configs"][task]["metadata"]):  # a task that was run whole adds nothing
             scores = [line["care_rating_lexical"]["score"] for line in lines(path, f"samples_{task}_*")]
-            found = subset_interval(scores, None, drawn.drawn_from)
+            found = subset_interval(scores, None, drawn.frame)
             reaches.append(weight / 25 * (found.high - found.value))
     assert len(reaches) == (3 if subset == "4" else 2)
     assert cell.high - cell.value == pytest.approx(math.hypot(*reaches))

@@ -65,7 +65,7 @@ def test_the_methods_of_the_tables_are_the_published_rows():
 def test_the_plan_names_rows_requests_and_models_and_runs_nothing(
     command, others, tmp_path, capsys, caplog, monkeypatch
 ):
-    monkeypatch.setattr(loading, "_own_data_told", set())
+    monkeypatch.setattr(loading, "_own_data_warnings", set())
     assert main([*command("--plan", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
     plan = capsys.readouterr().out
     rows = {line.split()[0]: line for line in plan.splitlines() if line and line.split()[0] in paper_rows()}

@@ -12,7 +12,7 @@ from support.rated_data import question
 from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataUnavailableError, SettingsError
-from culture_tasks.preferences.held_out import held_out_by, items_by_task, overlap, questions_of
+from culture_tasks.preferences.held_out import hold_out_tests, items_by_task, overlap, questions_of
 from culture_tasks.results.training_manifest import Rule, question_fingerprint
 from culture_tasks.settings import Settings
 
@@ -60,13 +60,13 @@ def test_of_each_test_the_nearest_question_is_listed(monkeypatch, at_once):
 
 def test_cares_tests_are_held_out_unless_the_user_says_otherwise(fixture_data):
     settings = Settings(data=fixture_data)
-    names, tests = held_out_by([], Rule(), settings)
+    names, tests = hold_out_tests([], Rule(), settings)
     assert set(names) == {"care_ar", "care_ja", "care_zh"}
     written = json.loads((fixture_data / "care" / "Chinese-test.json").read_text(encoding="utf-8"))
     assert {test.text for test in tests if test.task == "care_zh"} == {each["question"] for each in written}
-    names, same = held_out_by([], Rule(test_questions=True), settings)
+    names, same = hold_out_tests([], Rule(test_questions=True), settings)
     assert (names, same) == ((), tests)
-    assert held_out_by(["none"], Rule(), settings) == ((), [])
+    assert hold_out_tests(["none"], Rule(), settings) == ((), [])
 
 
 @pytest.mark.parametrize("benchmark", [each.name for each in benchmarks().values() if each.task_files is None])
@@ -79,11 +79,11 @@ def test_tasks_of_every_benchmark_can_be_held_out(benchmark, fixture_data):
 
 def test_tasks_that_arent_there_or_cant_be_read_stop_the_build_with_the_way_out(fixture_data, tmp_path):
     with pytest.raises(SettingsError, match=r"--hold-out care_zhh: no such task or group. Did you mean 'care_zh'\?"):
-        held_out_by(["care_zhh"], Rule(), Settings(data=fixture_data))
+        hold_out_tests(["care_zhh"], Rule(), Settings(data=fixture_data))
     with pytest.raises(SettingsError, match="--hold-out none and another task"):
-        held_out_by(["none", "care_zh"], Rule(), Settings(data=fixture_data))
+        hold_out_tests(["none", "care_zh"], Rule(), Settings(data=fixture_data))
     with pytest.raises(DataUnavailableError, match=r"can't tell whether questions of care_ar are .*--hold-out none"):
-        held_out_by([], Rule(), Settings(data=tmp_path))
+        hold_out_tests([], Rule(), Settings(data=tmp_path))
 
 
 def test_items_are_those_of_every_task_that_asks_of_the_same_data():

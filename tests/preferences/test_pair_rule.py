@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.preferences.dataset_folder import rows_of
-from culture_tasks.preferences.pairs import of_culture, pairs_of, split
+from culture_tasks.preferences.pairs import pairs_of, questions_of_culture, split
 from culture_tasks.results.training_manifest import Rule
 
 RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=5)
@@ -106,7 +106,9 @@ def test_development_has_its_share_of_the_questions(dev, number):
 
 @given(questions(), SEEDS)
 def test_native_foreign_and_mixed_questions_are_equally_many_in_each_language(asked, seed):
-    native, foreign, mixed = (of_culture(asked, Rule(culture=each), seed) for each in ("native", "foreign", "mixed"))
+    native, foreign, mixed = (
+        questions_of_culture(asked, Rule(culture=each), seed) for each in ("native", "foreign", "mixed")
+    )
     for language in ("ar", "zh"):
         counts = Counter(each.culture for each in asked if each.language == language)
         number = min(counts["native"], counts["foreign"])

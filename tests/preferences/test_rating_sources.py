@@ -9,13 +9,13 @@ from support.sample_files import write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.rating_sources import Taken, gather
+from culture_tasks.preferences.rating_sources import ResultSelection, gather
 from culture_tasks.settings import Settings
 
 
-def read(*paths, rating=None, data=None, **taken):
-    taken = {"test_questions": True} | taken
-    return gather([str(path) for path in paths], Taken(**taken), rating, Settings(data=data))
+def read(*paths, rating=None, data=None, **options):
+    selection = ResultSelection(**{"test_questions": True} | options)
+    return gather([str(path) for path in paths], selection, rating, Settings(data=data))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_rows_in_cares_layout(write):
         ("扔过去", 2.0, "GPT-4o"),
         ("the answer to 在中国怎么送礼？", 10.0, "people"),
     ]
-    assert second.answers[0].by == "gemma"
+    assert second.answers[0].writer == "gemma"
     assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("people", "people", (1.0, 10.0))
     (source,) = rated.sources
     assert (source.kind, source.name, source.responses) == ("rows", "rated.jsonl", 4)
@@ -126,8 +126,8 @@ def test_cares_rows_come_from_the_data_folder_or_the_hub(tmp_path, monkeypatch):
     assert "rated.jsonl: no such file" in refused("rated.jsonl")
 
 
-def models(*paths, **taken):
-    return sorted(source.model for source in read(*paths, **taken).sources)
+def models(*paths, **options):
+    return sorted(source.model for source in read(*paths, **options).sources)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def two_models(tmp_path):
 def test_two_models_make_the_responses_of_a_question(two_models):
     rated = read(two_models / "gemma", two_models / "qwen")
     assert [question.text for question in rated.questions] == [f"怎么做zh-{number}？" for number in range(3)]
-    answers = [(each.text, each.rating, each.by) for each in rated.questions[0].answers]
+    answers = [(each.text, each.rating, each.writer) for each in rated.questions[0].answers]
     assert answers == [("gemma的回答0", 9.0, "gemma"), ("qwen的回答0", 3.0, "qwen")]
     assert [len(question.answers) for question in rated.questions] == [2, 2, 1]
     assert rated.left_out["unscored_verdicts"] == 1

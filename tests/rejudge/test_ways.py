@@ -76,7 +76,7 @@ def test_widths_worked_by_hand(explained, beside):
     assert both.alike.high == pytest.approx(1.96 * math.sqrt(0.01 + 0.03 * beside[1] ** 2))
     assert (alone.by, alone.these.high) == (
         "dear on 100 alone",
-        pytest.approx(half_width(known.spread, DRAWN.drawn_from, 100)),
+        pytest.approx(half_width(known.spread, DRAWN.frame, 100)),
     )
     assert (people.by, people.money, people.is_by_people) == ("people on 25, cheap on all", None, True)
     assert (people.these.low, people.these.high) == pytest.approx((0.0, 1.96 * math.sqrt(4 * (1 / 25 - 1 / 400))))
@@ -97,7 +97,7 @@ def test_expected_widths_are_those_that_the_report_will_give():
     checked = np.full(400, np.nan)
     checked[drawn] = dear[drawn]
     found = corrected_mean(cheap, checked).overall
-    of_sample = subset_interval(dear[drawn], None, DRAWN.drawn_from)
+    of_sample = subset_interval(dear[drawn], None, DRAWN.frame)
     of_all = mean_interval(dear)
     assert both.these.high == pytest.approx((found.set_high - found.set_low) / 2, rel=0.15)
     assert both.alike.high == pytest.approx((found.high - found.low) / 2, rel=0.15)

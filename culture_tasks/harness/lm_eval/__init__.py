@@ -1,1 +1,1 @@
-"""Our tasks on lm-eval: the hooks that task files name, the task class, and what its results lack."""
+"""Our tasks on lm-eval: the hooks that task files name, and the task class, which completes lm-eval's results."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.choices import most_likely
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
-from culture_tasks.harness.hooks import hook_named, images_of
+from culture_tasks.harness.hooks import images_of, resolve_hook
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import scorer_of
 
@@ -36,7 +36,7 @@ def text(task: Task, doc: Mapping[str, Any]) -> str:
 def rendered(prompt: Prompt) -> str:
     """Returns a prompt as one text, with the places of its images.
 
-    lm-eval has one system message for all documents of a run, so a prompt's own stands before its first text.
+    lm-eval has one system message for all documents of a run, so a prompt's own is put before its first text.
     """
     lines: list[str] = []
     system = [prompt.system] if prompt.system else []
@@ -76,4 +76,4 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
 
 
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, dataset, text, images, choices, results)
+    return resolve_hook(name, __name__, dataset, text, images, choices, results)

@@ -1,4 +1,4 @@
-"""The task class of our lm-eval tasks: what a document shows reaches the model, and each of several runs has its seed.
+"""The task class of our lm-eval tasks: all images reach the model, and each of several runs has its seed.
 
 lm-eval sends all requests of a type together, decides by the first of them whether images are sent, cuts a document's
 images to the model's ``max_images``, and gives every repeat of a request the same seed. None of this is an error to it.
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Images(list[Any]):
-    """A document's images: a list that can't be cut short, and that knows which of them nobody has looked at.
+    """A document's images: a list that can't be cut short, and that knows which of them were looked at.
 
     Copying or pickling it is looking at all of them: a model may hand its requests on.
     """
@@ -53,7 +53,7 @@ class Images(list[Any]):
         self.forget_looks()
 
     def forget_looks(self) -> None:
-        """Forgets who has looked so far, such as what made a key of the images."""
+        """Forgets the looks so far, such as one that made a key of the images."""
         self.unseen = set(range(len(self)))
 
     def __iter__(self) -> Iterator[Any]:
@@ -70,10 +70,10 @@ class Images(list[Any]):
         return super().__getitem__(key)
 
 
-def _cut(needed: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
+def _cut(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
     return ImagesNotShownError(
-        f"{task}: a document shows {needed} images, and the model is given {limit} of them. "
-        f"Add max_images={needed} to --model_args."
+        f"{task}: a document shows {count} images, and the model is given {limit} of them. "
+        f"Add max_images={count} to --model_args."
     )
 
 
@@ -94,8 +94,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        extend(evaluator, "evaluate", result_rows.knowing_the_run)
-        extend(evaluator, "_process_results", _with_what_results_lack)
+        extend(evaluator, "evaluate", result_rows.with_run)
+        extend(evaluator, "_process_results", _with_complete_results)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         describe_documents(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
@@ -123,7 +123,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _refuse_cutting(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: of any shard those of the whole task.
+        """Returns the documents that examples are drawn from: for any shard, the whole task's.
 
         There are none for image tasks, since lm-eval would decode all of their images.
         """
@@ -173,7 +173,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         return Instance(request_type=kind, doc=doc, arguments=arguments, idx=0, metadata=metadata)
 
     def override_metric(self, metric_name: str) -> None:  # noqa: ARG002 - lm-eval's signature
-        """Has nobody grade, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
+        """Switches grading off, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
         start_prediction()
 
 
@@ -183,9 +183,10 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
     for request in requests:
         _images_of(request).forget_looks()
     if isinstance(model, TemplateAPI):
-        if plain := [one for one in requests if _images_of(one) and not isinstance(one.args[0], JsonChatStr)]:
+        plain = (request for request in requests if not isinstance(request.args[0], JsonChatStr))
+        if request := next(filter(_images_of, plain), None):
             raise ImagesNotShownError(
-                f"{plain[0].task_name}: an API model of lm-eval takes images with chat messages only. "
+                f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
                 "Add --apply_chat_template, and name a model such as local-chat-completions."
             )
         answers = _run_by_run(model, requests)
@@ -201,8 +202,8 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
     return answers
 
 
-class _Within:
-    """A model inside of lm-eval's response cache, which asks it for what it doesn't know."""
+class _UncachedModel:
+    """A model inside of lm-eval's response cache, which has it answer the requests that aren't in the cache."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -215,9 +216,9 @@ class _Within:
 
 
 def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
-    """Has a model with a response cache answer. What the cache knows was shown before: its key holds the images."""
+    """Has a model with a response cache answer. Images of cached responses were shown before: the key holds them."""
     model = cached.lm
-    cached.lm = _Within(model)
+    cached.lm = _UncachedModel(model)
     try:
         answers: list[str] = cached.generate_until(requests)
     finally:
@@ -256,8 +257,8 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     try:
         for run, places in enumerate(runs):
             model._seed = first + run
-            found = model.generate_until([requests[place] for place in places])
-            for place, answer in zip(places, found, strict=True):
+            replies = model.generate_until([requests[place] for place in places])
+            for place, answer in zip(places, replies, strict=True):
                 answers[place] = answer
     finally:
         model._seed, model._create_payload = first, create_payload
@@ -270,31 +271,34 @@ def _images_of(request: Instance) -> Images:
 
 def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests if isinstance(limit, int) else ():
-        if (needed := len(_images_of(request))) > limit:
-            raise _cut(needed, limit, str(request.task_name))
+        if (count := len(_images_of(request))) > limit:
+            raise _cut(count, limit, str(request.task_name))
 
 
-def _with_what_results_lack(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Extends lm-eval's results by what they lack for our tasks (see :mod:`culture_tasks.harness.result_rows`)."""
+def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Completes lm-eval's results of our tasks (see :mod:`culture_tasks.harness.result_rows`)."""
 
-    def process_results(evaluated: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        results = original(evaluated, *args, **kwargs)
-        tasks = {name: result_rows.evaluated(one["task"], one["raw_metrics"]) for name, one in evaluated.items()}
+    def process_results(accumulators: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        results = original(accumulators, *args, **kwargs)
+        tasks = {
+            name: result_rows.evaluated_task(accumulator["task"], accumulator["raw_metrics"])
+            for name, accumulator in accumulators.items()
+        }
         for name, task in tasks.items():
-            result_rows.complete_row(results.metrics[name], task.written)
+            result_rows.complete_row(results.metrics[name], task.metrics)
         configs, better = results.configs, results.higher_is_better
         result_rows.finish(tasks, rows=results.metrics, samples=results.samples, configs=configs, better=better)
-        for group in results.groups.values():
-            for each in (group, *group.get_all_groups()):
-                row = results.metrics[each.name]
+        for top_group in results.groups.values():
+            for group in (top_group, *top_group.get_all_groups()):
+                row = results.metrics[group.name]
                 weights = {
                     key: entry.weight_by_size
-                    for entry in each.aggregate_metric_list or ()
+                    for entry in group.aggregate_metric_list or ()
                     for key in row
                     if key.startswith(f"{entry.metric},")
                 }
-                members = [tasks.get(task.task_name, result_rows.OF_OTHERS) for task in each.get_all_tasks()]
-                result_rows.complete_group_row(row, [task.written for task in members], weights)
+                members = [tasks.get(task.task_name, result_rows.OF_OTHERS) for task in group.get_all_tasks()]
+                result_rows.complete_group_row(row, [task.metrics for task in members], weights)
                 result_rows.mark(row, members)
         return results
 

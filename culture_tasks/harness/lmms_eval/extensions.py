@@ -1,7 +1,7 @@
-"""What lmms-eval lacks for our tasks: extensions of its functions, which all call the original.
+"""Extensions of lmms-eval's functions for our tasks, which all call the original.
 
-* Results get what they lack (see :mod:`culture_tasks.harness.result_rows`). A model of ours may have said what the run
-  cost (:class:`~culture_tasks.harness.model_costs.ModelCosts`), which becomes an entry of the file too.
+* Results are completed (see :mod:`culture_tasks.harness.result_rows`). The costs of a run that a model of ours counts
+  (:class:`~culture_tasks.harness.model_costs.ModelCosts`) become an entry of the file too.
 * Engine and judge are checked before the model is loaded, a task's options before its requests are built.
 * vLLM models keep to the limit of tokens that a task of ours has.
 
@@ -21,7 +21,7 @@ from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.hooks import check_requests, name_of
-from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
+from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
 from culture_tasks.harness.session import start_prediction
@@ -30,7 +30,7 @@ _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_gener
 
 
 def extend_commands() -> None:
-    """Extends what lmms-eval's commands call; safe to call again."""
+    """Extends the function that lmms-eval's commands call; safe to call again."""
     from lmms_eval import evaluator
 
     extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
@@ -41,21 +41,21 @@ def extend_evaluation() -> None:
     from lmms_eval import evaluator
     from lmms_eval.api.task import ConfigurableTask
 
-    extend(evaluator, "evaluate", lambda original: result_rows.knowing_the_run(_with_costs(original)))
-    extend(evaluator, "consolidate_results", _of_tasks)
-    extend(evaluator, "consolidate_group_results", _of_groups)
+    extend(evaluator, "evaluate", lambda original: result_rows.with_run(_with_costs(original)))
+    extend(evaluator, "consolidate_results", _with_task_rows)
+    extend(evaluator, "consolidate_group_results", _with_group_rows)
     extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
     extend(ConfigurableTask, "override_metric", _with_records)
-    for name, of_vllm in _VLLM.items():
+    for name, class_name in _VLLM.items():
         if module := sys.modules.get(name):  # by now, if it is the model's
-            extend(getattr(module, of_vllm), "make_one_request", _with_limit_of_the_task)
+            extend(getattr(module, class_name), "make_one_request", _with_limit_of_the_task)
 
 
 def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         names = our_tasks(kwargs.get("tasks") or ())
         if in_a_command() and names:
-            with one_message():
+            with exit_on_error():
                 check_engine(kwargs.get("model"), kwargs.get("batch_size"), advice="256")
                 for name in [] if kwargs.get("predict_only") else names:
                     check_judge(name)
@@ -66,7 +66,7 @@ def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
     def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
-        with one_message():
+        with exit_on_error():
             if name_of(self) and self.config.num_fewshot:
                 raise SettingsError(
                     f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
@@ -79,7 +79,7 @@ def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]
 
 
 def _with_records(original: Callable[..., None]) -> Callable[..., None]:
-    """Has nobody grade a task of ours where ``--predict_only`` would take its metrics away: they read the records."""
+    """Switches grading off where ``--predict_only`` would take the metrics of a task of ours away."""
 
     def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
         if name_of(self):
@@ -97,12 +97,12 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def make_one_request(self: Any, request: Any) -> Any:
-        made, sampling = original(self, request)
+        messages, sampling = original(self, request)
         task, options = getattr(request.args[1], "__self__", None), request.args[2]
         default = inspect.signature(type(self)).parameters["max_new_tokens"].default
         if task is not None and name_of(task) and self.max_new_tokens == default:
             sampling["max_tokens"] = options["max_new_tokens"]
-        return made, sampling
+        return messages, sampling
 
     return make_one_request
 
@@ -118,10 +118,10 @@ def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
     return evaluate
 
 
-def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
-        tasks = {one.task_name: result_rows.evaluated(one.task, one.sample_metrics) for one in outputs}
+        tasks = {output.task_name: result_rows.evaluated_task(output.task, output.sample_metrics) for output in outputs}
         result_rows.finish(tasks, rows=rows, samples=samples, configs=configs, better=better)
         result_rows.evaluated_tasks().update(tasks)
         return rows, samples, configs, versions, shots, better
@@ -129,12 +129,12 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
     return consolidate_results
 
 
-def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
         results = original(rows, versions, task_dict)
         tasks = result_rows.evaluated_tasks()
         for name, task in tasks.items():
-            result_rows.complete_row(rows[name], task.written)
+            result_rows.complete_row(rows[name], task.metrics)
         for group, names in _groups(task_dict):
             row, members = rows[group.group_name], [tasks.get(name, result_rows.OF_OTHERS) for name in names]
             weights = {
@@ -143,10 +143,10 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
                 for key in row
                 if "," in key and "_stderr" not in key and entry["metric"] in key
             }
-            result_rows.complete_group_row(row, [task.written for task in members], weights)
-            named = {"alias": group.group_alias or group.group_name}
-            result_rows.mark(named, members)
-            group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
+            result_rows.complete_group_row(row, [task.metrics for task in members], weights)
+            label = {"alias": group.group_alias or group.group_name}
+            result_rows.mark(label, members)
+            group._config.group_alias = label["alias"]  # lmms-eval names a group by its file, not by its row
         return results
 
     return consolidate_group_results
@@ -154,15 +154,15 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _groups(task_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, list[str]]]:
     """Yields every group that has a file, with the names of all tasks below it."""
-    for each, inside in task_dict.items():
+    for group, inside in task_dict.items():
         if isinstance(inside, Mapping):
-            if hasattr(each, "config"):
-                yield each, [task.task_name for task in tasks_of(inside)]
+            if hasattr(group, "config"):
+                yield group, [task.task_name for task in tasks_of(inside)]
             yield from _groups(inside)
 
 
 def tasks_of(task_dict: Mapping[Any, Any]) -> Iterator[Any]:
-    """Yields the tasks that lmms-eval has loaded, those of groups too."""
+    """Yields the tasks that lmms-eval has loaded, also below groups."""
     for inside in task_dict.values():
         if isinstance(inside, Mapping):
             yield from tasks_of(inside)

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.hooks import hook_named, images_of
-from culture_tasks.harness.lmms_eval.plugin import one_message
+from culture_tasks.harness.hooks import images_of, resolve_hook
+from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import Session, current_session
@@ -31,11 +31,11 @@ Message = dict[str, Any]
 
 
 def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
-    """Returns a task's documents in the place of the placeholder; those of a user's variant are loaded here."""
-    with one_message():
-        known = loaded_task(task.name)
-        is_of_this_run = known is not None and known.settings == Settings.from_environment()
-        return known.data if known and is_of_this_run else load_for_evaluation(task.name)
+    """Returns a task's documents in the place of the placeholder; for a user's variant they are loaded here."""
+    with exit_on_error():
+        loaded = loaded_task(task.name)
+        is_of_this_run = loaded is not None and loaded.settings == Settings.from_environment()
+        return loaded.data if loaded and is_of_this_run else load_for_evaluation(task.name)
 
 
 def text(task: Task, doc: Mapping[str, Any]) -> str:
@@ -70,9 +70,9 @@ def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
 
 def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
     """Returns a prompt with its images, in order, as messages."""
-    shown = iter(images)
+    pictures = iter(images)
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(shown)}
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(pictures)}
         for part in prompt.parts
     ]
     user = {"role": "user", "content": content}
@@ -86,7 +86,7 @@ class Conversation(list[Message]):
 
     def insert(self, index: SupportsIndex, message: Message) -> None:
         """Inserts a message, unless it would be a second system message."""
-        if message.get("role") != "system" or all(each["role"] != "system" for each in self):
+        if message.get("role") != "system" or all(earlier["role"] != "system" for earlier in self):
             super().insert(index, message)
 
 
@@ -98,7 +98,7 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
 
 
 class _Looks:
-    """How many images of a document were handed out once, and the places of those whose pixels nobody has read."""
+    """How many images of a document were handed out together, and the places of the images that weren't read."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -124,22 +124,22 @@ def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
     """Returns a document's images, which remember whether they are looked at.
 
     Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out
-    of the messages). A document whose images nobody asked for has its answer from lmms-eval's cache, or from a model
+    of the messages). A document whose images nobody asks for has its answer from lmms-eval's cache, or from a model
     that reads no document at all, such as ``dummy``: it is scored.
     """
     handed_out = list(images)
     looks = _Looks(len(handed_out))
-    known = _looks.setdefault(current_session(), {})
-    before = known.get(_key(doc))
+    looks_by_key = _looks.setdefault(current_session(), {})
+    before = looks_by_key.get(_key(doc))
     if handed_out and (before is None or before.unseen):
-        known[_key(doc)] = looks
+        looks_by_key[_key(doc)] = looks
     return [looks.watch(image, place) for place, image in enumerate(handed_out)]
 
 
 def refuse_unseen(doc: Mapping[str, Any]) -> None:
     """Refuses a document whose images were handed out and not all looked at."""
     looks = _looks.get(current_session(), {}).get(_key(doc))
-    with one_message():
+    with exit_on_error():
         if looks is not None and looks.unseen:
             raise ImagesNotShownError(
                 f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
@@ -154,4 +154,4 @@ def _key(doc: Mapping[str, Any]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, documents, text, visuals, messages, results)
+    return resolve_hook(name, __name__, documents, text, visuals, messages, results)

@@ -21,7 +21,7 @@ from lmms_eval.api.model import lmms
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
 from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
-from culture_tasks.harness.lmms_eval.plugin import one_message
+from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, combined
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
@@ -46,30 +46,32 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
     is_simple = False
     registered_name = NAME
 
-    @one_message()
-    def __init__(self, **arguments: Any) -> None:
+    @exit_on_error()
+    def __init__(self, **model_args: Any) -> None:
         from accelerate import Accelerator
         from accelerate.utils import InitProcessGroupKwargs
 
         super().__init__()
-        self._arguments = given = InsertionArguments.read(arguments)
+        self._arguments = arguments = InsertionArguments.read(model_args)
         self.accelerator = Accelerator(kwargs_handlers=[InitProcessGroupKwargs(timeout=timedelta(weeks=4))])
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        chosen = given.device if self._world_size == 1 else None
-        self._device = self.accelerator.device if chosen is None else torch.device(chosen)
-        if given.backend is not None:
-            given.check_devices(self._device, self._world_size)
-            check_arguments(given.backend_arguments)
-        options = given.model_copy(update={"device": str(self._device)})
-        model = MultimodalModel.load(given.pretrained, options, max_memory=given.max_memory(self.accelerator))
-        method = method_class(given.method)
-        self._method: InsertionMethod | None = method(model, method.read_config(given.method_options))
+        device = arguments.device if self._world_size == 1 else None
+        self._device = self.accelerator.device if device is None else torch.device(device)
+        if arguments.backend is not None:
+            arguments.check_devices(self._device, self._world_size)
+            check_arguments(arguments.backend_arguments)
+        options = arguments.model_copy(update={"device": str(self._device)})
+        model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
+        method = method_class(arguments.method)
+        self._method: InsertionMethod | None = method(model, method.read_config(arguments.method_options))
         self._method.batch_size = self.batch_size
-        if given.state_folder is not None:
-            self._method.load(given.state_folder)
-        self._engine = None if given.backend is None else VllmEngine(model, options, given.backend_arguments)
-        self._store = ValueStore(given.answers_file)
-        self._runner: Runner | None = Runner(self._method, self._store, self._engine, one_at_a_time=given.paper_latency)
+        if arguments.state_folder is not None:
+            self._method.load(arguments.state_folder)
+        self._engine = None if arguments.backend is None else VllmEngine(model, options, arguments.backend_arguments)
+        self._store = ValueStore(arguments.answers_file)
+        self._runner: Runner | None = Runner(
+            self._method, self._store, self._engine, one_at_a_time=arguments.paper_latency
+        )
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
@@ -87,7 +89,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         """Requests answered together."""
         return self._arguments.requests_per_batch
 
-    @one_message()
+    @exit_on_error()
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult | list[str]]:
         """Answers requests.
 
@@ -127,16 +129,16 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
 
     def _measured(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
         """Returns the costs of this rank."""
-        given, report = self._arguments, method.report
-        requests = len(costs.alone) if given.paper_latency else costs.answered
-        seconds = sum(costs.alone) if given.paper_latency else costs.prepared_seconds + costs.seconds
+        arguments, report = self._arguments, method.report
+        requests = len(costs.alone) if arguments.paper_latency else costs.answered
+        seconds = sum(costs.alone) if arguments.paper_latency else costs.prepared_seconds + costs.seconds
         train_seconds = report.get("seconds")
         return ModelCosts(
             device=self._devices,
             ranks=self._world_size,
             batch_size=self.batch_size,
-            one_at_a_time=given.paper_latency,
-            backend=given.backend,
+            one_at_a_time=arguments.paper_latency,
+            backend=arguments.backend,
             answered=costs.answered,
             found=costs.found,
             requests=requests,

@@ -24,7 +24,7 @@ _FIRST_BATCH = 32
 class InsertionArguments(ModelOptions):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
-    docs/insertion.md says what they do. Features that a method looks up in the model itself always come from
+    docs/insertion.md describes them. Features that a method looks up in the model itself always come from
     transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
     to every model.
     """
@@ -41,13 +41,13 @@ class InsertionArguments(ModelOptions):
     max_batch_size: Any = None
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> InsertionArguments:
+    def read(cls, model_args: Mapping[str, Any]) -> InsertionArguments:
         """Reads arguments, and refuses the first one that can't be used."""
         try:
             arguments = cls.model_validate(
                 {
                     name: str(value) if isinstance(value, os.PathLike) else value
-                    for name, value in given.items()
+                    for name, value in model_args.items()
                     if value is not None
                 }
             )
@@ -63,11 +63,11 @@ class InsertionArguments(ModelOptions):
 
     def _problem(self) -> str | None:
         method, backend = method_class(self.method), self.backend
-        others = {} if backend is not None else self.backend_arguments
-        if others:
-            known, name = [*type(self).model_fields, *self._method_fields], sorted(others)[0]
+        unknown = {} if backend is not None else self.backend_arguments
+        if unknown:
+            name, names = min(unknown), [*type(self).model_fields, *self._method_fields]
             advice = f" Options of {self.method} are chosen when it is fitted." if method.needs_state else ""
-            return f"unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}.{advice}"
+            return f"unknown model argument {name!r}.{nearest(name, names)} Known are {', '.join(names)}.{advice}"
         if not self.pretrained:
             return "no model. Add pretrained=… to --model_args: a Hub name or a folder."
         if self.batch_size != "auto" and (not self.batch_size.isdigit() or int(self.batch_size) < 1):

@@ -1,4 +1,4 @@
-"""What lmms-eval loads through its entry points: makes our tasks and our model known to it.
+"""The plug-in that lmms-eval loads through its entry points: makes our tasks and our model known to it.
 
 lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook
 of a model entry point extends three methods of its ``TaskManager``, which all call the original:
@@ -53,7 +53,7 @@ def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list
 
         global _in_a_command  # the exception that lmms-eval doesn't catch has to be told from a program's own
         _in_a_command = True
-        with one_message():
+        with exit_on_error():
             entries()
             names = original(self, *args, **kwargs)
             load_ahead(our_tasks(names))
@@ -72,7 +72,7 @@ def in_a_command() -> bool:
 
 
 @contextlib.contextmanager
-def one_message() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """Ends a command of lmms-eval with one message and status 1 where an error of ours comes up inside.
 
     A program that calls lmms-eval as a library gets the error itself.
@@ -92,12 +92,12 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         from culture_tasks.harness.loading import load_for_evaluation
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
-        with one_message():
+        with exit_on_error():
             extend_evaluation()
             for task in our_tasks(names):
                 load_for_evaluation(task)
         tasks = original(self, task_list, *args, **kwargs)
-        with one_message():
+        with exit_on_error():
             for task in tasks_of(tasks):
                 describe_documents(task)
         return tasks
@@ -124,6 +124,6 @@ def task_index() -> dict[str, dict[str, Any]]:
 
 
 def our_tasks(names: Iterable[Any]) -> list[str]:
-    """Returns the tasks below those names that are ours, each once; tasks may be given otherwise than by name."""
+    """Returns our tasks below these names, each once; a program may give tasks that aren't names."""
     ours = [name for name in names if isinstance(name, str) and name in entries()]
     return list(dict.fromkeys(task.name for name in ours for task in tasks_below(name)))

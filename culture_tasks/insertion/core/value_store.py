@@ -34,9 +34,9 @@ class ValueStore(KeyValueStore):
         """Stores a value; an existing one stays."""
         self.put_many([(key, value)])
 
-    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return super()._done(work)
+            return super()._run(work)
         except (sqlite3.Error, OSError) as error:
             raise CultureTasksError(
                 f"insertion: {self._file} can't be used as a store ({error}). Free the disk, delete the file, name "

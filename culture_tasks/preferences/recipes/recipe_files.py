@@ -1,4 +1,4 @@
-"""The recipes of a folder of training data: what ``trl sft``, ``trl dpo`` and ``trl kto`` read, and SimPO's script.
+"""The recipes of a folder of training data, for ``trl sft``, ``trl dpo`` and ``trl kto``, and SimPO's script.
 
 The YAML files beside this module are their templates. A method has two: ``paper`` trains all weights by the values of
 CARE's paper, and ``lora`` is ours, for one GPU. A method whose data aren't in the folder has none there.
@@ -29,7 +29,7 @@ PAPER_MODELS = (
 """The models of CARE's Table 3; the recipes train the first, unless told otherwise."""
 
 MODELS_FOLDER = "models"
-"""Where in the folder of the data the recipes save what they train; the manifest above says what that is trained on."""
+"""The folder in the data's where recipes save their models; the manifest above names the data of these models."""
 
 _BATCH = 128
 _EPOCHS = 3
@@ -52,7 +52,7 @@ def recipe_files(
     The folder is the user's, absolute or relative to the working directory. Rows are those of ``train.jsonl`` and
     ``dev.jsonl`` by the folder of a method; in conversational data they are messages, which get the chat template.
     """
-    known = {
+    values = {
         "model": _text(model),
         "paper_models": ", ".join(PAPER_MODELS),
         "notes": "".join(f"# {note}\n" for note in _notes(conversational, languages)),
@@ -61,7 +61,11 @@ def recipe_files(
     for name, count in rows.items():
         if count:
             evaluated = f"epoch  # {_DEV_NOTE}" if dev_rows.get(name) else _text("no")
-            known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count), f"{name}_evaluated": evaluated}
+            values |= {
+                name: _text(_path(folder / name)),
+                f"{name}_steps": _steps(count),
+                f"{name}_evaluated": evaluated,
+            }
     files = {}
     for file in resources.files(__package__).iterdir():
         name = file.name
@@ -69,9 +73,9 @@ def recipe_files(
             continue
         recipe = Template(file.read_text(encoding="utf-8"))
         output = _text(_path(folder / MODELS_FOLDER / name.removesuffix(".yaml")))
-        values = known | {"recipe": _for_shell(folder / name), "output": output}
-        if set(recipe.get_identifiers()) <= values.keys():
-            files[name] = recipe.substitute(values)
+        file_values = values | {"recipe": _for_shell(folder / name), "output": output}
+        if set(recipe.get_identifiers()) <= file_values.keys():
+            files[name] = recipe.substitute(file_values)
     if any(_SCRIPT in text for text in files.values()):
         files[_SCRIPT] = resources.files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
     return dict(sorted(files.items()))

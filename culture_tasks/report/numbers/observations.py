@@ -417,7 +417,7 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
         return estimate._replace(low=estimate.value, high=estimate.value)
     if run.whole is not None and run.whole.columns is not None:
         return _with_help(scores, items, run.whole, run.whole.columns, scale.ends)
-    population, unit, is_share = run.result.subset.drawn_from, width or 1.0, width is not None
+    population, unit, is_share = run.result.subset.frame, width or 1.0, width is not None
     if run.others:
         helpers = [items_of(helper)[:2] for helper in run.others]
         table = np.stack([helper_scores[np.argsort(helper_items)] for helper_items, helper_scores in helpers], axis=1)

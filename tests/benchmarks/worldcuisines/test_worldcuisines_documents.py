@@ -118,7 +118,7 @@ def test_files_of_the_user_s_own_are_the_images(fixture_data):
 def test_an_excerpt_is_marked_as_the_user_s_own_data(folder, fixture_data):
     with reading(Settings(data=fixture_data)) as read:
         load("small", ORIGIN, "choices", Settings(data=fixture_data))
-    assert read.own == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
+    assert read.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
 
 
 @pytest.mark.parametrize(
