@@ -69,7 +69,7 @@ class SheetRow:
 
     Attributes:
         name: Its name, unique and the same for ever within the step: letters, digits, ``-``, ``_`` and ``.``.
-        shown: What a person sees, as text by its label in English, in order. Never a model's name or another person's
+        facts: What a person sees, as text by its label in English, in order. Never a model's name or another person's
             judgment, where these aren't what the step is about.
         image: The image that a person sees, below the project's ``images``; empty without one.
         values: What columns hold when a person opens the row, such as a draft to be rewritten.
@@ -81,7 +81,7 @@ class SheetRow:
     """
 
     name: str
-    shown: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
@@ -386,7 +386,7 @@ class CultureForm(ABC):
 
     def options(self, way: str) -> Sequence[FormOption]:
         """Returns what a group decides beforehand."""
-        options = (FormOption(**about) for about in self.texts["options"])
+        options = (FormOption(**fields) for fields in self.texts["options"])
         return [option for option in options if option.way in ("", way)]
 
     @abstractmethod
@@ -442,18 +442,18 @@ class CultureForm(ABC):
             choices: Choices of columns.
         """
         columns: dict[str, SheetColumn] = {}
-        known = {**config.options, **slots}
-        for each in described:
-            about = {**self.texts.get("columns", {}).get(each["name"], {}), **each}
-            condition = about.pop("only_if", None)
-            if about.pop("way", config.way) == config.way and known.get(about.pop("needs", ""), True):
+        slot_values = {**config.options, **slots}
+        for description in described:
+            fields = {**self.texts.get("columns", {}).get(description["name"], {}), **description}
+            condition = fields.pop("only_if", None)
+            if fields.pop("way", config.way) == config.way and slot_values.get(fields.pop("needs", ""), True):
                 if condition and condition[0] in columns:
-                    about["only_if"] = tuple(condition)
-                if "most" in about:
-                    about["most"] = known.get(about["most"], about["most"])
-                about = {"choices": choices.get(each["name"], {}), **about}
-                texts = {key: self._filled(about.get(key, ""), config, slots) for key in ("name", "title", "about")}
-                columns[each["name"]] = SheetColumn(**{**about, **texts})
+                    fields["only_if"] = tuple(condition)
+                if "most" in fields:
+                    fields["most"] = slot_values.get(fields["most"], fields["most"])
+                fields = {"choices": choices.get(description["name"], {}), **fields}
+                texts = {key: self._filled(fields.get(key, ""), config, slots) for key in ("name", "title", "about")}
+                columns[description["name"]] = SheetColumn(**{**fields, **texts})
         return tuple(columns.values())
 
     def _filled(self, text: str, config: Config, slots: Mapping[str, str]) -> str:

@@ -60,10 +60,10 @@ def comparable(text: str) -> str:
 def json_object(reply: str) -> dict[str, Any]:
     """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
     try:
-        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
+        content = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:
         raise ValueError(f"expected one JSON object, found {reply!r:.80}") from None
-    return dict(found)
+    return dict(content)
 
 
 def published_questions(sources: Iterable[Source], data_folder: Path | None) -> list[str]:
@@ -79,10 +79,10 @@ def published_questions(sources: Iterable[Source], data_folder: Path | None) -> 
 
 def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
     """Returns the nearest of some texts for each row whose question is much like one."""
-    found: dict[int, Alike] = {}
-    for each in near_duplicates([row.text for row in rows], texts):
-        found.setdefault(each.first, each)
-    return list(found.values())
+    matches: dict[int, Alike] = {}
+    for match in near_duplicates([row.text for row in rows], texts):
+        matches.setdefault(match.first, match)
+    return list(matches.values())
 
 
 def people_of(state: State, *steps: str) -> set[str]:
@@ -142,8 +142,8 @@ def responses(state: State, row: str, reference: str = "") -> list[ModelResponse
         texts.setdefault(clean(entry.values["response"]), []).append(entry.person.removeprefix(MODEL))
     if texts and reference:
         texts.setdefault(reference, []).append("")
-    named = {f"{row}.{digest(text)[:8]}": text for text in texts}
-    return [ModelResponse(name, named[name], texts[named[name]]) for name in sorted(named)]
+    names = {f"{row}.{digest(text)[:8]}": text for text in texts}
+    return [ModelResponse(name, names[name], texts[names[name]]) for name in sorted(names)]
 
 
 def ask_by(
@@ -157,11 +157,11 @@ def ask_by(
 ) -> Ask:
     """Returns how a model is asked with a prompt file: its slots have values, or what a row shows under a label."""
 
-    def shown(row: SheetRow) -> Prompt:
-        text = prompt.fill({**values, **{slot: row.shown.get(label, "") for slot, label in labels.items()}})
+    def row_prompt(row: SheetRow) -> Prompt:
+        text = prompt.fill({**values, **{slot: row.facts.get(label, "") for slot, label in labels.items()}})
         return Prompt((Picture(), text) if shows_image else (text,))
 
-    return Ask(prompt=shown, read=read, decoding=decoding, version=prompt.name)
+    return Ask(prompt=row_prompt, read=read, decoding=decoding, version=prompt.name)
 
 
 def read_response(reply: str) -> Mapping[str, Any]:
@@ -183,14 +183,14 @@ class QuestionWork(CultureWork, ABC):
 
     def unpublished(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
         """Returns the rows whose question isn't published, and drops the others."""
-        known, left = set(map(comparable, published)), []
+        published_texts, unpublished = set(map(comparable, published)), []
         for row in rows:
             released = hashlib.sha256(row.text.encode()).hexdigest()[:16] in released_questions()
-            if released or comparable(row.text) in known:
+            if released or comparable(row.text) in published_texts:
                 self.drop(step, row.name, "the question is one of the published benchmark")
             else:
-                left.append(row)
-        return left
+                unpublished.append(row)
+        return unpublished
 
     def rated(self, responses: Iterable[ModelResponse]) -> Iterator[tuple[ModelResponse, Sequence[int]]]:
         """Yields the responses that people rated, with their ratings, and drops the others."""

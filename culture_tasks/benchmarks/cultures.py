@@ -78,7 +78,9 @@ class BuiltCulture(Identity):
     @property
     def manifest(self) -> dict[str, Any]:
         """What its manifest says beside the hashes of its files."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("folder", "files")}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("folder", "files")
+        }
 
     @property
     def benchmark(self) -> str:
@@ -98,13 +100,13 @@ class BuiltCulture(Identity):
 
     def problems(self) -> list[str]:
         """Returns how its files differ from those that were built, each with what to do about it."""
-        found = hashes_of(self.folder)
+        hashes = hashes_of(self.folder)
         advice = "Fetch the culture again, or build it again where its project is"
-        changed = [name for name, digest in self.files.items() if name in found and found[name] != digest]
+        changed = [name for name, digest in self.files.items() if name in hashes and hashes[name] != digest]
         return [
-            *(f"{self.folder / name}: missing. {advice}." for name in self.files if name not in found),
+            *(f"{self.folder / name}: missing. {advice}." for name in self.files if name not in hashes),
             *(f"{self.folder / name}: not the file that was built (SHA-256). {advice}." for name in changed),
-            *(f"{self.folder / name}: not a file of the culture. Remove it." for name in found.keys() - self.files),
+            *(f"{self.folder / name}: not a file of the culture. Remove it." for name in hashes.keys() - self.files),
         ]
 
     def source(self, stem: str, image_column: str | None = None) -> Source:
@@ -119,7 +121,7 @@ class BuiltCulture(Identity):
             DataError: If it has none, or one that can't be used.
         """
         path = folder / MANIFEST
-        names = [one.name for one in fields(cls) if one.name != "folder"]
+        names = [field.name for field in fields(cls) if field.name != "folder"]
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             values = {name: content[name] for name in names}
@@ -160,20 +162,20 @@ def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:
     Raises:
         DataError: If one of the folders that ``CULTURE_TASKS_CULTURES`` names isn't there, or holds none.
     """
-    found: dict[Path, None] = {}
+    cultures: dict[Path, None] = {}
     for folder in culture_folders() if folders is None else folders:
         if not folder.is_dir():
             raise DataError(f"CULTURE_TASKS_CULTURES: {folder}: no such folder. Name existing ones, or unset it.")
         below = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-        candidates = [path for each in below for path in (each, each / BUILT)]
-        own = [path for path in candidates if (path / MANIFEST).is_file()]
-        if not own:
+        candidates = [path for parent in below for path in (parent, parent / BUILT)]
+        matches = [path for path in candidates if (path / MANIFEST).is_file()]
+        if not matches:
             raise DataError(
                 f"CULTURE_TASKS_CULTURES: {folder}: holds no built culture ({MANIFEST}). `culture-tasks culture build` "
                 "makes one."
             )
-        found.update(dict.fromkeys(path.resolve() for path in own))
-    return list(found)
+        cultures.update(dict.fromkeys(path.resolve() for path in matches))
+    return list(cultures)
 
 
 class OffersCultures(ABC):

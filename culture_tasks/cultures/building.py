@@ -69,9 +69,9 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
             _write(unfinished / DATA / name, _json(list(rows)))
         for name, source in built.images.items():
             _write(unfinished / DATA / "images" / name, without_metadata(project.folder / "images" / source))
-        about = {one.name: getattr(project.config, one.name) for one in fields(Identity)}
+        identity = {field.name: getattr(project.config, field.name) for field in fields(Identity)}
         facts = json.loads(_json(built.facts))
-        culture = BuiltCulture(folder=unfinished, files={}, marks=tuple(built.marks), facts=facts, **about)
+        culture = BuiltCulture(folder=unfinished, files={}, marks=tuple(built.marks), facts=facts, **identity)
         offering = benchmarks()[culture.like]
         assert isinstance(offering, OffersCultures)
         benchmark = offering.culture(culture)
@@ -88,7 +88,7 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
         unfinished.replace(final)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(each) for each in built.dropped])
+    write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(row) for row in built.dropped])
     return BuiltFolder(BuiltCulture.read(final), [entry.name for entry in benchmark.entries()], built)
 
 
@@ -163,7 +163,7 @@ def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
         options={option.name: (option.about, config.options[option.name]) for option in decisions},
         tasks=tasks,
         task=benchmark.name if benchmark.name in tasks else tasks[0],  # the former runs in each harness
-        reasons=Counter((each.step, each.reason) for each in built.dropped),
+        reasons=Counter((row.step, row.reason) for row in built.dropped),
         canary=uuid.uuid5(uuid.NAMESPACE_URL, f"culture-tasks:{benchmark.name}"),
         version=__version__,
         cell=markdown_cell,

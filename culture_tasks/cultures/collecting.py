@@ -93,8 +93,8 @@ def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: b
     if rival:
         return "conflict", rival
     if before is not None and not overwrite:
-        given = "a skip" if before.skipped is not None else json.dumps(dict(before.values), ensure_ascii=False)
-        return "conflict", f"{given:.200} is there already. --replace takes this one instead."
+        content = "a skip" if before.skipped is not None else json.dumps(dict(before.values), ensure_ascii=False)
+        return "conflict", f"{content:.200} is there already. --replace takes this one instead."
     return ("replaced" if before else "new" if row.skipped is None else "skipped"), ""
 
 
@@ -106,9 +106,9 @@ def _rivals(returned: Iterable[ReturnedRow]) -> dict[tuple[str, str, str], str]:
             content = json.dumps([row.values, row.skipped], sort_keys=True)
             places.setdefault(row.key, {}).setdefault(content, f"{row.file}, {row.place}")
     return {
-        key: f"{' and '.join(own.values())} differ. Remove the wrong one, or take the last one with --replace."
-        for key, own in places.items()
-        if len(own) > 1
+        key: f"{' and '.join(versions.values())} differ. Remove the wrong one, or take the last one with --replace."
+        for key, versions in places.items()
+        if len(versions) > 1
     }
 
 

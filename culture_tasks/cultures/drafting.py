@@ -48,7 +48,7 @@ def draft(
     """
     found = project.step(step)
     if found.ask is None:
-        able = ", ".join(name for name, one in project.steps.items() if one.ask is not None) or "none"
+        able = ", ".join(name for name, candidate in project.steps.items() if candidate.ask is not None) or "none"
         raise DataError(f"{project.folder}: the step {step!r} is done by people alone. Steps for models: {able}.")
     name = model.removeprefix(_OPENAI)
     if not model.startswith(_OPENAI) or not name:
@@ -56,7 +56,7 @@ def draft(
     state = project.state(settings.data_folder)
     person = f"{MODEL}{name}"
     rows = found.rows(state)
-    before = {row.name for row in rows if any(one.person == person for one in state.by_models(step, row.name))}
+    before = {row.name for row in rows if any(entry.person == person for entry in state.by_models(step, row.name))}
     rows = [row for row in rows if row.name not in before][:most]
     ask = found.ask
 

@@ -80,7 +80,7 @@ def name_on_sheets(config: Config, step: str, row: str) -> str:
 
 def texts_of(row: SheetRow) -> list[str]:
     """Returns what a sheet shows of a row, its image's name included."""
-    return [*row.shown.values(), row.image]
+    return [*row.facts.values(), row.image]
 
 
 def check_of(name: str, texts: Iterable[str]) -> str:
@@ -93,7 +93,7 @@ def make_sheet(
     project: Project, step: Step, person: str, units: Iterable[Sequence[SheetRow]], before: Sequence[Sheet]
 ) -> tuple[Sheet, dict[str, SheetRow]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    shown = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
+    sheet_rows = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
     rows = {
         name: SentRow(
             step=f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name,
@@ -101,7 +101,7 @@ def make_sheet(
             check=check_of(name, texts_of(row)),
             values=dict(row.values),
         )
-        for name, row in shown.items()
+        for name, row in sheet_rows.items()
     }
     number = 1 + sum(sheet.step == step.name and sheet.person == person for sheet in before)
-    return Sheet(f"{step.name}-{person}-{number}", step.name, person, rows), shown
+    return Sheet(f"{step.name}-{person}-{number}", step.name, person, rows), sheet_rows

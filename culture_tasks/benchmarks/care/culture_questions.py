@@ -111,7 +111,7 @@ class CareQuestions(QuestionWork, ABC):
         return ideas
 
     @cached_property
-    def written(self) -> list[CultureQuestion]:
+    def questions(self) -> list[CultureQuestion]:
         """The questions that people wrote or rewrote; ideas that nobody rewrote are dropped."""
         questions = []
         for name in dict.fromkeys((*self.ideas, *self.state.entries.get("write", {}))):
@@ -188,8 +188,8 @@ class CareQuestions(QuestionWork, ABC):
     def usable(self) -> list[CultureQuestion]:
         """The questions that can be asked; the others are dropped."""
         questions: dict[str, CultureQuestion] = {}
-        for each in self.written:
-            checked = self._checked(each)
+        for question in self.questions:
+            checked = self._checked(question)
             if isinstance(checked, str):
                 reason = checked
             elif checked.moral and self.options["sensitive"] == "drop":
@@ -200,7 +200,7 @@ class CareQuestions(QuestionWork, ABC):
                 reason = "an earlier row asks the same question"
             else:
                 continue
-            self.drop("write", each.name, reason)
+            self.drop("write", question.name, reason)
         return self.unpublished("write", questions.values(), self.care_questions)
 
     @cached_property
@@ -211,11 +211,11 @@ class CareQuestions(QuestionWork, ABC):
     def draw(self, questions: Iterable[CultureQuestion], most: int, draw: str) -> list[CultureQuestion]:
         """Draws so many questions of each category; they are in the order of the categories and of their names."""
         by_name = {question.name: question for question in questions}
-        chosen = []
+        sample = []
         for category in CATEGORIES:
             names = [name for name, question in by_name.items() if question.category == category]
-            chosen += sorted(random_order(names, self.config.seed, draw)[:most])
-        return [by_name[name] for name in chosen]
+            sample += sorted(random_order(names, self.config.seed, draw)[:most])
+        return [by_name[name] for name in sample]
 
     @cached_property
     def test(self) -> list[CultureQuestion]:

@@ -61,7 +61,7 @@ def group(tmp_path_factory):
         == 5
     )
     # mina is honest, omid writes what mina wrote and stops half-way, reza rewrites nothing.
-    group.do("write", "reza", lambda row: None if row.writer else SKIP if "چین" in str(row.shown) else confirmed(row))
+    group.do("write", "reza", lambda row: None if row.writer else SKIP if "چین" in str(row.facts) else confirmed(row))
     group.do("write", "mina", lambda row: written(f"{row.name[-1]} {WORDS[int(row.name[-1])]}؟", of_number(row)))
     group.do("write", "omid", lambda row: half_way(row))
     group.do("write", "sara", lambda row: written(f"sara {row.name[-1]}", of_number(row), temporal=row.name[-1] == "6"))
@@ -77,7 +77,7 @@ def group(tmp_path_factory):
     for model in ("strong", "weak"):
         group.ask("respond", model, lambda prompt, model=model: f"{prompt} {'خوب' if model == 'strong' else 'بد'}")
     group.do("rate", "mina", lambda row: {"rating": rating(row)})
-    group.do("rate_again", "far", lambda row: {"rating": max(1, rating(row) - len(row.shown["Question"]) % 2)})
+    group.do("rate_again", "far", lambda row: {"rating": max(1, rating(row) - len(row.facts["Question"]) % 2)})
     return group
 
 
@@ -86,7 +86,7 @@ def entries(folder):
 
 
 def rating(row):
-    return (9 if "خوب" in row.shown["Response"] else 3) - len(row.name) % 3
+    return (9 if "خوب" in row.facts["Response"] else 3) - len(row.name) % 3
 
 
 def confirmed(row):
@@ -162,10 +162,10 @@ def test_raters_see_a_questions_responses_together_with_its_reference_or_among_t
     state, step = group.project.state(), group.project.step("rate")
     shown, rated = step.rows(state), step.rows(with_options(state, rate_references=True))
     assert not [row for row in shown if "strong" in str(row) or "weak" in str(row)]
-    questions = {(row.group, row.shown["Question"]) for row in shown}
+    questions = {(row.group, row.facts["Question"]) for row in shown}
     assert len(questions) == len({row.group for row in shown}) == len(shown) / 2
-    assert all("Reference answer" in row.shown for row in shown)
-    assert not any("Reference answer" in row.shown for row in rated)
+    assert all("Reference answer" in row.facts for row in shown)
+    assert not any("Reference answer" in row.facts for row in rated)
     assert len(rated) == len(shown) + len(questions)
 
 
