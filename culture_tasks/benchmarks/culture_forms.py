@@ -244,7 +244,7 @@ class State:
 # What comes of it
 
 
-class Dropped(NamedTuple):
+class DroppedRow(NamedTuple):
     """A row that isn't part of what is built, and why."""
 
     step: str
@@ -281,7 +281,7 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuiltTables:
     """What a form builds of a project.
 
     Attributes:
@@ -296,7 +296,7 @@ class Built:
 
     tables: Mapping[str, Sequence[Mapping[str, Any]]]
     images: Mapping[str, str] = field(default_factory=dict)
-    dropped: Sequence[Dropped] = ()
+    dropped: Sequence[DroppedRow] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     marks: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -309,7 +309,7 @@ class NothingBuiltError(DataError):
         dropped: The rows that fall out, as far as they are known.
     """
 
-    def __init__(self, message: str, dropped: Sequence[Dropped]) -> None:
+    def __init__(self, message: str, dropped: Sequence[DroppedRow]) -> None:
         super().__init__(message)
         self.dropped = dropped
 
@@ -323,11 +323,11 @@ class CultureWork(ABC):
 
     def __init__(self, state: State) -> None:
         self.state, self.config, self.options = state, state.config, state.config.options
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedRow] = []
 
     def drop(self, step: str, row: str, reason: str) -> None:
         """Notes why a row isn't used."""
-        self.dropped.append(Dropped(step, row, reason))
+        self.dropped.append(DroppedRow(step, row, reason))
 
     def problems(self) -> Iterable[str]:
         """Returns what is wrong with what the group brought in."""
@@ -338,7 +338,7 @@ class CultureWork(ABC):
         """Returns how well people agree."""
 
     @abstractmethod
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the data that the entries make; raises DataError where they make none."""
 
     def check_drafts(self, unchanged: int, rows: int) -> None:
@@ -474,7 +474,7 @@ class CultureForm(ABC):
         """Returns how well people agree, beside the paper's numbers."""
         return list(self.work(state).agreement())
 
-    def build(self, state: State) -> Built:
+    def build(self, state: State) -> BuiltTables:
         """Returns the data that the entries make.
 
         Raises:

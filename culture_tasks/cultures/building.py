@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.culture_forms import Built
+from culture_tasks.benchmarks.culture_forms import BuiltTables
 from culture_tasks.benchmarks.cultures import (
     BUILT,
     DATA,
@@ -45,7 +45,7 @@ class BuiltFolder(NamedTuple):
 
     culture: BuiltCulture
     tasks: Sequence[str]
-    built: Built
+    built: BuiltTables
 
 
 def build(project: Project, settings: Settings) -> BuiltFolder:
@@ -138,7 +138,7 @@ def without_metadata(path: Path) -> bytes:
         raise DataError(f"{path}: not an image that can be read ({error}). Replace it, or remove its row.") from None
 
 
-def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
+def _card(project: Project, built: BuiltTables, benchmark: Benchmark) -> str:
     import yaml
 
     config = project.config

@@ -36,7 +36,7 @@ class Line(NamedTuple):
     content: str = ""
 
 
-class Collected(NamedTuple):
+class Collection(NamedTuple):
     """What became of every row of all files, and what was read otherwise than it stands there, by file."""
 
     lines: Sequence[Line]
@@ -52,7 +52,7 @@ class Collected(NamedTuple):
 
 def collect(
     project: Project, files: Sequence[Path], data_folder: Path | None = None, *, overwrite: bool = False
-) -> Collected:
+) -> Collection:
     """Reads files that came back and adds what is new to the project's entries.
 
     Where it may ``overwrite``, another value of the same person for the same row replaces the earlier one; of several
@@ -73,7 +73,7 @@ def collect(
             added.setdefault(row.file, []).append(row.entry)
     for file, entries in added.items():
         project.add(entries, Path(file).name)
-    return Collected(lines, list(dict.fromkeys(reader.notes)))
+    return Collection(lines, list(dict.fromkeys(reader.notes)))
 
 
 def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow]:

@@ -26,7 +26,7 @@ from culture_tasks.text import storable, without_reasoning
 _OPENAI = "openai:"
 
 
-class Drafted(NamedTuple):
+class DraftResult(NamedTuple):
     """How many rows a model filled in now, and before, and which ones it didn't, each with the reason."""
 
     saved: int
@@ -36,7 +36,7 @@ class Drafted(NamedTuple):
 
 def draft(
     project: Project, step: str, model: str, settings: Settings, *, most: int | None = None, progress: Callable[[], Any]
-) -> Drafted:
+) -> DraftResult:
     """Asks a model for the rows of a step that it hasn't filled in, at most ``most``, and saves each reply as it comes.
 
     Budget, concurrency, patience and timeout are those of judges.
@@ -72,7 +72,7 @@ def draft(
         return ""
 
     failed = asyncio.run(_ask_all(project.folder, rows, name, ask, settings, save, progress)) if rows else []
-    return Drafted(len(rows) - len(failed), len(before), failed)
+    return DraftResult(len(rows) - len(failed), len(before), failed)
 
 
 async def _ask_all(

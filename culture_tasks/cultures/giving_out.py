@@ -18,7 +18,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.pages.thumbnails import Thumbnails
 
 
-class GivenOut(NamedTuple):
+class Handout(NamedTuple):
     """The sheets whose files were written; ``out``, ``later`` and ``short`` are those of the assignment."""
 
     sheets: Sequence[Sheet]
@@ -37,7 +37,7 @@ def give_out(
     people: Sequence[str] = (),
     most: int | None = None,
     again: bool = False,
-) -> GivenOut:
+) -> Handout:
     """Writes the sheets of a step for everybody who has something to do; the arguments are those of ``assign``.
 
     Raises:
@@ -63,4 +63,4 @@ def give_out(
         write_sheet(project, step, sheet, rows, folder, labels, images)
     sheets = [sheet for sheet, _ in sheets_with_rows]
     record(project, sheets)
-    return GivenOut(sheets, assignment.out, assignment.later, assignment.short, lacking * labels.translated)
+    return Handout(sheets, assignment.out, assignment.later, assignment.short, lacking * labels.translated)

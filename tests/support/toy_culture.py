@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.culture_forms import (
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Entry,
@@ -125,8 +125,8 @@ class _Form(CultureForm):
     def agreement(self, state: State) -> Sequence[Figure]:
         return []
 
-    def build(self, state: State) -> Built:
-        return Built(tables={})
+    def build(self, state: State) -> BuiltTables:
+        return BuiltTables(tables={})
 
 
 class Toy(OffersCultures):

@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuest
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
 from culture_tasks.benchmarks.culture_forms import (
     Ask,
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -202,7 +202,7 @@ class CareWork(CareQuestions):
                         floor=self.options[floor] if floor and not category else None,
                     )
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the test and the rated responses, or raises DataError where a threshold isn't reached."""
         names = Counter(name for name, _ in candidates(self.state)[0])
         for name in (names - Counter(set(names))).elements():
@@ -248,7 +248,7 @@ class CareWork(CareQuestions):
         rows = self._test_rows()
         tables = {TEST: rows, RATINGS: rated, "test_ratings": test_rated, "near_duplicates": near}
         categories = Counter(question.category for question in test)
-        return Built(
+        return BuiltTables(
             tables={f"{name}.json": table for name, table in tables.items() if table},
             dropped=self.dropped,
             counts={

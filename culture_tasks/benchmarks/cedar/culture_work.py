@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     contrast_languages,
     published_images,
 )
-from culture_tasks.benchmarks.culture_forms import MODEL, Built, Figure, SheetRow
+from culture_tasks.benchmarks.culture_forms import MODEL, BuiltTables, Figure, SheetRow
 from culture_tasks.benchmarks.culture_rows import nominal_alpha, resampled
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
@@ -213,7 +213,7 @@ class CedarWork(CedarScenes):
             "share of words that come back as the same emotion", "words_back", proportion_interval(sum(back), len(back))
         )
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the scenes that have a gold label; raises DataError where there are none, or words are missing."""
         state, scenes, left_out = self.state, self.scenes, self.left_out
         self.dropped += left_out.values()
@@ -234,7 +234,7 @@ class CedarWork(CedarScenes):
             tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
         kinds = {scene.modality for scene in built}
         prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
-        return Built(
+        return BuiltTables(
             tables=tables,
             images={scene.image: scene.image for scene in built if scene.image},
             dropped=self.dropped,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion, Modality
-from culture_tasks.benchmarks.culture_forms import MODEL, Config, CultureWork, Dropped, State
+from culture_tasks.benchmarks.culture_forms import MODEL, Config, CultureWork, DroppedRow, State
 from culture_tasks.benchmarks.culture_rows import digest, random_order
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
@@ -316,9 +316,9 @@ class CedarScenes(CultureWork, ABC):
         return _draw(self.scenes, self.config.seed, "second", numbers)
 
     @cached_property
-    def left_out(self) -> dict[str, Dropped]:
+    def left_out(self) -> dict[str, DroppedRow]:
         """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
-        found: dict[str, Dropped] = {}
+        found: dict[str, DroppedRow] = {}
         first: dict[tuple[str, str, str], str] = {}
         step = TELLING[self.config.way]
         shipped = self.published_texts if self.is_new else ()
@@ -340,10 +340,10 @@ class CedarScenes(CultureWork, ABC):
             if reason is None:
                 first[key] = scene.row
             elif scene.row in entries or not scene.writer:
-                found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+                found[scene.row] = DroppedRow(reason[0], scene.row, reason[1])
         orphans = sorted(entries.keys() - {scene.row for scene in self.scenes})
         return found | {
-            row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans
+            row: DroppedRow(step, row, "its sentence, image or original is no longer there") for row in orphans
         }
 
     @cached_property

@@ -38,7 +38,7 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENAR
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Part
 from culture_tasks.benchmarks.culture_forms import (
     Ask,
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -174,7 +174,7 @@ class CrossCultWork(CrossCultEntries):
             looks = [item in self.screened for item in self.images if self.state.of("screen", item.name)]
             yield _share("images kept", "screen", looks)
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the raw cases; raises DataError where there are too few."""
         config = self.config
         items, near = self._without_leaks(self.accepted())
@@ -197,7 +197,7 @@ class CrossCultWork(CrossCultEntries):
         counts |= {f"scenarios for {part}": number for part, number in sorted(Counter(parts.values()).items())}
         counts |= {"answers by people": len(texts), "of them unchanged drafts": drafts.total()}
         partitions = partitions_of(config)
-        return Built(
+        return BuiltTables(
             tables={f"{TABLE}.json": [_row(partitions, item) for item in items]},
             images={_image_of(item): item.image for item in items},
             dropped=self.dropped,

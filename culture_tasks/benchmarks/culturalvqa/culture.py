@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
 from culture_tasks.benchmarks.culture_forms import (
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -322,7 +322,7 @@ class CulturalVqaWork(QuestionWork):
 
     # What is built
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the questions about images that aren't published, and the ratings of models' answers."""
         questions = self._new()
         if not questions:
@@ -362,7 +362,7 @@ class CulturalVqaWork(QuestionWork):
         response_rows = {response.row for row in current for response in responses(self.state, row)}
         self.drop_stale({"answer": current, "respond": current, "rate": response_rows})
         facets = Counter(question.facet for question in questions)
-        return Built(
+        return BuiltTables(
             tables={f"{TEST}.json": rows} | ({"ratings.json": ratings} if ratings else {}),
             images=images,
             dropped=self.dropped,

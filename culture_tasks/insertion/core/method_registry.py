@@ -34,8 +34,8 @@ def method_class(name: str) -> type[InsertionMethod]:
     points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
     places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
     if not places:
-        known = method_names()
-        raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, known)} Known are {', '.join(known)}.")
+        names = method_names()
+        raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, names)} Known are {', '.join(names)}.")
     if len(places) > 1:
         raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
     if points:
