@@ -198,7 +198,7 @@ class Entry:
     skipped: str | None = None
 
     @property
-    def by_model(self) -> bool:
+    def is_by_model(self) -> bool:
         """Whether a model filled it in."""
         return self.person.startswith(MODEL)
 
@@ -218,17 +218,17 @@ class State:
     entries: Mapping[str, Mapping[str, Sequence[Entry]]] = field(default_factory=dict)
     data_folder: Path | None = None
 
-    def of(self, step: str, row: str) -> Sequence[Entry]:
+    def entries_of(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of people for a row that they didn't skip."""
-        return [entry for entry in self._all(step, row) if entry.skipped is None and not entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is None and not entry.is_by_model]
 
-    def by_models(self, step: str, row: str) -> Sequence[Entry]:
+    def model_entries(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of models for a row."""
-        return [entry for entry in self._all(step, row) if entry.skipped is None and entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is None and entry.is_by_model]
 
-    def skipped(self, step: str, row: str) -> Sequence[Entry]:
+    def skips(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of people who skipped a row."""
-        return [entry for entry in self._all(step, row) if entry.skipped is not None and not entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is not None and not entry.is_by_model]
 
     def _all(self, step: str, row: str) -> Sequence[Entry]:
         return self.entries.get(step, {}).get(row, ())
@@ -257,14 +257,14 @@ class Figure(NamedTuple):
 
     Attributes:
         name: What it measures, such as ``alpha, second raters``.
-        of: What it is of: ``all``, a category, a step.
+        group: What it is of: ``all``, a category, a step.
         number: The number of so many rows, with its 95 % interval; where there is none, with the reason.
         printed: The paper's value beside which it stands; empty without one.
         floor: Value that it should reach; None where there is none.
     """
 
     name: str
-    of: str
+    group: str
     number: Interval
     printed: str = ""
     floor: float | None = None

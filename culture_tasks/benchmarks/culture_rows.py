@@ -88,7 +88,7 @@ def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
 def people_of(state: State, *steps: str) -> set[str]:
     """Returns who has filled in a row of one of some steps."""
     rows = [entries for step in steps for entries in state.entries.get(step, {}).values()]
-    return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.by_model}
+    return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.is_by_model}
 
 
 def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
@@ -138,7 +138,7 @@ def responses(state: State, row: str, reference: str = "") -> list[ModelResponse
     Where there are some, a reference that isn't empty is one, too.
     """
     texts: dict[str, list[str]] = {}
-    for entry in state.by_models("respond", row):
+    for entry in state.model_entries("respond", row):
         texts.setdefault(clean(entry.values["response"]), []).append(entry.person.removeprefix(MODEL))
     if texts and reference:
         texts.setdefault(reference, []).append("")
@@ -179,7 +179,7 @@ class QuestionWork(CultureWork, ABC):
 
     def writers(self, name: str) -> int:
         """Returns how many people write a row: one, and none once somebody has skipped it."""
-        return 0 if self.state.skipped("write", name) and not self.state.of("write", name) else 1
+        return 0 if self.state.skips("write", name) and not self.state.entries_of("write", name) else 1
 
     def unpublished(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
         """Returns the rows whose question isn't published, and drops the others."""
@@ -195,7 +195,7 @@ class QuestionWork(CultureWork, ABC):
     def rated(self, responses: Iterable[ModelResponse]) -> Iterator[tuple[ModelResponse, Sequence[int]]]:
         """Yields the responses that people rated, with their ratings, and drops the others."""
         for response in responses:
-            if ratings := [entry.values["rating"] for entry in self.state.of("rate", response.row)]:
+            if ratings := [entry.values["rating"] for entry in self.state.entries_of("rate", response.row)]:
                 yield response, ratings
             else:
                 self.drop("respond", response.row, "nobody has rated the response")

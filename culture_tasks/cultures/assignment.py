@@ -98,7 +98,7 @@ class _Places:
         entries = state.entries.get(step.name, {})
         self.doers = doers
         self.had = {
-            row.name: {entry.person for entry in entries.get(row.name, ()) if not entry.by_model} for row in rows
+            row.name: {entry.person for entry in entries.get(row.name, ()) if not entry.is_by_model} for row in rows
         }
         holders = {name: set[str]() for name in self.had}
         for sheet in sheets:
@@ -107,7 +107,7 @@ class _Places:
                     holders[sent_row.row] |= {sheet.person} - self.had[sent_row.row]
         self.out = {name: people - again for name, people in holders.items()}
         self.back = {name: people & again for name, people in holders.items()}
-        done = {row.name: len(state.of(step.name, row.name)) + len(self.out[row.name]) for row in rows}
+        done = {row.name: len(state.entries_of(step.name, row.name)) + len(self.out[row.name]) for row in rows}
         self.open = {row.name: row.people - done[row.name] for row in rows}
 
     def involved(self, row: SheetRow) -> set[str]:

@@ -56,7 +56,7 @@ def draft(
     state = project.state(settings.data_folder)
     person = f"{MODEL}{name}"
     rows = found.rows(state)
-    before = {row.name for row in rows if any(entry.person == person for entry in state.by_models(step, row.name))}
+    before = {row.name for row in rows if any(entry.person == person for entry in state.model_entries(step, row.name))}
     rows = [row for row in rows if row.name not in before][:most]
     ask = found.ask
 

@@ -97,7 +97,7 @@ def gold_shares(project: Project, state: State) -> list[GoldShare]:
     for step in project.steps.values():
         right, totals = Counter[str](), Counter[str]()
         for gold in read_gold(project, step):
-            for entry in state.of(f"{GOLD}{step.name}", gold.row.name):
+            for entry in state.entries_of(f"{GOLD}{step.name}", gold.row.name):
                 totals[entry.person] += 1
                 right[entry.person] += all(
                     any(folded(entry.values.get(name)) == folded(value) for value in values)

@@ -221,7 +221,7 @@ def test_files_that_differ_are_conflicts_and_the_last_one_wins_only_if_told(tmp_
         line["outcome"] for line in csv.DictReader(io.StringIO((tmp_path / "failed.csv").read_text("utf-8-sig")))
     ] == ["conflict"] * 2
     assert main([*call, "--replace"]) == 0
-    assert opened.state().of("write", "a-1")[0].values["question"] == "Whom?"
+    assert opened.state().entries_of("write", "a-1")[0].values["question"] == "Whom?"
     assert outcome(opened, saved({row: {"skipped": ""}}))[0] == {"conflict": 1}
 
 

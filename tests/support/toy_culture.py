@@ -42,7 +42,7 @@ def _written(state: State) -> list[SheetRow]:
             people=2,
         )
         for row in _blanks(state)
-        for entry in state.of("write", row.name)
+        for entry in state.entries_of("write", row.name)
     ]
 
 

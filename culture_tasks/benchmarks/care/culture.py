@@ -148,9 +148,9 @@ class CareWork(CareQuestions):
         curators = people_of(self.state, "write", "check")
         rows = []
         for question in self.draw(answered, self.options["second_per_category"], "second"):
-            authors = {question.writer, *(entry.person for entry in self.state.of("check", question.name))}
+            authors = {question.writer, *(entry.person for entry in self.state.entries_of("check", question.name))}
             for row in self.rate_rows([question]):
-                first = {entry.person for entry in self.state.of("rate", row.name)}
+                first = {entry.person for entry in self.state.entries_of("rate", row.name)}
                 not_for = frozenset(first | (curators if self.options["outside_raters"] else authors))
                 rows.append(replace(row, not_for=not_for, people=self.options["second_raters"]))
         return rows
@@ -162,7 +162,7 @@ class CareWork(CareQuestions):
         matches = [
             (question.name, float(entry.values["category"] == question.category))
             for question in self.questions
-            for entry in self.state.of("check", question.name)
+            for entry in self.state.entries_of("check", question.name)
             if entry.values["related"]
         ]
         if matches:
@@ -178,8 +178,8 @@ class CareWork(CareQuestions):
         pairs: list[tuple[CultureQuestion, int, int]] = []
         for question in self.usable:
             for response in self.responses_to(question):
-                for entry in self.state.of("rate", response.row)[:1]:
-                    repeats = self.state.of("rate_again", response.row)
+                for entry in self.state.entries_of("rate", response.row)[:1]:
+                    repeats = self.state.entries_of("rate_again", response.row)
                     ratings = (repeat.values["rating"] for repeat in repeats if repeat.person != entry.person)
                     pairs += [(question, entry.values["rating"], rating) for rating in ratings]
         for category in ("", *CATEGORIES):
@@ -256,10 +256,12 @@ class CareWork(CareQuestions):
                 **{f"of them {title}": categories[category] for category, title in _TITLES.items()},
                 "sensitive": sum(question.moral for question in test),
                 "with answers that change with time": sum(question.temporal for question in test),
-                "translated into English": sum(bool(self.state.of("translate", question.name)) for question in test),
+                "translated into English": sum(
+                    bool(self.state.entries_of("translate", question.name)) for question in test
+                ),
                 "other questions": len(questions) - len(test),
                 "rated responses to other questions": len(rated),
-                "responses rated twice": sum(bool(self.state.of("rate_again", row)) for row in responses),
+                "responses rated twice": sum(bool(self.state.entries_of("rate_again", row)) for row in responses),
                 "near duplicates of the test, listed": len(near),
                 **{
                     f"people who did the step {step}": len(people_of(self.state, step))
@@ -284,7 +286,7 @@ class CareWork(CareQuestions):
     def _test_rows(self) -> _Table:
         """Returns the test in CARE's columns, with the English ones where all of it is translated."""
         is_wanted = self.options["translations"]
-        english = [self.state.of("translate", question.name) if is_wanted else [] for question in self.test]
+        english = [self.state.entries_of("translate", question.name) if is_wanted else [] for question in self.test]
         return [
             {
                 "id": question.name,

@@ -104,7 +104,7 @@ class CareQuestions(QuestionWork, ABC):
         """All questions that are to be rewritten, by the names of their rows."""
         ideas = dict(candidates(self.state)[0])
         for row in self.state.entries.get("draft", {}):
-            for entry in self.state.by_models("draft", row):
+            for entry in self.state.model_entries("draft", row):
                 values, model = entry.values, entry.person.removeprefix(MODEL)
                 texts = clean(values["question"]), clean(values["answer"])
                 ideas[f"{row}-{digest(model)[:6]}"] = Idea(*texts, category=row.split("-")[1], model=model)
@@ -115,7 +115,7 @@ class CareQuestions(QuestionWork, ABC):
         """The questions that people wrote or rewrote; ideas that nobody rewrote are dropped."""
         questions = []
         for name in dict.fromkeys((*self.ideas, *self.state.entries.get("write", {}))):
-            entries, idea = self.state.of("write", name), self.ideas.get(name, Idea())
+            entries, idea = self.state.entries_of("write", name), self.ideas.get(name, Idea())
             if entries:
                 values = entries[0].values
                 texts = clean(values["question"]), clean(values["answer"])
@@ -135,7 +135,7 @@ class CareQuestions(QuestionWork, ABC):
                     )
                 )
             elif name in self.ideas:
-                is_skipped = bool(self.state.skipped("write", name))
+                is_skipped = bool(self.state.skips("write", name))
                 reason = "skipped by the person who was to rewrite it" if is_skipped else "nobody has rewritten it yet"
                 self.drop("write", name, reason)
             for _ in entries[1:]:
@@ -150,7 +150,7 @@ class CareQuestions(QuestionWork, ABC):
         return len(checks) + 1 if is_open and least <= len(checks) < least + _FURTHER else least
 
     def _checks(self, question: CultureQuestion) -> list[Mapping[str, Any]]:
-        return [entry.values for entry in self.state.of("check", question.name)]
+        return [entry.values for entry in self.state.entries_of("check", question.name)]
 
     def _checked(self, question: CultureQuestion) -> CultureQuestion | str:
         """Returns a question with the labels that most give it and its last correction, or why it is left out."""

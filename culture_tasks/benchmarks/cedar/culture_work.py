@@ -80,7 +80,7 @@ class CedarWork(CedarScenes):
 
     def words_back_rows(self) -> list[SheetRow]:
         """Returns the words to translate back, for other people than the translator."""
-        translators = {name: frozenset({self.state.of("words", name)[-1].person}) for name in self.words}
+        translators = {name: frozenset({self.state.entries_of("words", name)[-1].person}) for name in self.words}
         return [
             SheetRow(name=name, facts={"Translation": word}, group="words_back", not_for=translators[name])
             for name, word in self.words.items()
@@ -88,7 +88,7 @@ class CedarWork(CedarScenes):
 
     def tell_rows(self) -> list[SheetRow]:
         """Returns the scenes to tell; one that two people skipped, or its writer, is given to nobody."""
-        skipped = {scene.row: len(self.state.skipped(scene.step, scene.row)) for scene in self.scenes}
+        skipped = {scene.row: len(self.state.skips(scene.step, scene.row)) for scene in self.scenes}
         return [
             SheetRow(
                 name=scene.row,
@@ -109,7 +109,7 @@ class CedarWork(CedarScenes):
                 facts={} if self.is_new else scene.shown,
                 image=scene.image,
                 values=values_of(scene.told),
-                not_for=frozenset({self.state.of(scene.step, scene.row)[-1].person}),
+                not_for=frozenset({self.state.entries_of(scene.step, scene.row)[-1].person}),
             )
             for scene in self.scenes
             if scene.told and not scene.why_filtered
@@ -126,7 +126,7 @@ class CedarWork(CedarScenes):
         entries = [
             entry for step in steps if (step == "second") != again for row in steps[step].values() for entry in row
         ]
-        not_for = frozenset(entry.person for entry in entries if not entry.by_model)
+        not_for = frozenset(entry.person for entry in entries if not entry.is_by_model)
         return [
             SheetRow(
                 name=scene.row,
@@ -147,7 +147,7 @@ class CedarWork(CedarScenes):
 
     def drafted_rows(self, step: str) -> list[SheetRow]:
         """Returns the rows of the sentences that a model has filled in at a step, as they are then."""
-        scenes = [scene for scene in self.scenes if self.state.by_models(step, scene.row)]
+        scenes = [scene for scene in self.scenes if self.state.model_entries(step, scene.row)]
         return [SheetRow(name=scene.row, facts=_labelled(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
     def scene_rows(self) -> list[SheetRow]:
@@ -192,7 +192,7 @@ class CedarWork(CedarScenes):
             yield _figure("alpha of the first labels", kind, _measured(_alpha, first))
             yield _figure("alpha, second labels and gold", kind, _measured(_alpha, second), alpha, floor)
             yield _figure("mean F1 of second labels against gold", kind, _measured(_mean_f1, second), f1)
-        checks = [entry.values for scene in scenes for entry in state.of("check", scene.row)]
+        checks = [entry.values for scene in scenes for entry in state.entries_of("check", scene.row)]
         for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
             if ratings := [values[name] for values in checks if values.get(name)]:
                 yield _figure(title, "check", mean_interval(ratings), printed)
@@ -207,7 +207,7 @@ class CedarWork(CedarScenes):
         back = [
             str(entry.values["english"]).strip().casefold() == emotion
             for emotion in EMOTIONS
-            for entry in state.of("words_back", emotion)
+            for entry in state.entries_of("words_back", emotion)
         ]
         yield _figure(
             "share of words that come back as the same emotion", "words_back", proportion_interval(sum(back), len(back))
@@ -224,7 +224,7 @@ class CedarWork(CedarScenes):
         for figure in figures:
             if figure.passes is False:
                 raise DataError(
-                    f"{state.folder}: {figure.name}, {figure.of}: {figure.number.value:.2f}. Expected at least "
+                    f"{state.folder}: {figure.name}, {figure.group}: {figure.number.value:.2f}. Expected at least "
                     f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
                     "of culture.toml."
                 )
@@ -293,7 +293,7 @@ class CedarWork(CedarScenes):
     def _marks(self, built: Sequence[Scene], figures: Sequence[Figure]) -> Iterator[str]:
         for figure in figures:
             if figure.floor is not None and figure.missing:
-                yield f"How well other people agree with its labels ({figure.of}) isn't known: {figure.missing}."
+                yield f"How well other people agree with its labels ({figure.group}) isn't known: {figure.missing}."
         if not self.is_new:
             return
         rows = [row for step in ("provisional", "with_image") for row in self.state.entries.get(step, {}).values()]

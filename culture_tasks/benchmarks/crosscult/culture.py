@@ -158,7 +158,7 @@ class CrossCultWork(CrossCultEntries):
         ]
 
     def _draft(self, step: str, row: str) -> Mapping[str, Any]:
-        return next((draft.values for draft in self.state.by_models(step, row)), {})
+        return next((draft.values for draft in self.state.model_entries(step, row)), {})
 
     def agreement(self) -> Iterator[Figure]:
         """Yields how well natives agree, and which share they accept."""
@@ -171,7 +171,7 @@ class CrossCultWork(CrossCultEntries):
                 "answers accepted", step, [answer_verdicts.count(HOLDS) >= quorum for answer_verdicts in verdicts]
             )
         if self.config.way == SCENARIOS:
-            looks = [item in self.screened for item in self.images if self.state.of("screen", item.name)]
+            looks = [item in self.screened for item in self.images if self.state.entries_of("screen", item.name)]
             yield _share("images kept", "screen", looks)
 
     def tables(self) -> BuiltTables:

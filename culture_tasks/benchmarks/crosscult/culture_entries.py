@@ -167,7 +167,7 @@ def check_of(text: Entry) -> str:
 
 def drafter_of(state: State, text: Entry) -> str:
     """Returns the model whose draft a text is, word by word; empty where people wrote or changed it."""
-    drafts = state.by_models(text.step, text.row)
+    drafts = state.model_entries(text.step, text.row)
     return next((draft.person for draft in drafts if _question_and_answer(draft) == _question_and_answer(text)), "")
 
 
@@ -261,7 +261,7 @@ class CrossCultEntries(QuestionWork, ABC):
         """The images that everybody who looks at them keeps."""
         items = []
         for item in self.images:
-            looks = self.state.of("screen", item.name)
+            looks = self.state.entries_of("screen", item.name)
             reasons = [
                 reason for look in looks for (name, value), reason in _REJECTED.items() if look.values[name] == value
             ]
@@ -287,7 +287,7 @@ class CrossCultEntries(QuestionWork, ABC):
 
     def verdicts(self, partition: Partition, text: Entry) -> list[str]:
         """Returns the verdicts of natives on a text, its author's aside."""
-        entries = self.state.of(step_of("check", self.config, partition), check_of(text))
+        entries = self.state.entries_of(step_of("check", self.config, partition), check_of(text))
         return [entry.values["verdict"] for entry in entries if entry.person != text.person]
 
     def accepted(self) -> list[Item]:
@@ -315,7 +315,7 @@ class CrossCultEntries(QuestionWork, ABC):
 
     def _first(self, step: str, row: str) -> Entry | None:
         """Returns the entry of a row that counts, the first person's; None where there is none, or the image is bad."""
-        entries: Sequence[Entry] = self.state.of(step, row)
+        entries: Sequence[Entry] = self.state.entries_of(step, row)
         for _ in entries[1:]:
             self.drop(step, row, "another person's entry; the first one counts")
         if not entries:
@@ -328,6 +328,6 @@ class CrossCultEntries(QuestionWork, ABC):
 
     def _why_nothing(self, step: str, row: str) -> str:
         """Returns why a row has no entry that counts, without what people wrote: a data card tells it."""
-        if self.state.skipped(step, row):
+        if self.state.skips(step, row):
             return "skipped"
-        return "a model's draft that nobody confirmed" if self.state.by_models(step, row) else "nobody filled it in"
+        return "a model's draft that nobody confirmed" if self.state.model_entries(step, row) else "nobody filled it in"

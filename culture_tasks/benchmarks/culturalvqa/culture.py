@@ -184,7 +184,7 @@ class CulturalVqaWork(QuestionWork):
         """The images about which questions can be written, by row."""
         images = {}
         for image in self.images[0]:
-            entries = self.state.of("screen", image.row)
+            entries = self.state.entries_of("screen", image.row)
             has_people = _yes(image.record.people) or any(entry.values.get("people") for entry in entries)
             if self.options["screen"] and not entries:
                 self.drop("screen", image.name, "nobody has looked at it yet")
@@ -204,14 +204,14 @@ class CulturalVqaWork(QuestionWork):
         reasons = dict.fromkeys(images, "nobody has written about it yet")
         questions = []
         for name in sorted(self.state.entries.get("write", {})):
-            entries, row = self.state.of("write", name), name.partition(".")[0]
+            entries, row = self.state.entries_of("write", name), name.partition(".")[0]
             if not entries and row in reasons:
                 reasons[row] = "skipped by the person who was to write"
             elif entries and row not in images:
                 self.drop("write", name, "its image is left out")
             elif entries:
                 values, text = entries[0].values, clean(entries[0].values["question"])
-                further_answers = [entry.values for entry in self.state.of("answer", answer_row(name, text))]
+                further_answers = [entry.values for entry in self.state.entries_of("answer", answer_row(name, text))]
                 answers = [
                     [clean(spelling) for spelling in (answer["answer"], *(answer.get("variants") or ()))]
                     for answer in (values, *further_answers)
@@ -267,8 +267,8 @@ class CulturalVqaWork(QuestionWork):
         for question in self.questions:
             row = question.row
             # A question that so many people couldn't answer isn't shown to yet more.
-            is_too_hard = len(self.state.skipped("answer", row.name)) >= least
-            people = len(self.state.of("answer", row.name)) if is_too_hard else least
+            is_too_hard = len(self.state.skips("answer", row.name)) >= least
+            people = len(self.state.entries_of("answer", row.name)) if is_too_hard else least
             rows.append(replace(row, not_for=frozenset([question.writer]), people=people))
         return rows
 
@@ -311,7 +311,7 @@ class CulturalVqaWork(QuestionWork):
         conditions = {"two people give the same answer": any, "all people give the same answer": all}
         for name, condition in conditions.items() if questions else ():
             yield Figure(name, "all", share_interval([float(condition(pairs)) for pairs in matches], clusters))
-        rated = [entries for row in self.rate_rows() if len(entries := self.state.of("rate", row.name)) > 1]
+        rated = [entries for row in self.rate_rows() if len(entries := self.state.entries_of("rate", row.name)) > 1]
         if rated:
             people = sorted({entry.person for entries in rated for entry in entries})
             by_person = [{entry.person: float(entry.values["rating"]) for entry in entries} for entries in rated]

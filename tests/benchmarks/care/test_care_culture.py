@@ -138,7 +138,7 @@ def test_every_row_ends_in_a_table_or_is_left_out_with_its_reason(group):
 def test_a_contradicted_category_is_decided_by_further_people_and_nobody_checks_their_own(group):
     state = group.project.state()
     row = next(row for row in group.project.step("check").rows(state) if row.name == "w-mina-001")
-    checkers = [entry.person for entry in state.of("check", row.name)]
+    checkers = [entry.person for entry in state.entries_of("check", row.name)]
     assert len(checkers) > 1
     assert "mina" in row.not_for
     assert "mina" not in checkers
@@ -147,7 +147,7 @@ def test_a_contradicted_category_is_decided_by_further_people_and_nobody_checks_
 def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
     state, project = group.project.state(), group.project
     assert all(row.not_for >= {"mina", "omid", "sara", "reza"} for row in project.step("rate_again").rows(state))
-    figures = {(figure.name, figure.of): figure for figure in project.form.agreement(state)}
+    figures = {(figure.name, figure.group): figure for figure in project.form.agreement(state)}
     alpha = figures["Krippendorff's alpha, second raters", "all"]
     assert (alpha.passes, alpha.floor, alpha.printed) == (True, 0.84, "0.84 to 0.92 (Table 2)")
     assert alpha.number.low < alpha.number.value < alpha.number.high
@@ -180,7 +180,7 @@ def test_what_falls_out_is_known_when_nothing_can_be_built(group):
 
 def test_a_question_without_a_majority_says_that_it_waits_for_another_person(group):
     state = group.project.state()
-    checks = {"w-mina-001": state.of("check", "w-mina-001")[:1]}
+    checks = {"w-mina-001": state.entries_of("check", "w-mina-001")[:1]}
     with pytest.raises(NothingBuiltError) as nothing:
         group.project.form.build(replace(state, entries={**state.entries, "check": checks}))
     reason = "no category has a majority; another person is to check it"

@@ -177,7 +177,7 @@ def test_a_language_goes_through_all_steps(done):
         *((f"{kind}-11", "skipped") for kind in ("image", "text")),
         *((f"{kind}-12", "impossible in the culture") for kind in ("image", "text")),
     }
-    figures = {(one.name, one.of): one for one in FORM.agreement(state)}
+    figures = {(one.name, one.group): one for one in FORM.agreement(state)}
     assert figures["mean fluency", "check"].number.value == 9.0
     assert figures["mean fidelity", "check"].printed == "9.16"
     assert figures["alpha, second labels and gold", "multimodal"].number[::3] == (1.0, 10)
