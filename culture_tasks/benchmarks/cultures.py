@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -33,6 +34,8 @@ BUILT = "built"
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 """Names of cultures."""
+
+_JOINERS = "\u200c\u200d"  # within words of Persian, Sinhala and other languages
 
 DATA = "data"
 """Folder of a built culture that holds its tables, and its images in ``data/images``."""
@@ -136,11 +139,16 @@ class BuiltCulture(Identity):
         kinds = {name: {"marks": list, "facts": dict, "files": dict}.get(name, str) for name in names}
         fits = all(isinstance(values[name], kind) for name, kind in kinds.items())
         texts = [*(value for value in values.values() if isinstance(value, str)), *(values["marks"] if fits else ())]
-        if not (fits and all(isinstance(text, str) and text.isprintable() for text in texts)):
+        if not (fits and all(isinstance(text, str) and is_one_line(text) for text in texts)):
             raise DataError(f"{path}: holds fields of other types than those that are built. Fetch the culture again.")
         if not NAME.fullmatch(values["name"]):
             raise DataError(f"{path}, field 'name': found {values['name']!r}. Fetch the culture again.")
         return cls(folder=folder, **values)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text has no line breaks, control characters or marks that change the direction of writing."""
+    return all(mark.isprintable() or mark in _JOINERS or unicodedata.category(mark) == "Zs" for mark in text)
 
 
 def hashes_of(folder: Path) -> dict[str, str]:

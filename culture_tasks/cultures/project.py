@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.culture_forms import (
     State,
     Step,
 )
-from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures
+from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures, is_one_line
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.vocabulary import language, place
@@ -164,12 +164,11 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def form_like(name: object, where: str) -> CultureForm:
     """Returns the form of a benchmark; raises DataError, which begins with the place, for one that has none."""
-    forms = {key: one for key, one in benchmarks().items() if isinstance(one, OffersCultures)}
-    found = forms.get(str(name))
-    if found is None:
-        hint = nearest(str(name), forms)
-        raise DataError(f"{where}: found {name!r}. Expected one of {', '.join(forms)}.{hint}")
-    return found.culture_form()
+    offers = {key: benchmark for key, benchmark in benchmarks().items() if isinstance(benchmark, OffersCultures)}
+    if str(name) not in offers:
+        hint = nearest(str(name), offers)
+        raise DataError(f"{where}: found {name!r}. Expected one of {', '.join(offers)}.{hint}")
+    return offers[str(name)].culture_form()
 
 
 def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config:
@@ -181,8 +180,8 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
             )
     for name in _TEXTS:
         value = content.get(name, "")
-        if not isinstance(value, str) or (name != "way" and not value.strip()):
-            raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
+        if not isinstance(value, str) or (name != "way" and not value.strip()) or not is_one_line(value.strip()):
+            raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text of one line.")
     for name, known_code, example in (("language", language, "ko or yue"), ("place", place, "KR or IN-AS")):
         try:
             known_code(content[name].strip())
