@@ -241,7 +241,7 @@ class State:
         return sorted(name for name in files if not name.rpartition("/")[2].startswith("."))
 
 
-# What comes of it
+# The result
 
 
 class DroppedRow(NamedTuple):
@@ -259,7 +259,7 @@ class Figure(NamedTuple):
         name: What it measures, such as ``alpha, second raters``.
         group: What it is of: ``all``, a category, a step.
         number: The number of so many rows, with its 95 % interval; where there is none, with the reason.
-        printed: The paper's value beside which it stands; empty without one.
+        printed: The paper's value, shown beside it; empty without one.
         floor: Value that it should reach; None where there is none.
     """
 

@@ -58,7 +58,7 @@ def comparable(text: str) -> str:
 
 
 def json_object(reply: str) -> dict[str, Any]:
-    """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
+    """Reads the one JSON object of a reply, whatever surrounds it; raises ValueError where there is none."""
     try:
         content = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Collects what comes back of sheets: each row is new, known, empty, skipped, in conflict or refused with a reason.
+"""Collects returned sheets: each row is new, known, empty, skipped, in conflict or refused with a reason.
 
 Files may come twice, partly, renamed, merged, or changed by a spreadsheet. Nothing is overwritten unless a group says
 so, and a copy of each file is kept in ``collected``.
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """What became of every row of all files, and what was read otherwise than it stands there, by file."""
+    """What became of every row of all files, and notes on what was read differently from the file, by file."""
 
     lines: Sequence[Line]
     notes: Sequence[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Reads what comes back of sheets: files that pages saved, and CSV files as spreadsheets leave them.
+"""Reads returned sheets: files that pages saved, and CSV files as spreadsheets leave them.
 
 Every row that a file holds becomes one row here, with what is wrong with it, if anything is.
 """
@@ -69,7 +69,7 @@ class SheetReader:
     """Reads files of a project's sheets.
 
     Attributes:
-        notes: What was read otherwise than it stands there, by file; each says what was done.
+        notes: What was read differently from the file, by file.
     """
 
     def __init__(self, project: Project, data_folder: Path | None) -> None:

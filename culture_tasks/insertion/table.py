@@ -266,7 +266,7 @@ def rows_of(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
     for name in options.options:
         if name not in selection:
             hint = f"The table's are {', '.join(selection)}."
-            raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, selection)} {hint}")
+            raise SettingsError(f"insertion: --set {name}.…: {name!r} isn't a row.{nearest(name, selection)} {hint}")
     rows = [MethodRow(options, method_class(name)) for name in selection]
     for row in rows:
         row.check()
@@ -310,7 +310,7 @@ def find_models(options: TableOptions, rows: Iterable[MethodRow]) -> TableModels
             except SettingsError as error:
                 problems[f"{error} --set {row.name}.{option}=MODEL names another."] = None
     if problems:
-        raise SettingsError("\n  ".join(["insertion: models that the table needs can't be had.", *problems]))
+        raise SettingsError("\n  ".join(["insertion: some models of the table can't be used.", *problems]))
     return TableModels(located, of_rows)
 
 

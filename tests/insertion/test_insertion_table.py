@@ -113,7 +113,7 @@ def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(comma
     ("more", "options", "message"),
     [
         (["--methods", "mkci"], (), "Did you mean 'mcki'"),
-        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' is no row. The table's are base."),
+        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' isn't a row. The table's are base."),
         (["--methods", "mcki"], ["mcki.route=8"], "Did you mean 'route_dim'"),
         (["--tasks", "crosscult_singel"], (), "Did you mean 'crosscult_single'"),
         (["--batch-size", "many"], (), "Expected a whole number, or auto"),

@@ -1,6 +1,6 @@
 """A further culture like CARE: the steps by which a group makes its questions and ratings, and what is built of them.
 
-Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or stands in the
+Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or is in the
 table of deviations of ``docs/benchmarks/care.md``.
 """
 

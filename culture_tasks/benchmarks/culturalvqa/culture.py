@@ -1,7 +1,7 @@
 """A further culture like CulturalVQA: how a group makes questions about its images, and the benchmark of them.
 
 Our text of the paper lacks most of section 3, Appendices C to E and the instructions. What it doesn't say is an option,
-or stands in the table of deviations of ``docs/benchmarks/culturalvqa.md``.
+or is in the table of deviations of ``docs/benchmarks/culturalvqa.md``.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def method_class(name: str) -> type[InsertionMethod]:
     return method
 
 
-def about(method: type[InsertionMethod]) -> str:
+def summary(method: type[InsertionMethod]) -> str:
     """Returns what a method does, in a sentence: the first line of its module's docstring, or of the class's."""
     return (sys.modules[method.__module__].__doc__ or method.__doc__ or "").strip().partition("\n")[0]
 

@@ -58,12 +58,12 @@ class Outcome(NamedTuple):
 class Costs:
     """The work of a run and its time, in seconds.
 
-    ``found`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
+    ``hits`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
     their own, in this run or an earlier one.
     """
 
     answered: int = 0
-    found: int = 0
+    hits: int = 0
     seconds: float = 0.0
     inserted: int = 0
     insertion_seconds: float = 0.0
@@ -265,7 +265,7 @@ class Runner:
 
     def _stored(self, key: str | None) -> ModelAnswer | None:
         content = None if key is None else self._store.get(key)
-        self.costs.found += content is not None
+        self.costs.hits += content is not None
         return None if content is None else ModelAnswer(**json.loads(content))
 
     def _keep(self, key: str | None, answer: ModelAnswer, seconds: float) -> ModelAnswer:

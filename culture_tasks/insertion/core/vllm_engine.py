@@ -150,7 +150,7 @@ def _read(value: Any) -> Any:
     try:
         return json.loads(value) if is_mapping else value
     except json.JSONDecodeError as error:
-        raise SettingsError(f"insertion: {value!r:.80} is no JSON ({error}). Correct the argument of vLLM.") from None
+        raise SettingsError(f"insertion: {value!r:.80} isn't JSON ({error}). Correct the argument of vLLM.") from None
 
 
 def _described(error: Exception) -> str:
