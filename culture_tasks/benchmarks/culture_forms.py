@@ -1,4 +1,4 @@
-"""How the data of a further culture of a benchmark are made: the steps of its paper by which people make them.
+"""The forms by which people make the data of a further culture of a benchmark: the steps of its paper.
 
 A project folder records who did what (:class:`Entry`). A form is a function of these entries and of the group's
 configuration alone.
@@ -29,7 +29,7 @@ MODEL = "model:"
 """How the code of a model begins that filled in a step, such as ``model:gpt-4o``; those of people have no colon."""
 
 
-# What people are asked
+# Steps, their columns and rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class SheetColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetRow:
-    """Something on which a step is done once by each person that it needs.
+    """A unit of a step, which each of some people fills in once.
 
     Attributes:
         name: Its name, unique and the same for ever within the step: letters, digits, ``-``, ``_`` and ``.``.
@@ -140,7 +140,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormOption:
-    """What a group decides beforehand, since the paper leaves it open or another culture needs another value.
+    """A decision of the group before it begins: the paper leaves it open, or another culture needs another value.
 
     Attributes:
         name: Its name in the configuration.
@@ -162,7 +162,7 @@ class FormOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(Identity):
-    """What a group decided: the file ``culture.toml`` of a project, checked.
+    """The group's decisions: the file ``culture.toml`` of a project, checked.
 
     Attributes:
         seed: Seed of all draws.
@@ -183,7 +183,7 @@ class Config(Identity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What one person, or a model, filled in for one row of a step.
+    """The values that one person, or a model, gave to one row of a step.
 
     Attributes:
         person: Their code; that of a model begins with :data:`MODEL`.
@@ -282,16 +282,15 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltTables:
-    """What a form builds of a project.
+    """The data that a form builds of a project.
 
     Attributes:
         tables: The rows of each table, by its file name below ``data``, which ends in ``.json``.
         images: The files below the project's ``images`` that become ``data/images/<name>``, by that name.
         dropped: Every row that was written, drafted or brought in and isn't part of the tables, with its reason.
-        counts: What was counted, for the data card, in order.
-        marks: What a reader of every score has to know, such as drafts of a model that nobody rewrote; one sentence
-            each.
-        facts: What the benchmark of the culture needs beside its tables; JSON.
+        counts: Numbers for the data card, in order.
+        marks: Warnings for readers of every score, such as of drafts that nobody rewrote; one sentence each.
+        facts: Values that the benchmark of the culture needs beside its tables; JSON.
     """
 
     tables: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -315,10 +314,10 @@ class NothingBuiltError(DataError):
 
 
 class CultureWork(ABC):
-    """What the entries of a project have come to, and why the rest isn't used.
+    """The usable entries of a project, and why the others aren't used.
 
     Attributes:
-        dropped: The rows that aren't used, as far as somebody has asked for what is.
+        dropped: The rows that aren't used, as far as the others have been asked for.
     """
 
     def __init__(self, state: State) -> None:
@@ -356,14 +355,14 @@ _STEP_TEXTS = ("title", "about", "who", "source")
 
 
 class CultureForm(ABC):
-    """How a further culture of a benchmark is made.
+    """The construction of a further culture of a benchmark.
 
-    What people read of it is data: ``culture_texts.toml`` beside the module of its class. It has the paper's
+    Its texts are data: ``culture_texts.toml`` beside the module of its class. It has the paper's
     construction (``paper``), the ``ways``, the ``options`` and the ``steps`` with their columns; ``columns`` holds what
     columns of one name share. A text may name options, and the language, as slots: ``{checkers}``, ``{language}``.
 
     Attributes:
-        work: What the entries of a project come to.
+        work: The class of the usable entries of a project.
     """
 
     work: type[CultureWork]
@@ -376,7 +375,7 @@ class CultureForm(ABC):
 
     @property
     def paper(self) -> str:
-        """What a reader has to know of the paper's construction, for the project's README."""
+        """The paper's construction, for the project's README."""
         return str(self.texts["paper"])
 
     @property
@@ -385,7 +384,7 @@ class CultureForm(ABC):
         return dict(self.texts["ways"])
 
     def options(self, way: str) -> Sequence[FormOption]:
-        """Returns what a group decides beforehand."""
+        """Returns the decisions of a group before it begins."""
         options = (FormOption(**fields) for fields in self.texts["options"])
         return [option for option in options if option.way in ("", way)]
 
@@ -410,7 +409,7 @@ class CultureForm(ABC):
         Args:
             config: What the group decided.
             name: Its name.
-            rows: Gives its rows, by what the entries have come to (:attr:`work`).
+            rows: Gives its rows by the usable entries (:attr:`work`).
             text: Name of its texts, where this is another one.
             ask: How a model does it.
             slots: Values of slots beside the language and the options.

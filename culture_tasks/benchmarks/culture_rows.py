@@ -1,4 +1,4 @@
-"""What the forms of several benchmarks need: stable names and draws, and questions that are published already."""
+"""Parts that the forms of several benchmarks share: stable names and draws, published questions, models' responses."""
 
 from __future__ import annotations
 
@@ -171,11 +171,11 @@ def read_response(reply: str) -> Mapping[str, Any]:
     return {"response": reply.strip()}
 
 
-# What a project has come to
+# Entries of a project
 
 
 class QuestionWork(CultureWork, ABC):
-    """What has come of a project whose people write questions."""
+    """The usable entries of a project whose people write questions."""
 
     def writers(self, name: str) -> int:
         """Returns how many people write a row: one, and none once somebody has skipped it."""

@@ -1,8 +1,8 @@
-"""Cultures that people add to a benchmark, and the benchmarks that come of them.
+"""Cultures that people add to a benchmark, and the benchmarks that are built of them.
 
 A benchmark that :class:`OffersCultures` has a form (:mod:`culture_tasks.benchmarks.culture_forms`) by which people, and
-models where they may, make data of a further culture. What is built of them is a :class:`BuiltCulture`, a folder of
-data and task files without code, which any installation of this package runs as a benchmark.
+models where they may, make data of a further culture. The result is a :class:`BuiltCulture`, a folder of data and task
+files without code, which any installation of this package runs as a benchmark.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DATA = "data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a culture is.
+    """A culture's names, language and place.
 
     Attributes:
         name: Its name in tasks and files: small letters, digits and underscores, such as ``korea``.
@@ -69,8 +69,8 @@ class BuiltCulture(Identity):
     Attributes:
         folder: Its folder.
         files: SHA-256 of each of its files but the manifest, by the path below the folder.
-        marks: What a reader of every score has to know, one sentence each.
-        facts: What its benchmark needs beside its tables.
+        marks: Warnings for readers of every score, one sentence each.
+        facts: Values that its benchmark needs beside its tables.
     """
 
     folder: Path
@@ -80,7 +80,7 @@ class BuiltCulture(Identity):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its manifest says beside the hashes of its files."""
+        """Its manifest without the hashes of its files."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("folder", "files")
         }
@@ -191,7 +191,7 @@ class OffersCultures(ABC):
 
     @abstractmethod
     def culture_form(self) -> CultureForm:
-        """Returns how the data of a culture are made."""
+        """Returns the form by which the data of a culture are made."""
 
     @abstractmethod
     def culture(self, built: BuiltCulture) -> Benchmark:

@@ -41,7 +41,7 @@ _ORIENTATION = 0x0112  # tag of EXIF
 
 
 class BuiltFolder(NamedTuple):
-    """A culture, as a reader of its folder has it, the names of its tasks and groups, and what it was built of."""
+    """A culture, as a reader of its folder has it, the names of its tasks and groups, and the data in it."""
 
     culture: BuiltCulture
     tasks: Sequence[str]

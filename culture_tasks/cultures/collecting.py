@@ -24,7 +24,7 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class Line(NamedTuple):
-    """What became of one row of a file, or of a file that can't be read."""
+    """The outcome of one row of a file, or of a file that can't be read."""
 
     file: str
     place: str  # the row's in the file; empty for a whole file
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """What became of every row of all files, and notes on what was read differently from the file, by file."""
+    """The outcomes of all rows of all files, and notes on what was read differently from the file, by file."""
 
     lines: Sequence[Line]
     notes: Sequence[tuple[str, str]]
@@ -87,7 +87,7 @@ def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow
 
 
 def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: bool) -> tuple[Outcome, str]:
-    """Returns what becomes of a row, and why."""
+    """Returns the outcome of a row, and why."""
     if row.problem or row.empty or row.entry == before:
         return "refused" if row.problem else "empty" if row.empty else "same", row.problem
     if rival:
@@ -99,7 +99,7 @@ def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: b
 
 
 def _rivals(returned: Iterable[ReturnedRow]) -> dict[tuple[str, str, str], str]:
-    """Returns what is said of rows that are in these files with different values."""
+    """Returns a message for each row that is in these files with different values, by its key."""
     places: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in returned:
         if not row.problem and not row.empty:

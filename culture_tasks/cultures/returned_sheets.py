@@ -290,7 +290,7 @@ class SheetReader:
 
 
 def _key(cell: str) -> str:
-    """Returns which column a cell of the header is of."""
+    """Returns the column of a cell of the header."""
     bracketed = re.match(r"\s*(\[\w+\])", cell)
     return bracketed[1] if bracketed else cell.partition(":")[0].strip()
 

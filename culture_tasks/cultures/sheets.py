@@ -1,4 +1,4 @@
-"""The sheets that are out: which rows each person got, and as what their files call these.
+"""The sheets that are out: the rows of each person, with their names on the sheet.
 
 ``sheets.jsonl`` records them, so that a later call gives out only what nobody has, and that what comes back finds its
 row.
@@ -25,7 +25,7 @@ GOLD = "gold:"
 
 @dataclass(frozen=True)
 class SentRow:
-    """A row of a sheet, which calls it otherwise, since its name may say who wrote it."""
+    """A row of a sheet, which has another name there, since its own may say who wrote it."""
 
     step: str
     row: str
@@ -71,7 +71,7 @@ def digest(text: str) -> str:
 
 
 def name_on_sheets(config: Config, step: str, row: str) -> str:
-    """Returns what sheets of a project call a row.
+    """Returns the name of a row on the sheets of a project.
 
     No other project has this name, no spreadsheet takes it for a number, and it doesn't say where the row is from.
     """

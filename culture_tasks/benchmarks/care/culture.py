@@ -78,14 +78,14 @@ def _read_draft(reply: str) -> Mapping[str, Any]:
 
 
 class CareWork(CareQuestions):
-    """What a group has made of a culture like CARE."""
+    """The usable entries of a culture like CARE, and the rows of its steps."""
 
     def problems(self) -> Sequence[str]:
         """Returns what is wrong with the candidates."""
         return candidates(self.state)[1]
 
     def draft_rows(self) -> list[SheetRow]:
-        """Returns what a model is to draft."""
+        """Returns the questions that a model is to draft."""
         descriptions, numbers = FORM.texts["categories"], range(1, self.options["drafts_per_category"] + 1)
         return [
             SheetRow(

@@ -1,4 +1,4 @@
-"""What a group has made of a language or of scenes like CEDAR's: rows of its steps, agreement, and what is built."""
+"""A group's work on a language or on scenes like CEDAR's: the rows of its steps, agreement, and the built tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PRINTED = {  # lowest and highest of the seven languages in Table 2: alpha, mea
 
 
 class CedarWork(CedarScenes):
-    """What a group has made of a language or of scenes like CEDAR's."""
+    """The usable entries of a language or of scenes like CEDAR's, and the rows of its steps."""
 
     def problems(self) -> Iterator[str]:
         """Yields what is missing of scenes and images."""

@@ -89,7 +89,7 @@ def _read(fields: Mapping[str, str], rejecting: bool, reply: str) -> dict[str, A
     return {"fits": True, **texts} if rejecting else texts
 
 
-# What a group has made
+# Rows, agreement and tables
 
 
 class CrossCultWork(CrossCultEntries):
@@ -144,7 +144,7 @@ class CrossCultWork(CrossCultEntries):
         return rows
 
     def check_rows(self, partition: Partition) -> list[SheetRow]:
-        """Returns what natives of a partition have written."""
+        """Returns the texts of a partition's natives."""
         labels = {"question": "Question", "answer": "Answer", "gloss": "Answer in English"}
         return [
             item.row(

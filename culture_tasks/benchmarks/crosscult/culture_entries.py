@@ -1,4 +1,4 @@
-"""What a group that makes a further culture decides, writes about, and wrote."""
+"""The decisions of a group that makes a further culture, the images that it writes about, and its texts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _refused(option: str, value: object, expected: str) -> DataError:
 
 
 def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
-    """Returns what the benchmark has to know of a culture whose cases belong to some parts."""
+    """Returns the facts that the benchmark needs of a culture whose cases belong to some parts."""
     partitions = partitions_of(config)
     codes = [partition.code for partition in partitions]
     targets = list(config.options["targets"]) or [config.language]
@@ -107,7 +107,7 @@ def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-# What there is
+# Images and texts
 
 HOLDS = "holds"
 """The verdict by which a native accepts an answer."""
@@ -208,7 +208,7 @@ def published_items(state: State) -> dict[str, Item]:
 
 
 class CrossCultEntries(QuestionWork, ABC):
-    """What is usable of a project's entries."""
+    """The usable entries of a project."""
 
     def blank_sheets(self) -> list[SheetRow]:
         """Returns a row for each scenario that the group wants."""

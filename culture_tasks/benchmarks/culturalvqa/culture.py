@@ -113,7 +113,7 @@ def _yes(text: str | None) -> bool:
     return (text or "").strip().casefold() in ("yes", "y", "true", "1")
 
 
-# What a group has made
+# Questions
 
 
 class ImageQuestion(NamedTuple):
@@ -139,7 +139,7 @@ class ImageQuestion(NamedTuple):
 
 
 class CulturalVqaWork(QuestionWork):
-    """What a group has made of a culture like CulturalVQA."""
+    """The usable entries of a culture like CulturalVQA, and the rows of its steps."""
 
     @cached_property
     def images(self) -> tuple[list[_Image], list[str]]:
@@ -320,7 +320,7 @@ class CulturalVqaWork(QuestionWork):
             alpha = krippendorff_alpha(table) if len(rated) >= _LEAST_RATED else Interval(reason=few)
             yield Figure("Krippendorff's alpha, ratings of models' answers", "all", alpha._replace(n=len(rated)))
 
-    # What is built
+    # Tables
 
     def tables(self) -> BuiltTables:
         """Returns the questions about images that aren't published, and the ratings of models' answers."""
