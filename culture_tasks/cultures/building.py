@@ -130,7 +130,7 @@ def without_metadata(path: Path) -> bytes:
                 return content
             upright = ImageOps.exif_transpose(image) if exif.get(_ORIENTATION, 1) != 1 else image.copy()
             quality = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}}.get(str(kind), {})
-            upright.info = {}
+            upright.info = {name: image.info[name] for name in image.info if name == "transparency"}
             output = io.BytesIO()
             upright.save(output, kind, icc_profile=image.info.get("icc_profile"), **quality)
             return output.getvalue()
