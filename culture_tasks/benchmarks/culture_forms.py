@@ -1,4 +1,4 @@
-"""How the data of a further culture of a benchmark are made: the steps of its paper by which people make them.
+"""The forms by which people make the data of a further culture of a benchmark: the steps of its paper.
 
 A project folder records who did what (:class:`Entry`). A form is a function of these entries and of the group's
 configuration alone.
@@ -29,7 +29,7 @@ MODEL = "model:"
 """How the code of a model begins that filled in a step, such as ``model:gpt-4o``; those of people have no colon."""
 
 
-# What people are asked
+# Steps, their columns and rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +65,11 @@ class SheetColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetRow:
-    """Something on which a step is done once by each person that it needs.
+    """A unit of a step, which each of some people fills in once.
 
     Attributes:
         name: Its name, unique and the same for ever within the step: letters, digits, ``-``, ``_`` and ``.``.
-        shown: What a person sees, as text by its label in English, in order. Never a model's name or another person's
+        facts: What a person sees, as text by its label in English, in order. Never a model's name or another person's
             judgment, where these aren't what the step is about.
         image: The image that a person sees, below the project's ``images``; empty without one.
         values: What columns hold when a person opens the row, such as a draft to be rewritten.
@@ -81,7 +81,7 @@ class SheetRow:
     """
 
     name: str
-    shown: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
@@ -140,7 +140,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormOption:
-    """What a group decides beforehand, since the paper leaves it open or another culture needs another value.
+    """A decision of the group before it begins: the paper leaves it open, or another culture needs another value.
 
     Attributes:
         name: Its name in the configuration.
@@ -162,7 +162,7 @@ class FormOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(Identity):
-    """What a group decided: the file ``culture.toml`` of a project, checked.
+    """The group's decisions: the file ``culture.toml`` of a project, checked.
 
     Attributes:
         seed: Seed of all draws.
@@ -183,7 +183,7 @@ class Config(Identity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What one person, or a model, filled in for one row of a step.
+    """The values that one person, or a model, gave to one row of a step.
 
     Attributes:
         person: Their code; that of a model begins with :data:`MODEL`.
@@ -198,7 +198,7 @@ class Entry:
     skipped: str | None = None
 
     @property
-    def by_model(self) -> bool:
+    def is_by_model(self) -> bool:
         """Whether a model filled it in."""
         return self.person.startswith(MODEL)
 
@@ -218,17 +218,17 @@ class State:
     entries: Mapping[str, Mapping[str, Sequence[Entry]]] = field(default_factory=dict)
     data_folder: Path | None = None
 
-    def of(self, step: str, row: str) -> Sequence[Entry]:
+    def entries_of(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of people for a row that they didn't skip."""
-        return [entry for entry in self._all(step, row) if entry.skipped is None and not entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is None and not entry.is_by_model]
 
-    def by_models(self, step: str, row: str) -> Sequence[Entry]:
+    def model_entries(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of models for a row."""
-        return [entry for entry in self._all(step, row) if entry.skipped is None and entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is None and entry.is_by_model]
 
-    def skipped(self, step: str, row: str) -> Sequence[Entry]:
+    def skips(self, step: str, row: str) -> Sequence[Entry]:
         """Returns the entries of people who skipped a row."""
-        return [entry for entry in self._all(step, row) if entry.skipped is not None and not entry.by_model]
+        return [entry for entry in self._all(step, row) if entry.skipped is not None and not entry.is_by_model]
 
     def _all(self, step: str, row: str) -> Sequence[Entry]:
         return self.entries.get(step, {}).get(row, ())
@@ -241,10 +241,10 @@ class State:
         return sorted(name for name in files if not name.rpartition("/")[2].startswith("."))
 
 
-# What comes of it
+# The result
 
 
-class Dropped(NamedTuple):
+class DroppedRow(NamedTuple):
     """A row that isn't part of what is built, and why."""
 
     step: str
@@ -257,14 +257,14 @@ class Figure(NamedTuple):
 
     Attributes:
         name: What it measures, such as ``alpha, second raters``.
-        of: What it is of: ``all``, a category, a step.
+        group: What it is of: ``all``, a category, a step.
         number: The number of so many rows, with its 95 % interval; where there is none, with the reason.
-        printed: The paper's value beside which it stands; empty without one.
+        printed: The paper's value, shown beside it; empty without one.
         floor: Value that it should reach; None where there is none.
     """
 
     name: str
-    of: str
+    group: str
     number: Interval
     printed: str = ""
     floor: float | None = None
@@ -281,22 +281,21 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """What a form builds of a project.
+class BuiltTables:
+    """The data that a form builds of a project.
 
     Attributes:
         tables: The rows of each table, by its file name below ``data``, which ends in ``.json``.
         images: The files below the project's ``images`` that become ``data/images/<name>``, by that name.
         dropped: Every row that was written, drafted or brought in and isn't part of the tables, with its reason.
-        counts: What was counted, for the data card, in order.
-        marks: What a reader of every score has to know, such as drafts of a model that nobody rewrote; one sentence
-            each.
-        facts: What the benchmark of the culture needs beside its tables; JSON.
+        counts: Numbers for the data card, in order.
+        marks: Warnings for readers of every score, such as of drafts that nobody rewrote; one sentence each.
+        facts: Values that the benchmark of the culture needs beside its tables; JSON.
     """
 
     tables: Mapping[str, Sequence[Mapping[str, Any]]]
     images: Mapping[str, str] = field(default_factory=dict)
-    dropped: Sequence[Dropped] = ()
+    dropped: Sequence[DroppedRow] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     marks: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -309,25 +308,25 @@ class NothingBuiltError(DataError):
         dropped: The rows that fall out, as far as they are known.
     """
 
-    def __init__(self, message: str, dropped: Sequence[Dropped]) -> None:
+    def __init__(self, message: str, dropped: Sequence[DroppedRow]) -> None:
         super().__init__(message)
         self.dropped = dropped
 
 
 class CultureWork(ABC):
-    """What the entries of a project have come to, and why the rest isn't used.
+    """The usable entries of a project, and why the others aren't used.
 
     Attributes:
-        dropped: The rows that aren't used, as far as somebody has asked for what is.
+        dropped: The rows that aren't used, as far as the others have been asked for.
     """
 
     def __init__(self, state: State) -> None:
         self.state, self.config, self.options = state, state.config, state.config.options
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedRow] = []
 
     def drop(self, step: str, row: str, reason: str) -> None:
         """Notes why a row isn't used."""
-        self.dropped.append(Dropped(step, row, reason))
+        self.dropped.append(DroppedRow(step, row, reason))
 
     def problems(self) -> Iterable[str]:
         """Returns what is wrong with what the group brought in."""
@@ -338,7 +337,7 @@ class CultureWork(ABC):
         """Returns how well people agree."""
 
     @abstractmethod
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the data that the entries make; raises DataError where they make none."""
 
     def check_drafts(self, unchanged: int, rows: int) -> None:
@@ -356,14 +355,14 @@ _STEP_TEXTS = ("title", "about", "who", "source")
 
 
 class CultureForm(ABC):
-    """How a further culture of a benchmark is made.
+    """The construction of a further culture of a benchmark.
 
-    What people read of it is data: ``culture_texts.toml`` beside the module of its class. It has the paper's
+    Its texts are data: ``culture_texts.toml`` beside the module of its class. It has the paper's
     construction (``paper``), the ``ways``, the ``options`` and the ``steps`` with their columns; ``columns`` holds what
     columns of one name share. A text may name options, and the language, as slots: ``{checkers}``, ``{language}``.
 
     Attributes:
-        work: What the entries of a project come to.
+        work: The class of the usable entries of a project.
     """
 
     work: type[CultureWork]
@@ -376,7 +375,7 @@ class CultureForm(ABC):
 
     @property
     def paper(self) -> str:
-        """What a reader has to know of the paper's construction, for the project's README."""
+        """The paper's construction, for the project's README."""
         return str(self.texts["paper"])
 
     @property
@@ -385,8 +384,8 @@ class CultureForm(ABC):
         return dict(self.texts["ways"])
 
     def options(self, way: str) -> Sequence[FormOption]:
-        """Returns what a group decides beforehand."""
-        options = (FormOption(**about) for about in self.texts["options"])
+        """Returns the decisions of a group before it begins."""
+        options = (FormOption(**fields) for fields in self.texts["options"])
         return [option for option in options if option.way in ("", way)]
 
     @abstractmethod
@@ -410,7 +409,7 @@ class CultureForm(ABC):
         Args:
             config: What the group decided.
             name: Its name.
-            rows: Gives its rows, by what the entries have come to (:attr:`work`).
+            rows: Gives its rows by the usable entries (:attr:`work`).
             text: Name of its texts, where this is another one.
             ask: How a model does it.
             slots: Values of slots beside the language and the options.
@@ -442,18 +441,18 @@ class CultureForm(ABC):
             choices: Choices of columns.
         """
         columns: dict[str, SheetColumn] = {}
-        known = {**config.options, **slots}
-        for each in described:
-            about = {**self.texts.get("columns", {}).get(each["name"], {}), **each}
-            condition = about.pop("only_if", None)
-            if about.pop("way", config.way) == config.way and known.get(about.pop("needs", ""), True):
+        slot_values = {**config.options, **slots}
+        for description in described:
+            fields = {**self.texts.get("columns", {}).get(description["name"], {}), **description}
+            condition = fields.pop("only_if", None)
+            if fields.pop("way", config.way) == config.way and slot_values.get(fields.pop("needs", ""), True):
                 if condition and condition[0] in columns:
-                    about["only_if"] = tuple(condition)
-                if "most" in about:
-                    about["most"] = known.get(about["most"], about["most"])
-                about = {"choices": choices.get(each["name"], {}), **about}
-                texts = {key: self._filled(about.get(key, ""), config, slots) for key in ("name", "title", "about")}
-                columns[each["name"]] = SheetColumn(**{**about, **texts})
+                    fields["only_if"] = tuple(condition)
+                if "most" in fields:
+                    fields["most"] = slot_values.get(fields["most"], fields["most"])
+                fields = {"choices": choices.get(description["name"], {}), **fields}
+                texts = {key: self._filled(fields.get(key, ""), config, slots) for key in ("name", "title", "about")}
+                columns[description["name"]] = SheetColumn(**{**fields, **texts})
         return tuple(columns.values())
 
     def _filled(self, text: str, config: Config, slots: Mapping[str, str]) -> str:
@@ -474,7 +473,7 @@ class CultureForm(ABC):
         """Returns how well people agree, beside the paper's numbers."""
         return list(self.work(state).agreement())
 
-    def build(self, state: State) -> Built:
+    def build(self, state: State) -> BuiltTables:
         """Returns the data that the entries make.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What the forms of several benchmarks need: stable names and draws, and questions that are published already."""
+"""Parts that the forms of several benchmarks share: stable names and draws, published questions, models' responses."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def comparable(text: str) -> str:
 
 
 def json_object(reply: str) -> dict[str, Any]:
-    """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
+    """Reads the one JSON object of a reply, whatever surrounds it; raises ValueError where there is none."""
     try:
-        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
+        content = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:
         raise ValueError(f"expected one JSON object, found {reply!r:.80}") from None
-    return dict(found)
+    return dict(content)
 
 
 def published_questions(sources: Iterable[Source], data_folder: Path | None) -> list[str]:
@@ -79,16 +79,16 @@ def published_questions(sources: Iterable[Source], data_folder: Path | None) -> 
 
 def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
     """Returns the nearest of some texts for each row whose question is much like one."""
-    found: dict[int, Alike] = {}
-    for each in near_duplicates([row.text for row in rows], texts):
-        found.setdefault(each.first, each)
-    return list(found.values())
+    matches: dict[int, Alike] = {}
+    for match in near_duplicates([row.text for row in rows], texts):
+        matches.setdefault(match.first, match)
+    return list(matches.values())
 
 
 def people_of(state: State, *steps: str) -> set[str]:
     """Returns who has filled in a row of one of some steps."""
     rows = [entries for step in steps for entries in state.entries.get(step, {}).values()]
-    return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.by_model}
+    return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.is_by_model}
 
 
 def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
@@ -138,12 +138,12 @@ def responses(state: State, row: str, reference: str = "") -> list[ModelResponse
     Where there are some, a reference that isn't empty is one, too.
     """
     texts: dict[str, list[str]] = {}
-    for entry in state.by_models("respond", row):
+    for entry in state.model_entries("respond", row):
         texts.setdefault(clean(entry.values["response"]), []).append(entry.person.removeprefix(MODEL))
     if texts and reference:
         texts.setdefault(reference, []).append("")
-    named = {f"{row}.{digest(text)[:8]}": text for text in texts}
-    return [ModelResponse(name, named[name], texts[named[name]]) for name in sorted(named)]
+    names = {f"{row}.{digest(text)[:8]}": text for text in texts}
+    return [ModelResponse(name, names[name], texts[names[name]]) for name in sorted(names)]
 
 
 def ask_by(
@@ -157,11 +157,11 @@ def ask_by(
 ) -> Ask:
     """Returns how a model is asked with a prompt file: its slots have values, or what a row shows under a label."""
 
-    def shown(row: SheetRow) -> Prompt:
-        text = prompt.fill({**values, **{slot: row.shown.get(label, "") for slot, label in labels.items()}})
+    def row_prompt(row: SheetRow) -> Prompt:
+        text = prompt.fill({**values, **{slot: row.facts.get(label, "") for slot, label in labels.items()}})
         return Prompt((Picture(), text) if shows_image else (text,))
 
-    return Ask(prompt=shown, read=read, decoding=decoding, version=prompt.name)
+    return Ask(prompt=row_prompt, read=read, decoding=decoding, version=prompt.name)
 
 
 def read_response(reply: str) -> Mapping[str, Any]:
@@ -171,31 +171,31 @@ def read_response(reply: str) -> Mapping[str, Any]:
     return {"response": reply.strip()}
 
 
-# What a project has come to
+# Entries of a project
 
 
 class QuestionWork(CultureWork, ABC):
-    """What has come of a project whose people write questions."""
+    """The usable entries of a project whose people write questions."""
 
     def writers(self, name: str) -> int:
         """Returns how many people write a row: one, and none once somebody has skipped it."""
-        return 0 if self.state.skipped("write", name) and not self.state.of("write", name) else 1
+        return 0 if self.state.skips("write", name) and not self.state.entries_of("write", name) else 1
 
     def unpublished(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
         """Returns the rows whose question isn't published, and drops the others."""
-        known, left = set(map(comparable, published)), []
+        published_texts, unpublished = set(map(comparable, published)), []
         for row in rows:
             released = hashlib.sha256(row.text.encode()).hexdigest()[:16] in released_questions()
-            if released or comparable(row.text) in known:
+            if released or comparable(row.text) in published_texts:
                 self.drop(step, row.name, "the question is one of the published benchmark")
             else:
-                left.append(row)
-        return left
+                unpublished.append(row)
+        return unpublished
 
     def rated(self, responses: Iterable[ModelResponse]) -> Iterator[tuple[ModelResponse, Sequence[int]]]:
         """Yields the responses that people rated, with their ratings, and drops the others."""
         for response in responses:
-            if ratings := [entry.values["rating"] for entry in self.state.of("rate", response.row)]:
+            if ratings := [entry.values["rating"] for entry in self.state.entries_of("rate", response.row)]:
                 yield response, ratings
             else:
                 self.drop("respond", response.row, "nobody has rated the response")

@@ -1,8 +1,8 @@
-"""Cultures that people add to a benchmark, and the benchmarks that come of them.
+"""Cultures that people add to a benchmark, and the benchmarks that are built of them.
 
 A benchmark that :class:`OffersCultures` has a form (:mod:`culture_tasks.benchmarks.culture_forms`) by which people, and
-models where they may, make data of a further culture. What is built of them is a :class:`BuiltCulture`, a folder of
-data and task files without code, which any installation of this package runs as a benchmark.
+models where they may, make data of a further culture. The result is a :class:`BuiltCulture`, a folder of data and task
+files without code, which any installation of this package runs as a benchmark.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -34,13 +35,15 @@ BUILT = "built"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 """Names of cultures."""
 
+_JOINERS = "\u200c\u200d"  # within words of Persian, Sinhala and other languages
+
 DATA = "data"
 """Folder of a built culture that holds its tables, and its images in ``data/images``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a culture is.
+    """A culture's names, language and place.
 
     Attributes:
         name: Its name in tasks and files: small letters, digits and underscores, such as ``korea``.
@@ -66,8 +69,8 @@ class BuiltCulture(Identity):
     Attributes:
         folder: Its folder.
         files: SHA-256 of each of its files but the manifest, by the path below the folder.
-        marks: What a reader of every score has to know, one sentence each.
-        facts: What its benchmark needs beside its tables.
+        marks: Warnings for readers of every score, one sentence each.
+        facts: Values that its benchmark needs beside its tables.
     """
 
     folder: Path
@@ -77,8 +80,10 @@ class BuiltCulture(Identity):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its manifest says beside the hashes of its files."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("folder", "files")}
+        """Its manifest without the hashes of its files."""
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("folder", "files")
+        }
 
     @property
     def benchmark(self) -> str:
@@ -98,13 +103,13 @@ class BuiltCulture(Identity):
 
     def problems(self) -> list[str]:
         """Returns how its files differ from those that were built, each with what to do about it."""
-        found = hashes_of(self.folder)
+        hashes = hashes_of(self.folder)
         advice = "Fetch the culture again, or build it again where its project is"
-        changed = [name for name, digest in self.files.items() if name in found and found[name] != digest]
+        changed = [name for name, digest in self.files.items() if name in hashes and hashes[name] != digest]
         return [
-            *(f"{self.folder / name}: missing. {advice}." for name in self.files if name not in found),
+            *(f"{self.folder / name}: missing. {advice}." for name in self.files if name not in hashes),
             *(f"{self.folder / name}: not the file that was built (SHA-256). {advice}." for name in changed),
-            *(f"{self.folder / name}: not a file of the culture. Remove it." for name in found.keys() - self.files),
+            *(f"{self.folder / name}: not a file of the culture. Remove it." for name in hashes.keys() - self.files),
         ]
 
     def source(self, stem: str, image_column: str | None = None) -> Source:
@@ -119,7 +124,7 @@ class BuiltCulture(Identity):
             DataError: If it has none, or one that can't be used.
         """
         path = folder / MANIFEST
-        names = [one.name for one in fields(cls) if one.name != "folder"]
+        names = [field.name for field in fields(cls) if field.name != "folder"]
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             values = {name: content[name] for name in names}
@@ -134,11 +139,16 @@ class BuiltCulture(Identity):
         kinds = {name: {"marks": list, "facts": dict, "files": dict}.get(name, str) for name in names}
         fits = all(isinstance(values[name], kind) for name, kind in kinds.items())
         texts = [*(value for value in values.values() if isinstance(value, str)), *(values["marks"] if fits else ())]
-        if not (fits and all(isinstance(text, str) and text.isprintable() for text in texts)):
+        if not (fits and all(isinstance(text, str) and is_one_line(text) for text in texts)):
             raise DataError(f"{path}: holds fields of other types than those that are built. Fetch the culture again.")
         if not NAME.fullmatch(values["name"]):
             raise DataError(f"{path}, field 'name': found {values['name']!r}. Fetch the culture again.")
         return cls(folder=folder, **values)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text has no line breaks, control characters or marks that change the direction of writing."""
+    return all(mark.isprintable() or mark in _JOINERS or unicodedata.category(mark) == "Zs" for mark in text)
 
 
 def hashes_of(folder: Path) -> dict[str, str]:
@@ -160,20 +170,20 @@ def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:
     Raises:
         DataError: If one of the folders that ``CULTURE_TASKS_CULTURES`` names isn't there, or holds none.
     """
-    found: dict[Path, None] = {}
+    cultures: dict[Path, None] = {}
     for folder in culture_folders() if folders is None else folders:
         if not folder.is_dir():
             raise DataError(f"CULTURE_TASKS_CULTURES: {folder}: no such folder. Name existing ones, or unset it.")
         below = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-        candidates = [path for each in below for path in (each, each / BUILT)]
-        own = [path for path in candidates if (path / MANIFEST).is_file()]
-        if not own:
+        candidates = [path for parent in below for path in (parent, parent / BUILT)]
+        matches = [path for path in candidates if (path / MANIFEST).is_file()]
+        if not matches:
             raise DataError(
                 f"CULTURE_TASKS_CULTURES: {folder}: holds no built culture ({MANIFEST}). `culture-tasks culture build` "
                 "makes one."
             )
-        found.update(dict.fromkeys(path.resolve() for path in own))
-    return list(found)
+        cultures.update(dict.fromkeys(path.resolve() for path in matches))
+    return list(cultures)
 
 
 class OffersCultures(ABC):
@@ -181,7 +191,7 @@ class OffersCultures(ABC):
 
     @abstractmethod
     def culture_form(self) -> CultureForm:
-        """Returns how the data of a culture are made."""
+        """Returns the form by which the data of a culture are made."""
 
     @abstractmethod
     def culture(self, built: BuiltCulture) -> Benchmark:

@@ -245,10 +245,11 @@ def _agree(options: argparse.Namespace) -> int:
         print(printable(f"problem: {problem}"))
     table, needs = [], []
     for step in project.steps.values():
-        rows = [(row, state.of(step.name, row.name)) for row in step.rows(state)]
+        rows = [(row, state.entries_of(step.name, row.name)) for row in step.rows(state)]
         missing = [row.people - len(entries) for row, entries in rows if step.by_people and row.people > len(entries)]
         done, skipped, by_models = (
-            sum(len(of(step.name, row.name)) for row, _ in rows) for of in (state.of, state.skipped, state.by_models)
+            sum(len(entries_of(step.name, row.name)) for row, _ in rows)
+            for entries_of in (state.entries_of, state.skips, state.model_entries)
         )
         numbers = (len(rows), len(rows) - len(missing), len(missing), done, skipped, by_models)
         table.append([step.name, *map(str, numbers)])
@@ -287,7 +288,7 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
         value, low, high, n = one.number[:4]
         interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
         floor = "" if one.floor is None else f"{one.floor:g}" + ("" if one.passes is not False else ", not reached")
-        rows.append([one.name, one.of, str(n), one.missing or f"{value:.3f}", interval, one.printed, floor])
+        rows.append([one.name, one.group, str(n), one.missing or f"{value:.3f}", interval, one.printed, floor])
     return rows
 
 

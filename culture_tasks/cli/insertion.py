@@ -256,7 +256,7 @@ def _plan_in_words(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
+    from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
 
     descriptions: list[dict[str, Any]] = []
     for name in method_names():
@@ -268,7 +268,7 @@ def _list(options: argparse.Namespace) -> int:
         package = method.__module__.partition(".")[0]
         flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
         descriptions.append(
-            {"name": name, "about": about(method), "package": package, **flags, "options": options_of(method)}
+            {"name": name, "about": summary(method), "package": package, **flags, "options": options_of(method)}
         )
     if options.json:
         print_json(descriptions)

@@ -63,23 +63,23 @@ def assign(
         return free, -len(units[key]), turns[key] if units[key][0].writer else digest(f"{seed}\n{key}")
 
     load = Counter(person for row in rows for person in places.involved(row))
-    given: dict[str, list[tuple[str, list[SheetRow]]]] = defaultdict(list)
+    portions: dict[str, list[tuple[str, list[SheetRow]]]] = defaultdict(list)
     shares = Counter[str]()
     later = 0
     for key in sorted(units, key=scarcity):
         involved = Counter(person for row in units[key] for person in places.involved(row))
         returned = Counter(person for row in units[key] for person in places.back[row.name])
         turn = {person: digest(f"{seed}\n{key}\n{person}") for person in doers}
-        for person in sorted(doers, key=lambda one: (-returned[one], -involved[one], load[one], turn[one])):
-            mine = places.take(units[key], person)
-            load[person] += sum(person not in places.back[row.name] for row in mine)
-            full = most is not None and shares[person] and shares[person] + len(mine) > most
+        for person in sorted(doers, key=lambda doer: (-returned[doer], -involved[doer], load[doer], turn[doer])):
+            portion = places.take(units[key], person)
+            load[person] += sum(person not in places.back[row.name] for row in portion)
+            full = most is not None and shares[person] and shares[person] + len(portion) > most
             if person not in now or full:
-                later += len(mine)
-            elif mine:
-                shares[person] += len(mine)
-                given[person].append((key, mine))
-    ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
+                later += len(portion)
+            elif portion:
+                shares[person] += len(portion)
+                portions[person].append((key, portion))
+    ordered = {person: _ordered(portions[person], f"{seed}\n{person}", turns) for person in doers if portions[person]}
     return Assignment(ordered, sum(map(len, places.out.values())), later, places.short(rows))
 
 
@@ -97,15 +97,17 @@ class _Places:
     ) -> None:
         entries = state.entries.get(step.name, {})
         self.doers = doers
-        self.had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
+        self.had = {
+            row.name: {entry.person for entry in entries.get(row.name, ()) if not entry.is_by_model} for row in rows
+        }
         holders = {name: set[str]() for name in self.had}
         for sheet in sheets:
-            for each in sheet.rows.values():
-                if sheet.person in doers and each.step == step.name and each.row in self.had:
-                    holders[each.row] |= {sheet.person} - self.had[each.row]
+            for sent_row in sheet.rows.values():
+                if sheet.person in doers and sent_row.step == step.name and sent_row.row in self.had:
+                    holders[sent_row.row] |= {sheet.person} - self.had[sent_row.row]
         self.out = {name: people - again for name, people in holders.items()}
         self.back = {name: people & again for name, people in holders.items()}
-        done = {row.name: len(state.of(step.name, row.name)) + len(self.out[row.name]) for row in rows}
+        done = {row.name: len(state.entries_of(step.name, row.name)) + len(self.out[row.name]) for row in rows}
         self.open = {row.name: row.people - done[row.name] for row in rows}
 
     def involved(self, row: SheetRow) -> set[str]:
@@ -114,15 +116,15 @@ class _Places:
 
     def allowed(self, row: SheetRow) -> set[str]:
         """Returns everybody who may get a row now."""
-        own = {row.writer} & self.doers if row.writer else self.doers
-        return own - row.not_for - self.had[row.name] - self.out[row.name]
+        people = {row.writer} & self.doers if row.writer else self.doers
+        return people - row.not_for - self.had[row.name] - self.out[row.name]
 
     def take(self, unit: Iterable[SheetRow], person: str) -> list[SheetRow]:
         """Gives a person the rows of a unit that they may get and that need somebody."""
-        mine = [row for row in unit if self.open[row.name] > 0 and person in self.allowed(row)]
-        for row in mine:
+        rows = [row for row in unit if self.open[row.name] > 0 and person in self.allowed(row)]
+        for row in rows:
             self.open[row.name] -= 1
-        return mine
+        return rows
 
     def short(self, rows: Iterable[SheetRow]) -> dict[str, int]:
         """Returns the rows that lack people; a blank that its writer skipped lacks nobody."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.culture_forms import Built
+from culture_tasks.benchmarks.culture_forms import BuiltTables
 from culture_tasks.benchmarks.cultures import (
     BUILT,
     DATA,
@@ -41,11 +41,11 @@ _ORIENTATION = 0x0112  # tag of EXIF
 
 
 class BuiltFolder(NamedTuple):
-    """A culture, as a reader of its folder has it, the names of its tasks and groups, and what it was built of."""
+    """A culture, as a reader of its folder has it, the names of its tasks and groups, and the data in it."""
 
     culture: BuiltCulture
     tasks: Sequence[str]
-    built: Built
+    built: BuiltTables
 
 
 def build(project: Project, settings: Settings) -> BuiltFolder:
@@ -69,9 +69,9 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
             _write(unfinished / DATA / name, _json(list(rows)))
         for name, source in built.images.items():
             _write(unfinished / DATA / "images" / name, without_metadata(project.folder / "images" / source))
-        about = {one.name: getattr(project.config, one.name) for one in fields(Identity)}
+        identity = {field.name: getattr(project.config, field.name) for field in fields(Identity)}
         facts = json.loads(_json(built.facts))
-        culture = BuiltCulture(folder=unfinished, files={}, marks=tuple(built.marks), facts=facts, **about)
+        culture = BuiltCulture(folder=unfinished, files={}, marks=tuple(built.marks), facts=facts, **identity)
         offering = benchmarks()[culture.like]
         assert isinstance(offering, OffersCultures)
         benchmark = offering.culture(culture)
@@ -88,7 +88,7 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
         unfinished.replace(final)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(each) for each in built.dropped])
+    write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(row) for row in built.dropped])
     return BuiltFolder(BuiltCulture.read(final), [entry.name for entry in benchmark.entries()], built)
 
 
@@ -130,7 +130,7 @@ def without_metadata(path: Path) -> bytes:
                 return content
             upright = ImageOps.exif_transpose(image) if exif.get(_ORIENTATION, 1) != 1 else image.copy()
             quality = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}}.get(str(kind), {})
-            upright.info = {}
+            upright.info = {name: image.info[name] for name in image.info if name == "transparency"}
             output = io.BytesIO()
             upright.save(output, kind, icc_profile=image.info.get("icc_profile"), **quality)
             return output.getvalue()
@@ -138,7 +138,7 @@ def without_metadata(path: Path) -> bytes:
         raise DataError(f"{path}: not an image that can be read ({error}). Replace it, or remove its row.") from None
 
 
-def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
+def _card(project: Project, built: BuiltTables, benchmark: Benchmark) -> str:
     import yaml
 
     config = project.config
@@ -163,7 +163,7 @@ def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
         options={option.name: (option.about, config.options[option.name]) for option in decisions},
         tasks=tasks,
         task=benchmark.name if benchmark.name in tasks else tasks[0],  # the former runs in each harness
-        reasons=Counter((each.step, each.reason) for each in built.dropped),
+        reasons=Counter((row.step, row.reason) for row in built.dropped),
         canary=uuid.uuid5(uuid.NAMESPACE_URL, f"culture-tasks:{benchmark.name}"),
         version=__version__,
         cell=markdown_cell,

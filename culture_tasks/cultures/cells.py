@@ -40,8 +40,8 @@ def read_value(column: SheetColumn, text: str, label: Callable[[str], str] = str
         return [line.strip() for line in text.split("\n") if line.strip()]
     if column.kind == "choice":
         names: dict[object, str] = {}
-        for value, own in column.choices.items():
-            for name in (label(own), own):  # a label may explain itself behind a colon
+        for value, english in column.choices.items():
+            for name in (label(english), english):  # a label may explain itself behind a colon
                 names |= {folded(name.partition(":")[0]): value, folded(name): value}
         names |= {folded(value): value for value in column.choices}
         return text if text in column.choices else names.get(plain, text)
@@ -50,9 +50,9 @@ def read_value(column: SheetColumn, text: str, label: Callable[[str], str] = str
             return True
         return False if plain in (*_FALSE, folded(label("No"))) else text
     if column.kind == "number":
-        whole, _, rest = text.replace(",", ".").partition(".")
-        digits = whole.strip().removeprefix("-").isdecimal() and set(rest.strip()) <= {"0"}
-        return int(whole) if digits else text
+        integer, _, decimals = text.replace(",", ".").partition(".")
+        digits = integer.strip().removeprefix("-").isdecimal() and set(decimals.strip()) <= {"0"}
+        return int(integer) if digits else text
     return text
 
 

@@ -1,4 +1,4 @@
-"""Collects what comes back of sheets: each row is new, known, empty, skipped, in conflict or refused with a reason.
+"""Collects returned sheets: each row is new, known, empty, skipped, in conflict or refused with a reason.
 
 Files may come twice, partly, renamed, merged, or changed by a spreadsheet. Nothing is overwritten unless a group says
 so, and a copy of each file is kept in ``collected``.
@@ -24,7 +24,7 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class Line(NamedTuple):
-    """What became of one row of a file, or of a file that can't be read."""
+    """The outcome of one row of a file, or of a file that can't be read."""
 
     file: str
     place: str  # the row's in the file; empty for a whole file
@@ -36,8 +36,8 @@ class Line(NamedTuple):
     content: str = ""
 
 
-class Collected(NamedTuple):
-    """What became of every row of all files, and what was read otherwise than it stands there, by file."""
+class Collection(NamedTuple):
+    """The outcomes of all rows of all files, and notes on what was read differently from the file, by file."""
 
     lines: Sequence[Line]
     notes: Sequence[tuple[str, str]]
@@ -52,7 +52,7 @@ class Collected(NamedTuple):
 
 def collect(
     project: Project, files: Sequence[Path], data_folder: Path | None = None, *, overwrite: bool = False
-) -> Collected:
+) -> Collection:
     """Reads files that came back and adds what is new to the project's entries.
 
     Where it may ``overwrite``, another value of the same person for the same row replaces the earlier one; of several
@@ -73,7 +73,7 @@ def collect(
             added.setdefault(row.file, []).append(row.entry)
     for file, entries in added.items():
         project.add(entries, Path(file).name)
-    return Collected(lines, list(dict.fromkeys(reader.notes)))
+    return Collection(lines, list(dict.fromkeys(reader.notes)))
 
 
 def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow]:
@@ -87,28 +87,28 @@ def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow
 
 
 def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: bool) -> tuple[Outcome, str]:
-    """Returns what becomes of a row, and why."""
+    """Returns the outcome of a row, and why."""
     if row.problem or row.empty or row.entry == before:
         return "refused" if row.problem else "empty" if row.empty else "same", row.problem
     if rival:
         return "conflict", rival
     if before is not None and not overwrite:
-        given = "a skip" if before.skipped is not None else json.dumps(dict(before.values), ensure_ascii=False)
-        return "conflict", f"{given:.200} is there already. --replace takes this one instead."
+        content = "a skip" if before.skipped is not None else json.dumps(dict(before.values), ensure_ascii=False)
+        return "conflict", f"{content:.200} is there already. --replace takes this one instead."
     return ("replaced" if before else "new" if row.skipped is None else "skipped"), ""
 
 
 def _rivals(returned: Iterable[ReturnedRow]) -> dict[tuple[str, str, str], str]:
-    """Returns what is said of rows that are in these files with different values."""
+    """Returns a message for each row that is in these files with different values, by its key."""
     places: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in returned:
         if not row.problem and not row.empty:
             content = json.dumps([row.values, row.skipped], sort_keys=True)
             places.setdefault(row.key, {}).setdefault(content, f"{row.file}, {row.place}")
     return {
-        key: f"{' and '.join(own.values())} differ. Remove the wrong one, or take the last one with --replace."
-        for key, own in places.items()
-        if len(own) > 1
+        key: f"{' and '.join(versions.values())} differ. Remove the wrong one, or take the last one with --replace."
+        for key, versions in places.items()
+        if len(versions) > 1
     }
 
 

@@ -26,7 +26,7 @@ from culture_tasks.text import storable, without_reasoning
 _OPENAI = "openai:"
 
 
-class Drafted(NamedTuple):
+class DraftResult(NamedTuple):
     """How many rows a model filled in now, and before, and which ones it didn't, each with the reason."""
 
     saved: int
@@ -35,8 +35,14 @@ class Drafted(NamedTuple):
 
 
 def draft(
-    project: Project, step: str, model: str, settings: Settings, *, most: int | None = None, progress: Callable[[], Any]
-) -> Drafted:
+    project: Project,
+    step_name: str,
+    model: str,
+    settings: Settings,
+    *,
+    most: int | None = None,
+    progress: Callable[[], Any],
+) -> DraftResult:
     """Asks a model for the rows of a step that it hasn't filled in, at most ``most``, and saves each reply as it comes.
 
     Budget, concurrency, patience and timeout are those of judges.
@@ -46,19 +52,21 @@ def draft(
         SettingsError: If the model isn't named as one of an endpoint.
         JudgeError: If the endpoint refuses the model or the key.
     """
-    found = project.step(step)
-    if found.ask is None:
-        able = ", ".join(name for name, one in project.steps.items() if one.ask is not None) or "none"
-        raise DataError(f"{project.folder}: the step {step!r} is done by people alone. Steps for models: {able}.")
+    step = project.step(step_name)
+    if step.ask is None:
+        able = ", ".join(name for name, other in project.steps.items() if other.ask is not None) or "none"
+        raise DataError(f"{project.folder}: the step {step_name!r} is done by people alone. Steps for models: {able}.")
     name = model.removeprefix(_OPENAI)
     if not model.startswith(_OPENAI) or not name:
         raise SettingsError(f"--model {model!r}: expected openai:NAME, such as openai:gpt-4o.")
     state = project.state(settings.data_folder)
     person = f"{MODEL}{name}"
-    rows = found.rows(state)
-    before = {row.name for row in rows if any(one.person == person for one in state.by_models(step, row.name))}
+    rows = step.rows(state)
+    before = {
+        row.name for row in rows if person in {entry.person for entry in state.model_entries(step.name, row.name)}
+    }
     rows = [row for row in rows if row.name not in before][:most]
-    ask = found.ask
+    ask = step.ask
 
     def save(row: SheetRow, reply: str) -> str:
         """Saves a reply; returns why it can't be, or nothing."""
@@ -66,13 +74,13 @@ def draft(
             values = dict(ask.read(without_reasoning(reply)))
         except ValueError as error:
             return f"the reply can't be read: {error}"
-        if problems := problems_with(found.columns, values):
+        if problems := problems_with(step.columns, values):
             return "; ".join(problems)
-        project.add([Entry(step=step, row=row.name, person=person, values=values)], f"{model}, {ask.version}")
+        project.add([Entry(step=step.name, row=row.name, person=person, values=values)], f"{model}, {ask.version}")
         return ""
 
     failed = asyncio.run(_ask_all(project.folder, rows, name, ask, settings, save, progress)) if rows else []
-    return Drafted(len(rows) - len(failed), len(before), failed)
+    return DraftResult(len(rows) - len(failed), len(before), failed)
 
 
 async def _ask_all(

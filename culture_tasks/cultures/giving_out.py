@@ -18,7 +18,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.pages.thumbnails import Thumbnails
 
 
-class GivenOut(NamedTuple):
+class Handout(NamedTuple):
     """The sheets whose files were written; ``out``, ``later`` and ``short`` are those of the assignment."""
 
     sheets: Sequence[Sheet]
@@ -37,7 +37,7 @@ def give_out(
     people: Sequence[str] = (),
     most: int | None = None,
     again: bool = False,
-) -> GivenOut:
+) -> Handout:
     """Writes the sheets of a step for everybody who has something to do; the arguments are those of ``assign``.
 
     Raises:
@@ -50,18 +50,17 @@ def give_out(
     before = read_sheets(project)
     assignment = assign(step, state, before, people=people, most=most, again=again)
     gold = read_gold(project, step)
-    made = []
+    sheets_with_rows = []
     for person, units in assignment.units.items():
         mixed = with_gold(units, gold, step, person, state, () if again else before)
-        made.append(make_sheet(project, step, person, mixed, before))
-    labels = replace(read_labels(project.folder, project.config.language), own=step.labels(state))
-    shown = dict.fromkeys(label for _, rows in made for row in rows.values() for label in row.shown)
-    lacking = write_labels(project.folder, labels, (*labels_of_page(), *labels_of_step(step), *shown))
+        sheets_with_rows.append(make_sheet(project, step, person, mixed, before))
+    labels = replace(read_labels(project.folder, project.config.language), overrides=step.labels(state))
+    row_labels = dict.fromkeys(label for _, rows in sheets_with_rows for row in rows.values() for label in row.facts)
+    lacking = write_labels(project.folder, labels, (*labels_of_page(), *labels_of_step(step), *row_labels))
     folder.mkdir(parents=True, exist_ok=True)
     images = Thumbnails(project.folder / "images", side=SIDE)
-    for sheet, rows in made:
+    for sheet, rows in sheets_with_rows:
         write_sheet(project, step, sheet, rows, folder, labels, images)
-    record(project, [sheet for sheet, _ in made])
-    return GivenOut(
-        [sheet for sheet, _ in made], assignment.out, assignment.later, assignment.short, lacking * labels.translated
-    )
+    sheets = [sheet for sheet, _ in sheets_with_rows]
+    record(project, sheets)
+    return Handout(sheets, assignment.out, assignment.later, assignment.short, lacking * labels.translated)

@@ -46,7 +46,7 @@ def read_gold(project: Project, step: Step) -> list[Gold]:
     table, columns, gold = read_file(path), {column.name: column for column in step.columns}, {}
     for index, line in enumerate(table.rows):
         right = {
-            name: [_known(table.where(index), columns[name], part) for part in text.split("|")]
+            name: [_right_value(table.where(index), columns[name], part) for part in text.split("|")]
             for name, text in line.items()
             if name in columns and text.strip()
         }
@@ -54,14 +54,14 @@ def read_gold(project: Project, step: Step) -> list[Gold]:
             raise DataError(
                 f"{table.where(index)}: no right value. Expected one in a column of the step: {', '.join(columns)}."
             )
-        shown = {name: text for name, text in line.items() if name not in {*columns, "image", "group"}}
+        facts = {name: text for name, text in line.items() if name not in {*columns, "image", "group"}}
         image = line.get("image", "")
-        name = f"{GOLD}{digest(json.dumps([shown, image]))[:10]}"
-        gold[name] = Gold(SheetRow(name=name, shown=shown, image=image, group=line.get("group", "")), right)
+        name = f"{GOLD}{digest(json.dumps([facts, image]))[:10]}"
+        gold[name] = Gold(SheetRow(name=name, facts=facts, image=image, group=line.get("group", "")), right)
     return list(gold.values())
 
 
-def _known(where: str, column: SheetColumn, text: str) -> object:
+def _right_value(where: str, column: SheetColumn, text: str) -> object:
     value = read_value(column, normal(text))
     if column.only_if is None and problems_with([column], {column.name: value}):
         raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expected(column)}.")
@@ -79,11 +79,11 @@ def with_gold(
     """Mixes the gold rows that a person hasn't had into their rows."""
     filled = state.entries.get(f"{GOLD}{step.name}", {})
     had = {name for name, entries in filled.items() if any(entry.person == person for entry in entries)}
-    had |= {each.row for sheet in out if sheet.person == person for each in sheet.rows.values()}
+    had |= {sent_row.row for sheet in out if sheet.person == person for sent_row in sheet.rows.values()}
     groups: dict[str, list[SheetRow]] = {}
-    for each in gold:
-        if each.row.name not in had:
-            groups.setdefault(each.row.group or each.row.name, []).append(each.row)
+    for question in gold:
+        if question.row.name not in had:
+            groups.setdefault(question.row.group or question.row.name, []).append(question.row)
     mixed = [list(unit) for unit in units]
     for name, rows in groups.items():
         turn = int(digest(f"{state.config.seed}\n{step.name}\n{person}\n{name}"), 16)
@@ -95,13 +95,13 @@ def gold_shares(project: Project, state: State) -> list[GoldShare]:
     """Returns how many gold rows each person filled in rightly, by step; skipped ones don't count."""
     shares = []
     for step in project.steps.values():
-        right, asked = Counter[str](), Counter[str]()
+        right, totals = Counter[str](), Counter[str]()
         for gold in read_gold(project, step):
-            for entry in state.of(f"{GOLD}{step.name}", gold.row.name):
-                asked[entry.person] += 1
+            for entry in state.entries_of(f"{GOLD}{step.name}", gold.row.name):
+                totals[entry.person] += 1
                 right[entry.person] += all(
                     any(folded(entry.values.get(name)) == folded(value) for value in values)
                     for name, values in gold.right.items()
                 )
-        shares += [GoldShare(step.name, person, right[person], asked[person]) for person in sorted(asked)]
+        shares += [GoldShare(step.name, person, right[person], totals[person]) for person in sorted(totals)]
     return shares

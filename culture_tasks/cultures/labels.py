@@ -38,11 +38,11 @@ class Labels:
     language: str
     direction: str  # ``ltr`` or ``rtl``
     texts: Mapping[str, str] = field(default_factory=dict)
-    own: Mapping[str, str] = field(default_factory=dict)  # made at a step, which come before those in the file
+    overrides: Mapping[str, str] = field(default_factory=dict)  # made at a step, which come before those in the file
 
     def __call__(self, label: str) -> str:
         """Returns the translation of an English label, or the label itself."""
-        return self.own.get(label) or self.texts.get(label, "").strip() or label
+        return self.overrides.get(label) or self.texts.get(label, "").strip() or label
 
     @property
     def translated(self) -> bool:
@@ -80,9 +80,9 @@ def read_labels(folder: Path, language: str) -> Labels:
     return Labels(language, content["direction"], texts)
 
 
-def write_labels(folder: Path, labels: Labels, needed: Iterable[str]) -> int:
+def write_labels(folder: Path, labels: Labels, english: Iterable[str]) -> int:
     """Adds the labels that the project's file lacks, without a translation, and returns how many it lacked."""
-    missing = dict.fromkeys(label for label in needed if label and label not in {**labels.texts, **labels.own})
+    missing = dict.fromkeys(label for label in english if label and label not in {**labels.texts, **labels.overrides})
     if missing:
         texts = {**labels.texts, **dict.fromkeys(missing, "")}
         content = {"direction": labels.direction, "labels": texts}

@@ -102,9 +102,9 @@ def _place(code: str, name: str) -> str:
     try:
         return place(code.strip()).code if code.strip() else next(iter(places([name]).values()))
     except LookupError:
-        found = f"--place {code!r}: no such place" if code else f"{name!r} is no country's name, so --place is needed"
+        problem = f"--place {code!r}: no such place" if code else f"{name!r} isn't a country, so --place is needed"
         raise SettingsError(
-            f"culture new: {found}. Expected a code of ISO 3166, such as KR or IN-AS, or 'arab'."
+            f"culture new: {problem}. Expected a code of ISO 3166, such as KR or IN-AS, or 'arab'."
         ) from None
 
 

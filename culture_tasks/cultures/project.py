@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.culture_forms import (
     State,
     Step,
 )
-from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures
+from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures, is_one_line
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.vocabulary import language, place
@@ -34,7 +34,7 @@ from culture_tasks.vocabulary import language, place
 CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
 
 _PERSON = re.compile(r"[A-Za-z0-9_.-]{1,40}")
-_TEXTS = tuple(one.name for one in fields(Identity))
+_TEXTS = tuple(field.name for field in fields(Identity))
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
 
 
@@ -105,7 +105,7 @@ class Project:
         path, entries = self.folder / ENTRIES, []
         for number, content in read_objects(path):
             try:
-                entries.append(Entry(**{one.name: content[one.name] for one in fields(Entry)}))
+                entries.append(Entry(**{field.name: content[field.name] for field in fields(Entry)}))
             except KeyError as error:
                 raise DataError(f"{path}, line {number}: no field {error}. {_RESTORE}") from None
         return entries
@@ -164,23 +164,24 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def form_like(name: object, where: str) -> CultureForm:
     """Returns the form of a benchmark; raises DataError, which begins with the place, for one that has none."""
-    forms = {key: one for key, one in benchmarks().items() if isinstance(one, OffersCultures)}
-    found = forms.get(str(name))
-    if found is None:
-        hint = nearest(str(name), forms)
-        raise DataError(f"{where}: found {name!r}. Expected one of {', '.join(forms)}.{hint}")
-    return found.culture_form()
+    offers = {key: benchmark for key, benchmark in benchmarks().items() if isinstance(benchmark, OffersCultures)}
+    if str(name) not in offers:
+        hint = nearest(str(name), offers)
+        raise DataError(f"{where}: found {name!r}. Expected one of {', '.join(offers)}.{hint}")
+    return offers[str(name)].culture_form()
 
 
 def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config:
-    known = (*_TEXTS, "seed", "people", "options", "card")
+    allowed = (*_TEXTS, "seed", "people", "options", "card")
     for name in content:
-        if name not in known:
-            raise DataError(f"{path}: unknown field {name!r}.{nearest(name, known)} Allowed are {', '.join(known)}.")
+        if name not in allowed:
+            raise DataError(
+                f"{path}: unknown field {name!r}.{nearest(name, allowed)} Allowed are {', '.join(allowed)}."
+            )
     for name in _TEXTS:
         value = content.get(name, "")
-        if not isinstance(value, str) or (name != "way" and not value.strip()):
-            raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
+        if not isinstance(value, str) or (name != "way" and not value.strip()) or not is_one_line(value.strip()):
+            raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text of one line.")
     for name, known_code, example in (("language", language, "ko or yue"), ("place", place, "KR or IN-AS")):
         try:
             known_code(content[name].strip())
@@ -195,16 +196,16 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
             "such as 'korea'."
         )
     if way not in form.ways:
-        ways = "; ".join(f"{key!r} ({about})" for key, about in form.ways.items())
+        ways = "; ".join(f"{key!r} ({sentence})" for key, sentence in form.ways.items())
         raise DataError(f"{path}, field 'way': found {way!r}. Expected one of {ways}.")
     seed = content.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 10**9:
         raise DataError(f"{path}, field 'seed': found {seed!r}. Expected a whole number from 0 on.")
-    values = {each: content.get(each, "").strip() for each in _TEXTS}
+    values = {field: content.get(field, "").strip() for field in _TEXTS}
     sections = {name: content.get(name, {}) for name in ("options", "card", "people")}
-    for section, found in sections.items():
-        if not isinstance(found, dict):
-            raise DataError(f"{path}, field {section!r}: found {found!r:.80}. Expected a section [{section}].")
+    for name, section in sections.items():
+        if not isinstance(section, dict):
+            raise DataError(f"{path}, field {name!r}: found {section!r:.80}. Expected a section [{name}].")
     for heading, text in sections["card"].items():
         if not isinstance(text, str):
             raise DataError(f"{path}, section [card], field {heading!r}: found {text!r}. Expected a text.")
@@ -215,33 +216,35 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
 
 
 def _check_people(people: Mapping[str, Any], steps: Sequence[str], path: Path) -> None:
-    for person, own in people.items():
+    for person, person_steps in people.items():
         place = f"{path}, section [people], field {person!r}"
         if not _PERSON.fullmatch(person):
             raise DataError(f"{place}: Expected a code of letters, digits, '.', '-' and '_', and no name of a person.")
-        if not isinstance(own, list):
-            raise DataError(f"{place}: found {own!r:.80}. Expected a list of steps, or an empty list for all.")
-        for step in own:
+        if not isinstance(person_steps, list):
+            raise DataError(f"{place}: found {person_steps!r:.80}. Expected a list of steps, or an empty list for all.")
+        for step in person_steps:
             if step not in steps:
                 raise DataError(f"{place}: no step {step!r}.{nearest(str(step), steps)} Steps: {', '.join(steps)}.")
 
 
-def _options(given: Mapping[str, Any], known: Sequence[FormOption], path: Path) -> dict[str, Any]:
-    names = [option.name for option in known]
-    for name in given:
+def _options(values: Mapping[str, Any], options: Sequence[FormOption], path: Path) -> dict[str, Any]:
+    names = [option.name for option in options]
+    for name in values:
         if name not in names:
             raise DataError(
                 f"{path}, section [options]: unknown option {name!r}.{nearest(name, names)} Allowed are "
                 f"{', '.join(names)}."
             )
-    return {option.name: _option(option, given.get(option.name, option.default), path) for option in known}
+    return {option.name: _option(option, values.get(option.name, option.default), path) for option in options}
 
 
 def _option(option: FormOption, value: Any, path: Path) -> Any:
     if isinstance(option.default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     values = value if isinstance(value, list) else [value]
-    fits = type(value) is type(option.default) and (value is not values or all(isinstance(one, str) for one in values))
+    fits = type(value) is type(option.default) and (
+        value is not values or all(isinstance(text, str) for text in values)
+    )
     allowed = not option.choices or (fits and set(values) <= set(option.choices))
     if fits and allowed and not (isinstance(value, (int, float)) and value < option.lowest):
         return value
@@ -266,9 +269,11 @@ def problems_with(step_columns: Iterable[SheetColumn], values: Mapping[str, Any]
             if column.required and concerns:
                 problems.append(f"column {name!r}: found nothing. Expected {expected(column)}")
         elif not concerns:
-            other, needed = column.only_if or ("", "")
-            shown = ("yes" if needed else "no") if isinstance(needed, bool) else repr(needed)
-            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {shown}")
+            other_column, other_value = column.only_if or ("", "")
+            words = ("yes" if other_value else "no") if isinstance(other_value, bool) else repr(other_value)
+            problems.append(
+                f"column {name!r}: found {value!r:.80}. Expected nothing where {other_column!r} isn't {words}"
+            )
         elif not _fits(column, value):
             problems.append(f"column {name!r}: found {value!r:.80}. Expected {expected(column)}")
     return problems
@@ -279,8 +284,8 @@ def _fits(column: SheetColumn, value: Any) -> bool:
         lines = column.kind == "long_text" or (isinstance(value, str) and "\n" not in value)
         return isinstance(value, str) and bool(value.strip()) and lines and len(value) <= (column.most or len(value))
     if column.kind == "texts":
-        whole = isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value)
-        return whole and len(value) <= (column.most or len(value))
+        is_list = isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
+        return is_list and len(value) <= (column.most or len(value))
     if column.kind == "choice":
         return isinstance(value, str) and value in column.choices
     if column.kind == "number":

@@ -1,4 +1,4 @@
-"""Reads what comes back of sheets: files that pages saved, and CSV files as spreadsheets leave them.
+"""Reads returned sheets: files that pages saved, and CSV files as spreadsheets leave them.
 
 Every row that a file holds becomes one row here, with what is wrong with it, if anything is.
 """
@@ -41,7 +41,7 @@ class ReturnedRow:
     place: str = ""  # in the file; empty for a file that can't be read
     content: str = ""
     sheet: Sheet | None = None  # None where no sheet has it
-    sent: SentRow | None = None
+    sent_row: SentRow | None = None
     values: dict[str, Any] = field(default_factory=dict)
     skipped: str | None = None  # why; None where it wasn't
     empty: bool = False
@@ -50,7 +50,9 @@ class ReturnedRow:
     @property
     def key(self) -> tuple[str, str, str]:
         """Step, row and person; empty where no sheet has it."""
-        return (self.sent.step, self.sent.row, self.sheet.person) if self.sent and self.sheet else ("", "", "")
+        return (
+            (self.sent_row.step, self.sent_row.row, self.sheet.person) if self.sent_row and self.sheet else ("", "", "")
+        )
 
     @property
     def entry(self) -> Entry:
@@ -67,7 +69,7 @@ class SheetReader:
     """Reads files of a project's sheets.
 
     Attributes:
-        notes: What was read otherwise than it stands there, by file; each says what was done.
+        notes: What was read differently from the file, by file.
     """
 
     def __init__(self, project: Project, data_folder: Path | None) -> None:
@@ -123,8 +125,8 @@ class SheetReader:
                     f"no sheet {sheet!r:.60} of this project.{nearest(sheet, self._sheets)} Expected one that "
                     "`culture-tasks culture sheets` wrote: is the file of another project?"
                 )
-            returned.sent = returned.sheet.rows.get(row)
-            if returned.sent is None:
+            returned.sent_row = returned.sheet.rows.get(row)
+            if returned.sent_row is None:
                 hint = nearest(row, returned.sheet.rows) or " Is the file of another project?"
                 raise DataError(f"no row {row!r:.60} on the sheet {sheet}.{hint}")
             step = self._project.steps.get(returned.sheet.step)
@@ -132,7 +134,7 @@ class SheetReader:
                 raise DataError(
                     f"no step {returned.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
                 )
-            fill(returned, returned.sent, step)
+            fill(returned, returned.sent_row, step)
             if returned.skipped is not None and returned.values:
                 raise DataError("both skipped and filled in. Expected one of the two: ask the person.")
             is_filled = returned.skipped is None and not returned.empty
@@ -152,13 +154,13 @@ class SheetReader:
         rows = content.get("rows") if isinstance(content, dict) else None
         if not isinstance(rows, dict) or not isinstance(content.get("sheet"), str):
             raise DataError("JSON of another kind. Expected a file that the page of a sheet saved.")
-        for name, given in rows.items():
-            returned = ReturnedRow(file, f"row {name}", json.dumps(given, ensure_ascii=False))
-            yield self._row(returned, content["sheet"], name, partial(self._from_page, given))
+        for name, row in rows.items():
+            returned = ReturnedRow(file, f"row {name}", json.dumps(row, ensure_ascii=False))
+            yield self._row(returned, content["sheet"], name, partial(self._from_page, row))
 
-    def _from_page(self, given: Any, returned: ReturnedRow, _sent: SentRow, _step: Step) -> None:
-        values = given.get("values", {}) if isinstance(given, dict) else None
-        skipped = given.get("skipped") if isinstance(given, dict) else None
+    def _from_page(self, content: Any, returned: ReturnedRow, _sent_row: SentRow, _step: Step) -> None:
+        values = content.get("values", {}) if isinstance(content, dict) else None
+        skipped = content.get("skipped") if isinstance(content, dict) else None
         if not isinstance(values, dict) or not isinstance(skipped, str | None):
             raise DataError("not laid out as a page saves it. Save the answers on the page again.")
         returned.values = {key: _normal(value) for key, value in values.items() if value not in (None, "", [])}
@@ -210,23 +212,25 @@ class SheetReader:
         if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
             raise DataError(f"several columns {twice[0]}. Remove the one that isn't of the sheet.")
         columns = {column.name for step in self._project.steps.values() for column in step.columns}
-        known = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
-        if further := [name for name in header if name and name not in known and not re.fullmatch(r"\[\d+\]", name)]:
+        sheet_columns = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
+        if further := [
+            name for name in header if name and name not in sheet_columns and not re.fullmatch(r"\[\d+\]", name)
+        ]:
             self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
         return header
 
-    def _from_cells(self, line: Mapping[str, str], returned: ReturnedRow, sent: SentRow, step: Step) -> None:
-        self._check_shown(line, returned, sent, step)
+    def _from_cells(self, line: Mapping[str, str], returned: ReturnedRow, sent_row: SentRow, step: Step) -> None:
+        self._check_facts(line, returned, sent_row, step)
         values = {}
         for column in step.columns:
             text = normal(unguarded(line.get(column.name, "")))
             value = read_value(column, text, self._labels_by_step[step.name])
-            if value != sent.values.get(column.name) and column.kind != "number" and _DATE.fullmatch(text):
+            if value != sent_row.values.get(column.name) and column.kind != "number" and _DATE.fullmatch(text):
                 place = f"{returned.place}, column {column.name!r}"
                 self.notes.append((returned.file, f"{place}: {text!r} may be a date that a spreadsheet made. Check it"))
             if value is not None:
                 values[column.name] = value
-        is_as_sent = values == {name: _normal(value) for name, value in sent.values.items()}
+        is_as_sent = values == {name: _normal(value) for name, value in sent_row.values.items()}
         skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
         if skip and skip.casefold() not in ("no", "false", "0", self._labels("No").casefold()):
             marks = (*_MARKS, self._labels("Yes").casefold())
@@ -242,9 +246,9 @@ class SheetReader:
     @cached_property
     def _labels_by_step(self) -> Mapping[str, Labels]:
         steps = self._project.steps.items()
-        return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
+        return {name: replace(self._labels, overrides=step.labels(self._state)) for name, step in steps}
 
-    def _check_shown(self, line: Mapping[str, str], returned: ReturnedRow, row: SentRow, step: Step) -> None:
+    def _check_facts(self, line: Mapping[str, str], returned: ReturnedRow, row: SentRow, step: Step) -> None:
         """Raises DataError where the columns that nobody fills in aren't as they were sent."""
         name = line[ROW].strip()
         if line.get(CHECK, "").strip() != row.check:
@@ -252,20 +256,20 @@ class SheetReader:
                 f"{ROW} and {CHECK} don't belong together: one column was sorted by itself. Sort all of them together, "
                 "as they were."
             )
-        shown = {key: unguarded(text) for key, text in line.items() if key == IMAGE or re.fullmatch(r"\[\d+\]", key)}
-        if check_of(name, shown.values()) == row.check:
+        facts = {key: unguarded(text) for key, text in line.items() if key == IMAGE or re.fullmatch(r"\[\d+\]", key)}
+        if check_of(name, facts.values()) == row.check:
             return
-        if not shown:
+        if not facts:
             self.notes.append((returned.file, "the columns of what is shown are missing, so they weren't compared"))
             return
-        sent = self._shown_now(step).get(row.row)
+        current = self._current_rows(step).get(row.row)
         changes = []
-        if sent is not None and check_of(name, texts_of(sent)) == row.check:
-            given = [shown[key] for key in sorted(shown, key=lambda key: (len(key), key)) if normal(shown[key])]
-            pairs = zip(filter(normal, texts_of(sent)), given, strict=False)
-            changes = [(one, other) for one, other in pairs if normal(one) != normal(other)]
-        if changes and all(_converted(one, other) for one, other in changes):
-            words = "; ".join(f"{one!r} has become {other!r}" for one, other in changes)
+        if current is not None and check_of(name, texts_of(current)) == row.check:
+            values = [facts[key] for key in sorted(facts, key=lambda key: (len(key), key)) if normal(facts[key])]
+            pairs = zip(filter(normal, texts_of(current)), values, strict=False)
+            changes = [(before, after) for before, after in pairs if normal(before) != normal(after)]
+        if changes and all(_converted(before, after) for before, after in changes):
+            words = "; ".join(f"{before!r} has become {after!r}" for before, after in changes)
             self.notes.append((returned.file, f"{returned.place}: {words}, as spreadsheets do. The row was read"))
             return
         change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
@@ -274,7 +278,7 @@ class SheetReader:
             "sorted by itself, or the encoding changed?)."
         )
 
-    def _shown_now(self, step: Step) -> Mapping[str, SheetRow]:
+    def _current_rows(self, step: Step) -> Mapping[str, SheetRow]:
         """Returns the rows of a step; none where data that they need can't be read now."""
         if step.name not in self._rows:
             try:
@@ -286,7 +290,7 @@ class SheetReader:
 
 
 def _key(cell: str) -> str:
-    """Returns which column a cell of the header is of."""
+    """Returns the column of a cell of the header."""
     bracketed = re.match(r"\s*(\[\w+\])", cell)
     return bracketed[1] if bracketed else cell.partition(":")[0].strip()
 
@@ -302,12 +306,12 @@ def _header(text: str, delimiter: str) -> list[str]:
 def _normal(value: Any) -> Any:
     if isinstance(value, str):
         return normal(value)
-    return [_normal(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_normal(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _converted(sent: str, got: str) -> bool:
+def _converted(before: str, after: str) -> bool:
     """Whether a spreadsheet makes one text of another: numbers without leading zeros, and dates."""
-    sent, got = normal(sent), normal(got)
-    if sent.isdecimal() and got.isdecimal():
-        return int(sent) == int(got)
-    return bool(_NUMBERS.fullmatch(sent) and _DATE.fullmatch(got))
+    before, after = normal(before), normal(after)
+    if before.isdecimal() and after.isdecimal():
+        return int(before) == int(after)
+    return bool(_NUMBERS.fullmatch(before) and _DATE.fullmatch(after))

@@ -60,18 +60,18 @@ def _screens(rows: Mapping[str, SheetRow], images: Thumbnails) -> list[_Screen]:
         groups.setdefault(f"group {row.group}" if row.group else name, {})[name] = row
     screens = []
     for group in groups.values():
-        first, *others = group.values()
-        alike = {
-            label: text for label, text in first.shown.items() if all(row.shown.get(label) == text for row in others)
+        first, *siblings = group.values()
+        common = {
+            label: text for label, text in first.facts.items() if all(row.facts.get(label) == text for row in siblings)
         }
-        image = first.image if all(row.image == first.image for row in others) else ""
-        if not others:
-            alike, image = {}, ""
+        image = first.image if all(row.image == first.image for row in siblings) else ""
+        if not siblings:
+            common, image = {}, ""
         cards = []
         for name, row in group.items():
-            facts = {label: text for label, text in row.shown.items() if label not in alike}
+            facts = {label: text for label, text in row.facts.items() if label not in common}
             cards.append(_Card(name, facts, None if image else _address(row.image, images), row.values))
-        screens.append(_Screen(alike, _address(image, images), cards))
+        screens.append(_Screen(common, _address(image, images), cards))
     return screens
 
 
@@ -114,12 +114,12 @@ def _table(
     step: Step, sheet: Sheet, rows: Mapping[str, SheetRow], labels: Labels
 ) -> tuple[list[str], Iterator[list[str]]]:
     """Returns the header and the lines of the CSV file."""
-    shown = dict.fromkeys(label for row in rows.values() for label in row.shown)
+    row_labels = dict.fromkeys(label for row in rows.values() for label in row.facts)
     images, done = [IMAGE], [f"{DONE} {labels('It is right as it stands')}: x"]
     images, done = images * any(row.image for row in rows.values()), done * any(row.values for row in rows.values())
     header = [
         *(SHEET, ROW, CHECK),
-        *(f"[{number}] {labels(label)}" for number, label in enumerate(shown, start=1)),
+        *(f"[{number}] {labels(label)}" for number, label in enumerate(row_labels, start=1)),
         *images,
         *(f"{column.name}: {labels(column.title)} ({_expected(column, labels)})" for column in step.columns),
         *done,
@@ -128,7 +128,7 @@ def _table(
     lines = (
         [
             *(sheet.name, name, sheet.rows[name].check),
-            *(guarded(row.shown.get(label, "")) for label in shown),
+            *(guarded(row.facts.get(label, "")) for label in row_labels),
             *(row.image for _ in images),
             *(guarded(as_cell(row.values.get(column.name))) for column in step.columns),
             *("" for _ in done),
@@ -140,5 +140,5 @@ def _table(
 
 
 def _expected(column: SheetColumn, labels: Labels) -> str:
-    words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
+    words = " | ".join(labels(choice).partition(":")[0] for choice in column.choices.values()) or expected(column)
     return words if column.required else f"{words}; {labels('may stay empty')}"

@@ -1,4 +1,4 @@
-"""The sheets that are out: which rows each person got, and as what their files call these.
+"""The sheets that are out: the rows of each person, with their names on the sheet.
 
 ``sheets.jsonl`` records them, so that a later call gives out only what nobody has, and that what comes back finds its
 row.
@@ -25,7 +25,7 @@ GOLD = "gold:"
 
 @dataclass(frozen=True)
 class SentRow:
-    """A row of a sheet, which calls it otherwise, since its name may say who wrote it."""
+    """A row of a sheet, which has another name there, since its own may say who wrote it."""
 
     step: str
     row: str
@@ -71,7 +71,7 @@ def digest(text: str) -> str:
 
 
 def name_on_sheets(config: Config, step: str, row: str) -> str:
-    """Returns what sheets of a project call a row.
+    """Returns the name of a row on the sheets of a project.
 
     No other project has this name, no spreadsheet takes it for a number, and it doesn't say where the row is from.
     """
@@ -80,7 +80,7 @@ def name_on_sheets(config: Config, step: str, row: str) -> str:
 
 def texts_of(row: SheetRow) -> list[str]:
     """Returns what a sheet shows of a row, its image's name included."""
-    return [*row.shown.values(), row.image]
+    return [*row.facts.values(), row.image]
 
 
 def check_of(name: str, texts: Iterable[str]) -> str:
@@ -93,7 +93,7 @@ def make_sheet(
     project: Project, step: Step, person: str, units: Iterable[Sequence[SheetRow]], before: Sequence[Sheet]
 ) -> tuple[Sheet, dict[str, SheetRow]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    shown = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
+    sheet_rows = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
     rows = {
         name: SentRow(
             step=f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name,
@@ -101,7 +101,7 @@ def make_sheet(
             check=check_of(name, texts_of(row)),
             values=dict(row.values),
         )
-        for name, row in shown.items()
+        for name, row in sheet_rows.items()
     }
     number = 1 + sum(sheet.step == step.name and sheet.person == person for sheet in before)
-    return Sheet(f"{step.name}-{person}-{number}", step.name, person, rows), shown
+    return Sheet(f"{step.name}-{person}-{number}", step.name, person, rows), sheet_rows

@@ -117,7 +117,7 @@ class ModelShape:
     """The numbers of a model that its time and memory follow from.
 
     ``text`` are the parameters of the language model's layers, ``vision`` those that images pass through; a token
-    leaves ``kept`` bytes in the cache of a generation, and its widest activations have ``active`` bytes.
+    leaves ``cache_bytes`` in the cache of a generation, and its widest activations have ``activation_bytes``.
     """
 
     layers: int
@@ -125,19 +125,21 @@ class ModelShape:
     vision: int
     parameters: int
     itemsize: int
-    kept: int
-    active: int
+    cache_bytes: int
+    activation_bytes: int
     hidden: int
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> ModelShape:
         """Returns the shape of a model of images and text, with or without weights."""
         layers, config = decoder_layers(model), model.config.get_text_config()
-        named = dict(model.named_parameters())
+        weights = dict(model.named_parameters())
         decoder = layers[0].rpartition(".layers.")[0]
-        text = sum(weight.numel() for name, weight in named.items() if name.startswith(f"{decoder}.layers."))
+        text = sum(weight.numel() for name, weight in weights.items() if name.startswith(f"{decoder}.layers."))
         head = getattr(model.get_output_embeddings(), "weight", None)
-        beside = [weight for name, weight in named.items() if not name.startswith(f"{decoder}.") and weight is not head]
+        beside = [
+            weight for name, weight in weights.items() if not name.startswith(f"{decoder}.") and weight is not head
+        ]
         kinds = getattr(config, "layer_types", None) or ["full_attention"] * len(layers)
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -146,10 +148,10 @@ class ModelShape:
             layers=len(layers),
             text=text,
             vision=sum(weight.numel() for weight in beside),
-            parameters=sum(weight.numel() for weight in named.values()),
+            parameters=sum(weight.numel() for weight in weights.values()),
             itemsize=size,
-            kept=sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width * size,
-            active=(4 * config.hidden_size + 3 * getattr(config, "intermediate_size", 0)) * size,
+            cache_bytes=sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width * size,
+            activation_bytes=(4 * config.hidden_size + 3 * getattr(config, "intermediate_size", 0)) * size,
             hidden=config.hidden_size,
         )
 
@@ -173,12 +175,12 @@ class PromptSize(NamedTuple):
         side = getattr(vision, "patch_size", 14)
         width, height = side if isinstance(side, list | tuple) else (side, side)
         values = 3 * width * height * getattr(vision, "temporal_patch_size", 1)
-        shown = torch.tensor(image_token_ids(model, encoding.processor))
+        image_tokens = torch.tensor(image_token_ids(model, encoding.processor))
         inputs = [encoding.encode([query.messages()]).inputs for query in queries]
         return cls(
-            tokens=mean(each["input_ids"].numel() for each in inputs),
-            patches=mean(each["pixel_values"].numel() / values if "pixel_values" in each else 0 for each in inputs),
-            images=mean(int(torch.isin(each["input_ids"], shown).sum()) for each in inputs),
+            tokens=mean(batch["input_ids"].numel() for batch in inputs),
+            patches=mean(batch["pixel_values"].numel() / values if "pixel_values" in batch else 0 for batch in inputs),
+            images=mean(int(torch.isin(batch["input_ids"], image_tokens).sum()) for batch in inputs),
         )
 
 
@@ -207,7 +209,7 @@ class Requests(NamedTuple):
         for doc in documents:
             request = (doc.get("image_id"), doc.get("language"), doc.get("question"))
             samples, image = doc.get("insertions") or (), doc.get("insertion_image_id")
-            chain = tuple((image, each["partition"], each["question"], each["answer"]) for each in samples)
+            chain = tuple((image, sample["partition"], sample["question"], sample["answer"]) for sample in samples)
             alone.add(request)
             if not chain or doc["wants_plain_answer"]:
                 plain.add(request)
@@ -269,9 +271,10 @@ class RowEstimator:
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
-        shown = replace(self, prompt=self.prompt._replace(tokens=tokens, patches=patches))
-        one = replace(self, batch=1)  # kernels are launched for each case
-        fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
+        with_context = replace(self, prompt=self.prompt._replace(tokens=tokens, patches=patches))
+        single = replace(self, batch=1)  # kernels are launched for each case
+        fit = self._float32(work.fit_float32)
+        fit += sum(count * single._pass(shapes[name]) for name, count in work.fit.items())
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
         edited = 0.0
         if not inserts:
@@ -279,19 +282,23 @@ class RowEstimator:
         else:
             changed = counts.in_scope if work.leaves_others_alone else counts.after
             engine = backend and work.answered_by == EVALUATED
-            seconds += changed * shown._answer(shapes[work.answered_by], backend=engine)
-            seconds += sum(counts.insertions * each * self._pass(shapes[name]) for name, each in work.insertion.items())
-            seconds += sum(counts.distinct * each * self._pass(shapes[name]) for name, each in work.request.items())
+            seconds += changed * with_context._answer(shapes[work.answered_by], backend=engine)
+            seconds += sum(
+                counts.insertions * count * self._pass(shapes[name]) for name, count in work.insertion.items()
+            )
+            seconds += sum(counts.distinct * count * self._pass(shapes[name]) for name, count in work.request.items())
             seconds += counts.insertions * self._float32(work.insertion_float32)
             edited = work.chain_bytes * max(1.0, self.batch * counts.chains / max(counts.after, 1))
         widest = max(shapes.values(), key=lambda shape: shape.parameters)
-        held = self.batch * (tokens * (widest.kept + widest.active) + counts.new_tokens * widest.kept)
-        learned = 16 * work.trained + 2 * self.prompt.tokens * widest.active
+        batch_bytes = self.batch * (
+            tokens * (widest.cache_bytes + widest.activation_bytes) + counts.new_tokens * widest.cache_bytes
+        )
+        learned = 16 * work.trained + 2 * self.prompt.tokens * widest.activation_bytes
         return RowEstimate(
             fit_hours=0.0 if fit_is_stored else fit / 3600,
             fit_gib=loaded + learned / _GIB,
             hours=seconds / 3600,
-            gib=loaded + (held + edited) / _GIB,
+            gib=loaded + (batch_bytes + edited) / _GIB,
         )
 
     def _pass(self, shape: ModelShape) -> float:
@@ -313,5 +320,5 @@ class RowEstimator:
         read = self.device.bandwidth * _READING
         launched = 0.0 if backend else shape.layers * _LAUNCH
         step = max(shape.parameters * shape.itemsize / read, launched) / batch
-        context = self.prompt.tokens * shape.kept / read
+        context = self.prompt.tokens * shape.cache_bytes / read
         return self._pass(shape) + self.requests.new_tokens * (step + context)

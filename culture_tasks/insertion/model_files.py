@@ -19,14 +19,14 @@ _OF_LOADING = (OSError, ValueError, KeyError, ImportError, AttributeError)
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
-class Located(NamedTuple):
+class ModelLocation(NamedTuple):
     """Where a model is (``folder``, ``cache`` or ``Hub``), and how many bytes will be downloaded."""
 
     place: str
     download: int = 0
 
 
-def locate(name: str, revision: str | None = None) -> Located:
+def locate(name: str, revision: str | None = None) -> ModelLocation:
     """Finds a model in its folder, in the cache of the Hub, or on the Hub, without downloading it."""
     from huggingface_hub import HfApi, constants, errors, try_to_load_from_cache
 
@@ -34,12 +34,12 @@ def locate(name: str, revision: str | None = None) -> Located:
     folder = Path(name)
     if folder.is_dir():
         if (folder / "config.json").is_file() and _has_weights(folder):
-            return Located("folder")
+            return ModelLocation("folder")
         raise SettingsError(f"{name}: the folder has no config.json with model.safetensors. Name one that has.")
     try:
         cached = try_to_load_from_cache(name, "config.json", revision=revision)
         if isinstance(cached, str) and _has_weights(Path(cached).parent):
-            return Located("cache")
+            return ModelLocation("cache")
         if constants.HF_HUB_OFFLINE:
             raise SettingsError(
                 f"{name}: HF_HUB_OFFLINE is set, and the cache ({constants.HF_HUB_CACHE}) doesn't hold it. Unset it to "
@@ -67,9 +67,9 @@ def locate(name: str, revision: str | None = None) -> Located:
             f"({type(error).__name__}). Check the connection, name a folder, or name a mirror by HF_ENDPOINT."
         ) from None
     sizes = [
-        sum(each.size or 0 for each in siblings if each.rfilename.endswith(end)) for end in (".safetensors", ".bin")
+        sum(file.size or 0 for file in siblings if file.rfilename.endswith(end)) for end in (".safetensors", ".bin")
     ]
-    return Located("Hub", sizes[0] or sizes[1])
+    return ModelLocation("Hub", sizes[0] or sizes[1])
 
 
 def without_weights(
@@ -84,19 +84,21 @@ def without_weights(
     with explained(f"{name}: transformers can't make a model of its configuration", "Name another model."):
         config = AutoConfig.from_pretrained(name, revision=revision or "main", trust_remote_code=trust_remote_code)
         kind = AutoModelForImageTextToText if type(config) in AutoModelForImageTextToText._model_mapping else AutoModel
-        chosen = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype)
+        model_dtype = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype)
         with torch.device("meta"):
-            return kind.from_config(config, dtype=(chosen or torch.float32) if kind is not AutoModel else torch.float32)
+            return kind.from_config(
+                config, dtype=(model_dtype or torch.float32) if kind is not AutoModel else torch.float32
+            )
 
 
 @contextmanager
-def explained(what: str, advice: str, errors: tuple[type[Exception], ...] = _OF_LOADING) -> Iterator[None]:
+def explained(problem: str, advice: str, errors: tuple[type[Exception], ...] = _OF_LOADING) -> Iterator[None]:
     """Turns errors of a library into one that says what fails, why, and what to do."""
     try:
         yield
     except errors as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise SettingsError(f"{what} ({reason:.300}). {advice}") from error
+        raise SettingsError(f"{problem} ({reason:.300}). {advice}") from error
 
 
 def _has_weights(folder: Path) -> bool:

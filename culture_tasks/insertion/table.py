@@ -43,7 +43,7 @@ from culture_tasks.insertion.estimates import (
     RowEstimator,
     device_at_hand,
 )
-from culture_tasks.insertion.model_files import Located, locate, without_weights
+from culture_tasks.insertion.model_files import ModelLocation, locate, without_weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -90,8 +90,8 @@ class TableOptions:
     @property
     def loading(self) -> dict[str, Any]:
         """How the model is loaded, by the names that commands and model arguments share; None for a default."""
-        chosen = self.model.model_dump(exclude={*IMAGE_LIMITS}, exclude_defaults=True)
-        return {name: chosen.get(name) for name in ModelOptions.model_fields if name not in IMAGE_LIMITS}
+        values = self.model.model_dump(exclude={*IMAGE_LIMITS}, exclude_defaults=True)
+        return {name: values.get(name) for name in ModelOptions.model_fields if name not in IMAGE_LIMITS}
 
 
 class MethodRow:
@@ -145,13 +145,13 @@ class MethodRow:
             return False
         present, _ = state.read(self.state)
         config, version = self.config.model_dump(mode="json"), self.method.answers_version
-        wanted = (self.name, version, config, data.facts, self.options.pretrained)
-        return (present.method, present.version, present.config, present.data, present.model) == wanted
+        expected = (self.name, version, config, data.facts, self.options.pretrained)
+        return (present.method, present.version, present.config, present.data, present.model) == expected
 
     def is_evaluated(self) -> bool:
         """Whether the record says that the result file is of these settings and this state."""
         recorded = self._recorded()
-        return {**recorded, **self._made()} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
+        return {**recorded, **self._basis()} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
 
     @property
     def fit_command(self) -> list[str]:
@@ -172,8 +172,8 @@ class MethodRow:
             flag = f"--{name.replace('_', '-')}"
             if value is not None:
                 command += [flag] if value is True else [flag, str(value)]
-        chosen = options.options.get(self.name, {})
-        return command + [text for name, value in chosen.items() for text in ("--set", f"{name}={value}")]
+        method_options = options.options.get(self.name, {})
+        return command + [text for name, value in method_options.items() for text in ("--set", f"{name}={value}")]
 
     @property
     def evaluation_command(self) -> list[str]:
@@ -205,7 +205,7 @@ class MethodRow:
             if not files:  # lmms-eval ends with status 0 after an error
                 raise CultureTasksError(f"{self.name}: the evaluation ended without results. See {self.log}")
             place = str(files[-1].relative_to(self.options.out))
-            record = self._made() | {"results": place, "judge": self.options.judge}
+            record = self._basis() | {"results": place, "judge": self.options.judge}
             with tensor_files.replaced(self._record) as partial:
                 partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
 
@@ -216,7 +216,7 @@ class MethodRow:
             return {}
         return content
 
-    def _made(self) -> dict[str, Any]:
+    def _basis(self) -> dict[str, Any]:
         fingerprint = state.read(self.state)[0].fingerprint if self.method.needs_state else None
         return {"settings": self.settings, "state": fingerprint}
 
@@ -237,10 +237,10 @@ class MethodRow:
 
     def _process(self, command: Sequence[str], log: IO[bytes]) -> None:
         """Runs a command, whose output is shown and logged."""
-        shown = f"\n$ {' '.join(command)}\n"
-        log.write(shown.encode())
+        command_line = f"\n$ {' '.join(command)}\n"
+        log.write(command_line.encode())
         log.flush()
-        sys.stderr.write(shown)
+        sys.stderr.write(command_line)
         inherited = (log.fileno(),) if os.name == "posix" else ()
         streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "pass_fds": inherited}
         with subprocess.Popen(command, **streams) as process:  # noqa: S603 - this interpreter
@@ -260,12 +260,14 @@ class MethodRow:
 
 def rows_of(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
     """Returns the rows of methods, checked; ``all`` names those of the papers' tables."""
-    chosen = list(dict.fromkeys(each for name in names for each in (methods.paper_rows() if name == ALL else (name,))))
+    selection = list(
+        dict.fromkeys(method for name in names for method in (methods.paper_rows() if name == ALL else (name,)))
+    )
     for name in options.options:
-        if name not in chosen:
-            known = f"The table's are {', '.join(chosen)}."
-            raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, chosen)} {known}")
-    rows = [MethodRow(options, method_class(name)) for name in chosen]
+        if name not in selection:
+            hint = f"The table's are {', '.join(selection)}."
+            raise SettingsError(f"insertion: --set {name}.…: {name!r} isn't a row.{nearest(name, selection)} {hint}")
+    rows = [MethodRow(options, method_class(name)) for name in selection]
     for row in rows:
         row.check()
     return rows
@@ -274,19 +276,19 @@ def rows_of(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
 class TableModels(NamedTuple):
     """Where each model of a table is, by name, and the models of each row without weights, by the row's name."""
 
-    located: Mapping[str, Located]
+    located: Mapping[str, ModelLocation]
     of_rows: Mapping[str, Models]
 
 
 def find_models(options: TableOptions, rows: Iterable[MethodRow]) -> TableModels:
     """Looks for all models of a table before any is loaded."""
-    chosen, problems = options.model, dict[str, None]()
-    located: dict[str, Located] = {}
+    model, problems = options.model, dict[str, None]()
+    located: dict[str, ModelLocation] = {}
     shapes: dict[str, Any] = {}
     try:
-        located[options.pretrained] = locate(options.pretrained, chosen.revision)
+        located[options.pretrained] = locate(options.pretrained, model.revision)
         shapes[EVALUATED] = without_weights(
-            options.pretrained, chosen.revision, chosen.dtype, trust_remote_code=chosen.trust_remote_code
+            options.pretrained, model.revision, model.dtype, trust_remote_code=model.trust_remote_code
         )
     except SettingsError as error:
         problems[str(error)] = None
@@ -308,7 +310,7 @@ def find_models(options: TableOptions, rows: Iterable[MethodRow]) -> TableModels
             except SettingsError as error:
                 problems[f"{error} --set {row.name}.{option}=MODEL names another."] = None
     if problems:
-        raise SettingsError("\n  ".join(["insertion: models that the table needs can't be had.", *problems]))
+        raise SettingsError("\n  ".join(["insertion: some models of the table can't be used.", *problems]))
     return TableModels(located, of_rows)
 
 

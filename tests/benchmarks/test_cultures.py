@@ -61,6 +61,11 @@ def test_a_folder_that_holds_none_is_refused(tmp_path, content, said):
         [BuiltCulture.read(folder) for folder in built_cultures([tmp_path])]
 
 
+@pytest.mark.parametrize("title", ["ශ්\u200dරී ලංකාව", "ایران\u200cزمین", "Corée\u00a0du Sud", "南\u3000韓"])
+def test_a_title_may_join_letters_and_hold_any_space(tmp_path, title):
+    assert BuiltCulture.read(culture(tmp_path / "one", title=title)).title == title
+
+
 def test_the_registry_names_the_folder_of_a_culture_that_it_cannot_use(tmp_path):
     with (
         cultures_in(culture(tmp_path / "one", like="caer")),

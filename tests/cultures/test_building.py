@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from culture_tasks.benchmarks.cultures import BuiltCulture, hashes_of
 from culture_tasks.cultures.building import pack, without_metadata
@@ -23,6 +24,16 @@ def test_an_image_loses_what_a_camera_wrote_and_stands_upright(tmp_path, kind, s
         assert (image.format, image.size) == (kind, (20, 40))
         assert not image.getexif()
     assert b"Amina" not in content
+
+
+@pytest.mark.parametrize(("mode", "transparent"), [("P", 0), ("RGB", (255, 0, 0))])
+def test_a_transparent_colour_stays_when_metadata_are_removed(tmp_path, mode, transparent):
+    image, text = Image.new("RGB", (4, 4), "red").convert(mode), PngInfo()
+    text.add_text("Author", "a person")
+    image.save(path := tmp_path / "a.png", pnginfo=text, transparency=transparent)
+    with Image.open(path) as before, Image.open(io.BytesIO(without_metadata(path))) as after:
+        assert after.text == {}
+        assert after.convert("RGBA").tobytes() == before.convert("RGBA").tobytes()
 
 
 def test_an_image_without_metadata_stays_as_it_is_and_a_text_is_none(tmp_path):

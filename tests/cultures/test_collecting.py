@@ -221,7 +221,7 @@ def test_files_that_differ_are_conflicts_and_the_last_one_wins_only_if_told(tmp_
         line["outcome"] for line in csv.DictReader(io.StringIO((tmp_path / "failed.csv").read_text("utf-8-sig")))
     ] == ["conflict"] * 2
     assert main([*call, "--replace"]) == 0
-    assert opened.state().of("write", "a-1")[0].values["question"] == "Whom?"
+    assert opened.state().entries_of("write", "a-1")[0].values["question"] == "Whom?"
     assert outcome(opened, saved({row: {"skipped": ""}}))[0] == {"conflict": 1}
 
 
@@ -327,7 +327,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
     opened = project(folder, "a")
     values = {"question": normal(question), "answers": [one for one in map(normal, answers) if one]}
     values = {name: value for name, value in values.items() if value}
-    step = replace(STEPS[0], rows=lambda _: [SheetRow(name="x", shown={"Shown": question}, values=values)])
+    step = replace(STEPS[0], rows=lambda _: [SheetRow(name="x", facts={"Shown": question}, values=values)])
     object.__setattr__(opened, "steps", {"write": step})
     give_out(opened, opened.state(), "write", folder / "out")
     with (folder / "out" / "write-a-1.csv").open(encoding="utf-8-sig", newline="") as file:

@@ -68,7 +68,7 @@ def test_replies_are_saved_and_only_what_is_missing_is_asked_again(project, serv
     assert ask(project, server) == (2, 1, [])
     assert ask(project, server) == (0, 3, [])
     assert len(server.requests) == 5
-    entries = project.state().by_models("rate", rows[0])
+    entries = project.state().model_entries("rate", rows[0])
     assert [(entry.person, entry.values) for entry in entries] == [("model:small", {"rating": 7})]
     assert "sk-secret" not in (project.folder / "entries.jsonl").read_text("utf-8")
 

@@ -41,7 +41,7 @@ def test_a_new_project_opens_with_defaults_labels_and_a_guide(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["culture", "new", "korea", "--like", "toy", "--language", "ko"], "'korea' is no country's name"),
+        (["culture", "new", "korea", "--like", "toy", "--language", "ko"], "'korea' isn't a country"),
         ([*NEW, "qqq"], "--language 'qqq': no such language"),
         ([*NEW, "am", "--place", "QQ"], "--place 'QQ': no such place"),
         ([*NEW, "am", "--way", "B"], "field 'way': found 'B'"),

@@ -29,7 +29,8 @@ def test_a_line_that_a_crash_cut_short_is_left_out_and_replaced(tmp_path, cut):
     [
         ("language = .*", 'language = "qqq"', "field 'language': found 'qqq'. Expected a code, such as ko"),
         ("place = .*", 'place = "Korea"', "field 'place': found 'Korea'. Expected a code, such as KR"),
-        ("title = .*", "title = 3", "field 'title': found 3. Expected a text."),
+        ("title = .*", "title = 3", "field 'title': found 3. Expected a text of one line."),
+        ("title = .*", r'title = "a\\nb"', r"field 'title': found 'a\nb'. Expected a text of one line."),
         ("seed = .*", "seed = -1", "field 'seed': found -1. Expected a whole number"),
         ("seed = .*", "sed = 1", "unknown field 'sed'. Did you mean 'seed'?"),
         (r"\[people\]", "people = 3\n[card]", "field 'people': found 3. Expected a section [people]."),

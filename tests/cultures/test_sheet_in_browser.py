@@ -71,7 +71,7 @@ def test_a_writer_fills_in_a_page_from_right_to_left(tmp_path):
         assert await tab.run(SAID) == "2 من 2"
 
     on_page(tmp_path, tmp_path / "out" / "write-a-1.html", steps)
-    assert opened.state().of("write", "a-1")[0].values == {
+    assert opened.state().entries_of("write", "a-1")[0].values == {
         "question": "ما هذا؟ 1",
         "answers": ["شاي", "قهوة"],
         "kind": "saying",

@@ -96,7 +96,7 @@ def test_a_row_goes_to_whom_it_may_go(tmp_path, row, entries, sheets, options, e
     assignment = assign(step_of(row), state_of(tmp_path, "a", "b", "c", entries=entries), sheets, **options)
     given = by_row(assignment).get("x", set())
     assert given <= expected
-    done_or_out = len([one for one in entries if one.skipped is None and not one.by_model])
+    done_or_out = len([one for one in entries if one.skipped is None and not one.is_by_model])
     held = 0 if options.get("again") else sum(sheet.person in "abc" for sheet in sheets)
     assert len(given) == min(len(expected), max(0, row.people - done_or_out - held)) or options.get("people")
     assert assignment.short == {}

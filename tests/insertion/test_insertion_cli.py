@@ -22,7 +22,7 @@ from support.tiny_world import write_release
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
+from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
@@ -65,7 +65,7 @@ def another_package(tmp_path):
 @pytest.mark.parametrize("name", method_names())
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
     method = method_class(name)
-    assert about(method).endswith(".")
+    assert summary(method).endswith(".")
     assert [option["name"] for option in options_of(method) if not option["meaning"].endswith(".")] == []
     assert {option["name"] for option in options_of(method)} >= set(method.other_models)
 
@@ -102,7 +102,7 @@ def test_a_method_of_another_package_is_listed_and_runs_with_its_options(checkpo
     listed = capsys.readouterr().out
     assert "reminder (proverbs)" in listed
     assert "opening=Remember: (string)\n        How the reminder begins." in listed
-    assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
+    assert summary(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
 
     def answers(**arguments):
         given = {"pretrained": checkpoint, "device": "cpu", "answers": tmp_path / "answers", **arguments}

@@ -205,7 +205,7 @@ def test_an_interrupt_loses_nothing(kind, mode, tmp_path):
     again = Run(kind, jobs[:2], ValueStore(file), **mode)
     assert again.texts == (["[en] a", "[en] b"] if kind is Editing else ["en a", "en b"])
     assert again.asked == []
-    assert (again.costs.answered, again.costs.found) == (0, 4)
+    assert (again.costs.answered, again.costs.hits) == (0, 4)
 
 
 def test_another_version_of_a_method_asks_again_for_the_answers_of_its_own_weights(monkeypatch):
@@ -227,7 +227,7 @@ def test_sampled_answers_are_not_kept(mode):
 
 def test_costs_count_the_work_and_keep_the_time_of_answers_on_their_own():
     costs = Run(Recording, JOBS).costs
-    assert (costs.answered, costs.found, costs.inserted, costs.alone) == (6, 0, 3, [])
+    assert (costs.answered, costs.hits, costs.inserted, costs.alone) == (6, 0, 3, [])
     store = ValueStore(None)
     first, second = (Run(Recording, JOBS, store, one_at_a_time=True).costs for _ in range(2))
     assert len(first.alone) == len(JOBS)

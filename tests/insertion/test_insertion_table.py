@@ -27,7 +27,7 @@ from culture_tasks.insertion.estimates import (
     RowEstimator,
 )
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.insertion.model_files import Located, explained, locate, without_weights
+from culture_tasks.insertion.model_files import ModelLocation, explained, locate, without_weights
 from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
 
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
@@ -113,7 +113,7 @@ def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(comma
     ("more", "options", "message"),
     [
         (["--methods", "mkci"], (), "Did you mean 'mcki'"),
-        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' is no row. The table's are base."),
+        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' isn't a row. The table's are base."),
         (["--methods", "mcki"], ["mcki.route=8"], "Did you mean 'route_dim'"),
         (["--tasks", "crosscult_singel"], (), "Did you mean 'crosscult_single'"),
         (["--batch-size", "many"], (), "Expected a whole number, or auto"),
@@ -173,7 +173,9 @@ def test_the_commands_say_what_was_chosen(tmp_path):
 
 def test_an_estimate_is_arithmetic_and_decoding():
     # 1e9 parameters in 10 layers, 100 tokens a request, no cache, hardly any hidden width.
-    shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
+    shape = ModelShape(
+        layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, cache_bytes=0, activation_bytes=0, hidden=0
+    )
     device = Device("toy", flops=1e12, float32=1e11, bandwidth=1e15)
     requests = Requests(alone=20, plain=10, after=40, in_scope=20, chains=10, insertions=10, distinct=30, new_tokens=50)
     cases = CaseShape(count=5, requests=15, generality=1, locality=2)
@@ -232,7 +234,7 @@ def test_a_model_on_the_hub_is_sized_and_not_downloaded(hub, tmp_path):
     siblings = [{"rfilename": name, "size": size} for name, size in files.items()]
     hub["/api/models/one/model/auth-check"] = (200, "", {})
     hub["/api/models/one/model"] = (200, "", {"id": "one/model", "sha": "1", "siblings": siblings})
-    assert locate("one/model") == Located("Hub", 9000)
+    assert locate("one/model") == ModelLocation("Hub", 9000)
     hub["/api/models/one/gated/auth-check"] = (403, "GatedRepo", {})
     with pytest.raises(SettingsError, match=r"one/gated: access is granted on request\. Ask for it at"):
         locate("one/gated")
@@ -258,10 +260,10 @@ def test_without_a_connection_the_cache_counts(hub, monkeypatch, tmp_path):
     with pytest.raises(SettingsError, match="doesn't hold it"):
         locate("one/model")  # a shard is missing
     (snapshot / "model-2.safetensors").write_text("")
-    assert locate("one/model") == Located("cache")
+    assert locate("one/model") == ModelLocation("cache")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    assert locate("one/model") == Located("cache")
+    assert locate("one/model") == ModelLocation("cache")
     with pytest.raises(SettingsError, match=r"one/other: not in the cache .* and the Hub can't be reached"):
         locate("one/other")
 

@@ -110,7 +110,7 @@ def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
     for prefix, encode in (("encoder", first), ("encoder", again), ("another", other)):
         vectors = StoredVectors(prefix, str, in_batches(encode))
         vectors.prepare(["a", "bb", "a", "ccc"], ValueStore(tmp_path / "store"), batch_size=2)
-        assert vectors.of(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
+        assert vectors.vectors(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
     assert first.batches == other.batches == [["a", "bb"], ["ccc"], ["dddd"]]
     assert again.batches == [["dddd"]]
 

@@ -281,7 +281,10 @@ def test_clip_cuts_long_texts_off_and_ignores_padding(folders):
     config = MsckeConfig(encoder=str(folders["mscke"]), max_text_length=POSITIONS)
     first, second = (clip_encoder(config, torch.device("cpu")).parts[0] for _ in range(2))
     long, longer = "红包 " * 200, "红包 " * 200 + "hat"
-    assert torch.equal(*first.of([(None, long), (None, longer)]))
-    alone, beside = first.of([(None, "hat")])[0], second.of([(None, "hat"), (None, "is this hat fine here")])[0]
+    assert torch.equal(*first.vectors([(None, long), (None, longer)]))
+    alone, beside = (
+        first.vectors([(None, "hat")])[0],
+        second.vectors([(None, "hat"), (None, "is this hat fine here")])[0],
+    )
     assert torch.allclose(alone, beside, atol=1e-5)
     assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)

@@ -33,7 +33,11 @@ def fill_in(project: Project, data: Path | None, step: str, person: str, answer:
     rows = project.step(step).rows(state)
     assert len({row.name for row in rows}) == len(rows)
     for row in rows:
-        may = row.writer in ("", person) and person not in row.not_for and len(state.of(step, row.name)) < row.people
+        may = (
+            row.writer in ("", person)
+            and person not in row.not_for
+            and len(state.entries_of(step, row.name)) < row.people
+        )
         there = {entry.person for entry in state.entries.get(step, {}).get(row.name, ())}
         if person in there or not (may or person.startswith(MODEL)):
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.culture_forms import (
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Entry,
@@ -26,7 +26,7 @@ KINDS = {"saying": "A saying", "joke": "A joke"}
 
 def _blanks(state: State) -> list[SheetRow]:
     return [
-        SheetRow(name=f"{person}-{number}", shown={"Number": str(number)}, writer=person)
+        SheetRow(name=f"{person}-{number}", facts={"Number": str(number)}, writer=person)
         for person in state.config.people
         for number in range(1, state.config.options["blanks"] + 1)
     ]
@@ -36,13 +36,13 @@ def _written(state: State) -> list[SheetRow]:
     return [
         SheetRow(
             name=row.name,
-            shown={"Question": entry.values["question"], "Answers": "\n".join(entry.values["answers"])},
+            facts={"Question": entry.values["question"], "Answers": "\n".join(entry.values["answers"])},
             values={"rewritten": entry.values["question"]},
             not_for=frozenset({entry.person}),
             people=2,
         )
         for row in _blanks(state)
-        for entry in state.of("write", row.name)
+        for entry in state.entries_of("write", row.name)
     ]
 
 
@@ -50,7 +50,7 @@ def _responses(state: State) -> list[SheetRow]:
     return [
         SheetRow(
             name=f"{image.partition('.')[0]}-{number}",
-            shown={"Question": f"What is on {image}?", "Response": f"0{number}: <b>&amp;</b>"},
+            facts={"Question": f"What is on {image}?", "Response": f"0{number}: <b>&amp;</b>"},
             image=image,
             group=image,
             people=2,
@@ -125,8 +125,8 @@ class _Form(CultureForm):
     def agreement(self, state: State) -> Sequence[Figure]:
         return []
 
-    def build(self, state: State) -> Built:
-        return Built(tables={})
+    def build(self, state: State) -> BuiltTables:
+        return BuiltTables(tables={})
 
 
 class Toy(OffersCultures):

@@ -1,6 +1,6 @@
 """A further culture like CARE: the steps by which a group makes its questions and ratings, and what is built of them.
 
-Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or stands in the
+Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or is in the
 table of deviations of ``docs/benchmarks/care.md``.
 """
 
@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuest
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
 from culture_tasks.benchmarks.culture_forms import (
     Ask,
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -78,19 +78,19 @@ def _read_draft(reply: str) -> Mapping[str, Any]:
 
 
 class CareWork(CareQuestions):
-    """What a group has made of a culture like CARE."""
+    """The usable entries of a culture like CARE, and the rows of its steps."""
 
     def problems(self) -> Sequence[str]:
         """Returns what is wrong with the candidates."""
         return candidates(self.state)[1]
 
     def draft_rows(self) -> list[SheetRow]:
-        """Returns what a model is to draft."""
-        about, numbers = FORM.texts["categories"], range(1, self.options["drafts_per_category"] + 1)
+        """Returns the questions that a model is to draft."""
+        descriptions, numbers = FORM.texts["categories"], range(1, self.options["drafts_per_category"] + 1)
         return [
             SheetRow(
                 name=f"d-{category}-{number:03d}",
-                shown={"Category": title, "What it is": about[category], "Number": str(number)},
+                facts={"Category": title, "What it is": descriptions[category], "Number": str(number)},
             )
             for category, title in _TITLES.items()
             for number in numbers
@@ -102,9 +102,9 @@ class CareWork(CareQuestions):
         for name, idea in self.ideas.items():
             values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
             title = "Draft of a model" if idea.model else "Question that was brought in"
-            shown = {title: idea.question, "Its answer": idea.answer}
-            shown, values = ({key: text for key, text in texts.items() if text} for texts in (shown, values))
-            rows.append(SheetRow(name=name, shown=shown, values=values, people=self.writers(name)))
+            facts = {title: idea.question, "Its answer": idea.answer}
+            facts, values = ({key: text for key, text in texts.items() if text} for texts in (facts, values))
+            rows.append(SheetRow(name=name, facts=facts, values=values, people=self.writers(name)))
         numbers = range(1, self.options["questions_per_writer"] + 1)
         blanks = {f"w-{person}-{number:03d}": person for person in self.config.doers("write") for number in numbers}
         return rows + [SheetRow(name=name, writer=person, people=self.writers(name)) for name, person in blanks.items()]
@@ -114,20 +114,23 @@ class CareWork(CareQuestions):
         return [
             SheetRow(
                 name=question.name,
-                shown={"Question": question.text, "Answer": question.answer},
+                facts={"Question": question.text, "Answer": question.answer},
                 not_for=frozenset([question.writer]),
                 people=self.checkers(question),
             )
-            for question in self.written
+            for question in self.questions
         ]
 
     def translate_rows(self) -> list[SheetRow]:
         """Returns the questions of the test."""
-        return [SheetRow(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in self.test]
+        return [
+            SheetRow(name=question.name, facts={"Question": question.text, "Answer": question.answer})
+            for question in self.test
+        ]
 
     def respond_rows(self) -> list[SheetRow]:
         """Returns the questions that models answer."""
-        return [SheetRow(name=each.respond_row, shown={"Question": each.text}) for each in self.usable]
+        return [SheetRow(name=question.respond_row, facts={"Question": question.text}) for question in self.usable]
 
     def rate_rows(self, questions: Iterable[CultureQuestion] | None = None) -> list[SheetRow]:
         """Returns the responses to some questions, or to all."""
@@ -135,8 +138,8 @@ class CareWork(CareQuestions):
         for question in self.usable if questions is None else questions:
             reference = {"Reference answer": question.answer} if is_shown else {}
             for response in self.responses_to(question):
-                shown = {"Question": question.text, **reference, "Response": response.text}
-                rows.append(SheetRow(name=response.row, shown=shown, group=question.name))
+                facts = {"Question": question.text, **reference, "Response": response.text}
+                rows.append(SheetRow(name=response.row, facts=facts, group=question.name))
         return rows
 
     def second_rows(self) -> list[SheetRow]:
@@ -145,10 +148,10 @@ class CareWork(CareQuestions):
         curators = people_of(self.state, "write", "check")
         rows = []
         for question in self.draw(answered, self.options["second_per_category"], "second"):
-            own = {question.writer, *(entry.person for entry in self.state.of("check", question.name))}
+            authors = {question.writer, *(entry.person for entry in self.state.entries_of("check", question.name))}
             for row in self.rate_rows([question]):
-                first = {entry.person for entry in self.state.of("rate", row.name)}
-                not_for = frozenset(first | (curators if self.options["outside_raters"] else own))
+                first = {entry.person for entry in self.state.entries_of("rate", row.name)}
+                not_for = frozenset(first | (curators if self.options["outside_raters"] else authors))
                 rows.append(replace(row, not_for=not_for, people=self.options["second_raters"]))
         return rows
 
@@ -156,14 +159,14 @@ class CareWork(CareQuestions):
         """Yields how often writers and checkers name the same category, and how raters agree."""
         from culture_tasks.metrics.intervals import share_interval
 
-        same = [
+        matches = [
             (question.name, float(entry.values["category"] == question.category))
-            for question in self.written
-            for entry in self.state.of("check", question.name)
+            for question in self.questions
+            for entry in self.state.entries_of("check", question.name)
             if entry.values["related"]
         ]
-        if same:
-            share = share_interval([value for _, value in same], [name for name, _ in same])
+        if matches:
+            share = share_interval([value for _, value in matches], [name for name, _ in matches])
             yield Figure("same category, writer and checker", "all", share)
         yield from self._agreement_of_raters()
 
@@ -175,21 +178,22 @@ class CareWork(CareQuestions):
         pairs: list[tuple[CultureQuestion, int, int]] = []
         for question in self.usable:
             for response in self.responses_to(question):
-                for one in self.state.of("rate", response.row)[:1]:
-                    others = (each for each in self.state.of("rate_again", response.row) if each.person != one.person)
-                    pairs += [(question, one.values["rating"], other.values["rating"]) for other in others]
+                for entry in self.state.entries_of("rate", response.row)[:1]:
+                    repeats = self.state.entries_of("rate_again", response.row)
+                    ratings = (repeat.values["rating"] for repeat in repeats if repeat.person != entry.person)
+                    pairs += [(question, entry.values["rating"], rating) for rating in ratings]
         for category in ("", *CATEGORIES):
-            some = [pair for pair in pairs if category in ("", pair[0].category)]
-            if not some:
+            category_pairs = [pair for pair in pairs if category in ("", pair[0].category)]
+            if not category_pairs:
                 continue
-            questions, first, second = zip(*some, strict=True)
-            found = agreement(first, second, clusters=[question.name for question in questions])
-            few = f"{found.clusters} questions were rated twice, and {_LEAST_QUESTIONS} are the least"
+            questions, first, second = zip(*category_pairs, strict=True)
+            result = agreement(first, second, clusters=[question.name for question in questions])
+            few = f"{result.clusters} questions were rated twice, and {_LEAST_QUESTIONS} are the least"
             for name, (statistic, printed, floor) in _STATISTICS.items():
                 if not category or name == "spearman":  # the one statistic of Table 11
-                    number = found.estimates[name]._replace(n=found.pairs)  # type: ignore[index]
-                    if found.clusters < _LEAST_QUESTIONS:
-                        number = Interval(n=found.pairs, reason=few)
+                    number = result.estimates[name]._replace(n=result.pairs)  # type: ignore[index]
+                    if result.clusters < _LEAST_QUESTIONS:
+                        number = Interval(n=result.pairs, reason=few)
                     yield Figure(
                         f"{statistic}, second raters",
                         category or "all",
@@ -198,7 +202,7 @@ class CareWork(CareQuestions):
                         floor=self.options[floor] if floor and not category else None,
                     )
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the test and the rated responses, or raises DataError where a threshold isn't reached."""
         names = Counter(name for name, _ in candidates(self.state)[0])
         for name in (names - Counter(set(names))).elements():
@@ -217,23 +221,25 @@ class CareWork(CareQuestions):
                     "about the responses on which raters differ, and have them rated anew; or lower the options "
                     "least_alpha and least_pearson, which the data card shows."
                 )
-        others = [question for question in questions if question not in test]
-        near = _near(test, "outside of the test", [question.text for question in others])
+        remainder = [question for question in questions if question not in test]
+        near = _near(test, "outside of the test", [question.text for question in remainder])
         near += _near(test, "CARE", self.care_questions)
         if self.options["near_duplicates"] == "drop":
-            like = {others[each.first].name for each in nearest_texts(others, [question.text for question in test])}
-            for name in [question.name for question in others if question.name in like]:
+            like = {
+                remainder[match.first].name for match in nearest_texts(remainder, [question.text for question in test])
+            }
+            for name in [question.name for question in remainder if question.name in like]:
                 self.drop("write", name, "it is much like a question of the test")
-            others = [question for question in others if question.name not in like]
-        rated, test_rated = self._rated(others), self._rated(test)
+            remainder = [question for question in remainder if question.name not in like]
+        rated, test_rated = self._rated(remainder), self._rated(test)
         answered = {row["question"] for row in rated}
-        for question in others:
+        for question in remainder:
             if question.text not in answered:
                 self.drop("write", question.name, "it isn't in the test, and none of its responses is rated")
-        responses = {response.row for question in (*test, *others) for response in self.responses_to(question)}
+        responses = {response.row for question in (*test, *remainder) for response in self.responses_to(question)}
         self.drop_stale(
             {
-                "respond": [question.respond_row for question in (*test, *others)],
+                "respond": [question.respond_row for question in (*test, *remainder)],
                 "translate": [question.name for question in test],
                 "rate": responses,
                 "rate_again": responses,
@@ -242,7 +248,7 @@ class CareWork(CareQuestions):
         rows = self._test_rows()
         tables = {TEST: rows, RATINGS: rated, "test_ratings": test_rated, "near_duplicates": near}
         categories = Counter(question.category for question in test)
-        return Built(
+        return BuiltTables(
             tables={f"{name}.json": table for name, table in tables.items() if table},
             dropped=self.dropped,
             counts={
@@ -250,10 +256,12 @@ class CareWork(CareQuestions):
                 **{f"of them {title}": categories[category] for category, title in _TITLES.items()},
                 "sensitive": sum(question.moral for question in test),
                 "with answers that change with time": sum(question.temporal for question in test),
-                "translated into English": sum(bool(self.state.of("translate", each.name)) for each in test),
+                "translated into English": sum(
+                    bool(self.state.entries_of("translate", question.name)) for question in test
+                ),
                 "other questions": len(questions) - len(test),
                 "rated responses to other questions": len(rated),
-                "responses rated twice": sum(bool(self.state.of("rate_again", row)) for row in responses),
+                "responses rated twice": sum(bool(self.state.entries_of("rate_again", row)) for row in responses),
                 "near duplicates of the test, listed": len(near),
                 **{
                     f"people who did the step {step}": len(people_of(self.state, step))
@@ -272,13 +280,13 @@ class CareWork(CareQuestions):
     def _label(self, question: CultureQuestion) -> str:
         """Returns the associated culture as the released data write it."""
         people = self.options["people"] or self.config.title
-        named = {"native": people, "foreign": question.foreign}.get(question.culture)
-        return question.culture.capitalize() + (f" ({named})" if named else "")
+        name = {"native": people, "foreign": question.foreign}.get(question.culture)
+        return question.culture.capitalize() + (f" ({name})" if name else "")
 
     def _test_rows(self) -> _Table:
         """Returns the test in CARE's columns, with the English ones where all of it is translated."""
         is_wanted = self.options["translations"]
-        english = [self.state.of("translate", question.name) if is_wanted else [] for question in self.test]
+        english = [self.state.entries_of("translate", question.name) if is_wanted else [] for question in self.test]
         return [
             {
                 "id": question.name,
@@ -330,13 +338,13 @@ def _near(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> 
     """Returns the questions of the test that are much like one of some texts."""
     return [
         {
-            "id": test[each.first].name,
-            "question": test[each.first].text,
-            "like": texts[each.second],
+            "id": test[match.first].name,
+            "question": test[match.first].text,
+            "like": texts[match.second],
             "where": where,
-            "similarity": round(each.similarity, 3),
+            "similarity": round(match.similarity, 3),
         }
-        for each in nearest_texts(test, texts)
+        for match in nearest_texts(test, texts)
     ]
 
 
@@ -347,8 +355,8 @@ class CareForm(CultureForm):
 
     def steps(self, config: Config) -> Iterator[Step]:
         """Yields the steps; without drafts, checkers or translations, theirs are left out."""
-        options, about = config.options, self.texts["categories"]
-        lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
+        options, descriptions = config.options, self.texts["categories"]
+        lines = "\n".join(f"{title}: {descriptions[name]}".strip() for name, title in _TITLES.items())
         step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
         if options["drafts_per_category"]:
             yield step("draft", CareWork.draft_rows, ask=_ask(config))

@@ -104,18 +104,18 @@ class CareQuestions(QuestionWork, ABC):
         """All questions that are to be rewritten, by the names of their rows."""
         ideas = dict(candidates(self.state)[0])
         for row in self.state.entries.get("draft", {}):
-            for entry in self.state.by_models("draft", row):
+            for entry in self.state.model_entries("draft", row):
                 values, model = entry.values, entry.person.removeprefix(MODEL)
                 texts = clean(values["question"]), clean(values["answer"])
                 ideas[f"{row}-{digest(model)[:6]}"] = Idea(*texts, category=row.split("-")[1], model=model)
         return ideas
 
     @cached_property
-    def written(self) -> list[CultureQuestion]:
+    def questions(self) -> list[CultureQuestion]:
         """The questions that people wrote or rewrote; ideas that nobody rewrote are dropped."""
         questions = []
         for name in dict.fromkeys((*self.ideas, *self.state.entries.get("write", {}))):
-            entries, idea = self.state.of("write", name), self.ideas.get(name, Idea())
+            entries, idea = self.state.entries_of("write", name), self.ideas.get(name, Idea())
             if entries:
                 values = entries[0].values
                 texts = clean(values["question"]), clean(values["answer"])
@@ -135,7 +135,7 @@ class CareQuestions(QuestionWork, ABC):
                     )
                 )
             elif name in self.ideas:
-                is_skipped = bool(self.state.skipped("write", name))
+                is_skipped = bool(self.state.skips("write", name))
                 reason = "skipped by the person who was to rewrite it" if is_skipped else "nobody has rewritten it yet"
                 self.drop("write", name, reason)
             for _ in entries[1:]:
@@ -150,7 +150,7 @@ class CareQuestions(QuestionWork, ABC):
         return len(checks) + 1 if is_open and least <= len(checks) < least + _FURTHER else least
 
     def _checks(self, question: CultureQuestion) -> list[Mapping[str, Any]]:
-        return [entry.values for entry in self.state.of("check", question.name)]
+        return [entry.values for entry in self.state.entries_of("check", question.name)]
 
     def _checked(self, question: CultureQuestion) -> CultureQuestion | str:
         """Returns a question with the labels that most give it and its last correction, or why it is left out."""
@@ -188,8 +188,8 @@ class CareQuestions(QuestionWork, ABC):
     def usable(self) -> list[CultureQuestion]:
         """The questions that can be asked; the others are dropped."""
         questions: dict[str, CultureQuestion] = {}
-        for each in self.written:
-            checked = self._checked(each)
+        for question in self.questions:
+            checked = self._checked(question)
             if isinstance(checked, str):
                 reason = checked
             elif checked.moral and self.options["sensitive"] == "drop":
@@ -200,7 +200,7 @@ class CareQuestions(QuestionWork, ABC):
                 reason = "an earlier row asks the same question"
             else:
                 continue
-            self.drop("write", each.name, reason)
+            self.drop("write", question.name, reason)
         return self.unpublished("write", questions.values(), self.care_questions)
 
     @cached_property
@@ -211,11 +211,11 @@ class CareQuestions(QuestionWork, ABC):
     def draw(self, questions: Iterable[CultureQuestion], most: int, draw: str) -> list[CultureQuestion]:
         """Draws so many questions of each category; they are in the order of the categories and of their names."""
         by_name = {question.name: question for question in questions}
-        chosen = []
+        sample = []
         for category in CATEGORIES:
             names = [name for name, question in by_name.items() if question.category == category]
-            chosen += sorted(random_order(names, self.config.seed, draw)[:most])
-        return [by_name[name] for name in chosen]
+            sample += sorted(random_order(names, self.config.seed, draw)[:most])
+        return [by_name[name] for name in sample]
 
     @cached_property
     def test(self) -> list[CultureQuestion]:

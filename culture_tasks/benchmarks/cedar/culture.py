@@ -39,7 +39,7 @@ class CedarForm(CultureForm):
             yield step("write", CedarWork.tell_rows)
             # Filters by models, and alignment with images (sections 2.3 and 2.4)
             for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
-                yield step(name, CedarWork.told_rows, ask=_ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+                yield step(name, CedarWork.scene_rows, ask=_ask(f"{name}.v1", partial(_read_outcome, outcomes)))
             yield step("provisional", CedarWork.language_rows, ask=_ask("provisional.v1", _read_emotion))
             rewritten = partial(_read_texts, ("rewritten_narrative", "rewritten_question"))
             yield step("align", CedarWork.image_rows, ask=_ask("align.v1", rewritten, shows_image=True))
@@ -81,10 +81,10 @@ def _ask(name: str, read: Callable[[str], Mapping[str, Any]], *, shows_image: bo
 def _read_texts(keys: tuple[str, str], reply: str) -> Mapping[str, str]:
     """Returns the narrative and the question of a reply in JSON, by its keys; an empty one is left out."""
     content = json_object(reply)
-    found = [content.get(key) for key in keys]
-    if not all(isinstance(text, str) for text in found):
+    texts = [content.get(key) for key in keys]
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError(f"expected JSON with the texts {' and '.join(keys)}")
-    return values_of(Told(*(str(text).strip() for text in found)))
+    return values_of(Told(*(str(text).strip() for text in texts)))
 
 
 def _read_without_emotions(reply: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What a group has made of a language or of scenes like CEDAR's: rows of its steps, agreement, and what is built."""
+"""A group's work on a language or on scenes like CEDAR's: the rows of its steps, agreement, and the built tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     contrast_languages,
     published_images,
 )
-from culture_tasks.benchmarks.culture_forms import MODEL, Built, Figure, SheetRow
+from culture_tasks.benchmarks.culture_forms import MODEL, BuiltTables, Figure, SheetRow
 from culture_tasks.benchmarks.culture_rows import nominal_alpha, resampled
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
@@ -46,7 +46,7 @@ _PRINTED = {  # lowest and highest of the seven languages in Table 2: alpha, mea
 
 
 class CedarWork(CedarScenes):
-    """What a group has made of a language or of scenes like CEDAR's."""
+    """The usable entries of a language or of scenes like CEDAR's, and the rows of its steps."""
 
     def problems(self) -> Iterator[str]:
         """Yields what is missing of scenes and images."""
@@ -70,32 +70,32 @@ class CedarWork(CedarScenes):
 
     def words_rows(self) -> list[SheetRow]:
         """Returns the words and parts of the prompt to translate, with the paper's words where it has the language."""
-        known: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", self.config.language), {})
+        paper_words: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", self.config.language), {})
         english: Mapping[str, str] = {**dict(zip(EMOTIONS, EMOTIONS, strict=True)), **PIECES}
-        values = {name: {"translation": known[name]} if name in known else {} for name in english}
+        values = {name: {"translation": paper_words[name]} if name in paper_words else {} for name in english}
         return [
-            SheetRow(name=name, shown={"English": text}, values=values[name], group="words")
+            SheetRow(name=name, facts={"English": text}, values=values[name], group="words")
             for name, text in english.items()
         ]
 
     def words_back_rows(self) -> list[SheetRow]:
         """Returns the words to translate back, for other people than the translator."""
-        translators = {name: frozenset({self.state.of("words", name)[-1].person}) for name in self.words}
+        translators = {name: frozenset({self.state.entries_of("words", name)[-1].person}) for name in self.words}
         return [
-            SheetRow(name=name, shown={"Translation": word}, group="words_back", not_for=translators[name])
+            SheetRow(name=name, facts={"Translation": word}, group="words_back", not_for=translators[name])
             for name, word in self.words.items()
         ]
 
     def tell_rows(self) -> list[SheetRow]:
         """Returns the scenes to tell; one that two people skipped, or its writer, is given to nobody."""
-        skipped = {scene.row: len(self.state.skipped(scene.step, scene.row)) for scene in self.scenes}
+        skipped = {scene.row: len(self.state.skips(scene.step, scene.row)) for scene in self.scenes}
         return [
             SheetRow(
                 name=scene.row,
-                shown=scene.shown,
+                facts=scene.shown,
                 image=scene.image,
                 writer=scene.writer,
-                values=values_of([scene.translation, *(told for _, told in scene.drafts())][-1]),
+                values=values_of([scene.translation, *(draft for _, draft in scene.drafts())][-1]),
                 people=1 if skipped[scene.row] < (1 if scene.writer else 2) else 0,
             )
             for scene in self.scenes
@@ -106,10 +106,10 @@ class CedarWork(CedarScenes):
         return [
             SheetRow(
                 name=scene.row,
-                shown={} if self.is_new else scene.shown,
+                facts={} if self.is_new else scene.shown,
                 image=scene.image,
                 values=values_of(scene.told),
-                not_for=frozenset({self.state.of(scene.step, scene.row)[-1].person}),
+                not_for=frozenset({self.state.entries_of(scene.step, scene.row)[-1].person}),
             )
             for scene in self.scenes
             if scene.told and not scene.why_filtered
@@ -122,13 +122,15 @@ class CedarWork(CedarScenes):
         """
         if not self.words.keys() >= set(EMOTIONS):
             return []
-        every = self.state.entries
-        entries = [one for step in every if (step == "second") != again for row in every[step].values() for one in row]
-        not_for = frozenset(entry.person for entry in entries if not entry.by_model)
+        steps = self.state.entries
+        entries = [
+            entry for step in steps if (step == "second") != again for row in steps[step].values() for entry in row
+        ]
+        not_for = frozenset(entry.person for entry in entries if not entry.is_by_model)
         return [
             SheetRow(
                 name=scene.row,
-                shown=_shown(scene.text),
+                facts=_labelled(scene.text),
                 image=scene.image,
                 not_for=not_for,
                 people=2 if again else scene.decision.people,
@@ -141,28 +143,28 @@ class CedarWork(CedarScenes):
 
     def sentence_rows(self) -> list[SheetRow]:
         """Returns the sentences of which scenes are made."""
-        return [SheetRow(name=scene.row, shown=scene.shown) for scene in self.scenes if SENTENCE in scene.shown]
+        return [SheetRow(name=scene.row, facts=scene.shown) for scene in self.scenes if SENTENCE in scene.shown]
 
     def drafted_rows(self, step: str) -> list[SheetRow]:
         """Returns the rows of the sentences that a model has filled in at a step, as they are then."""
-        scenes = [scene for scene in self.scenes if self.state.by_models(step, scene.row)]
-        return [SheetRow(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
+        scenes = [scene for scene in self.scenes if self.state.model_entries(step, scene.row)]
+        return [SheetRow(name=scene.row, facts=_labelled(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
-    def told_rows(self) -> list[SheetRow]:
+    def scene_rows(self) -> list[SheetRow]:
         """Returns the scenes that people told."""
         scenes = [(scene, scene.told) for scene in self.scenes]
-        return [SheetRow(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
+        return [SheetRow(name=scene.row, facts=_labelled(text), image=scene.image) for scene, text in scenes if text]
 
     def image_rows(self) -> list[SheetRow]:
         """Returns the told scenes with an image."""
-        return [row for row in self.told_rows() if row.image]
+        return [row for row in self.scene_rows() if row.image]
 
     def language_rows(self) -> list[SheetRow]:
         """Returns the told scenes without image, in each language as whose speaker a model chooses."""
         languages = contrast_languages(self.config)
         return [
-            replace(row, name=f"{row.name}-{code}", shown={**row.shown, LANGUAGE: language_name(code)}, group=row.name)
-            for row in self.told_rows()
+            replace(row, name=f"{row.name}-{code}", facts={**row.facts, LANGUAGE: language_name(code)}, group=row.name)
+            for row in self.scene_rows()
             for code in (languages if len(languages) > 1 and not row.image else ())
         ]
 
@@ -178,10 +180,10 @@ class CedarWork(CedarScenes):
         labelled = [scene for scene in scenes if not scene.why_unlabelled]
         gold = [(scene, scene.decision.gold) for scene in labelled if scene.decision.gold]
         for kind in MODALITIES:
-            some = [scene.labels("label") for scene in labelled if scene.modality == kind]
-            if not some:
+            label_sets = [scene.labels("label") for scene in labelled if scene.modality == kind]
+            if not label_sets:
                 continue
-            first = [labels for labels in some if len(labels) > 1]
+            first = [labels for labels in label_sets if len(labels) > 1]
             second = [(label, *scene.labels("second")) for scene, label in gold if scene.modality == kind]
             second = [labels for labels in second if len(labels) > 1]
             alpha, f1 = _PRINTED[kind]
@@ -190,7 +192,7 @@ class CedarWork(CedarScenes):
             yield _figure("alpha of the first labels", kind, _measured(_alpha, first))
             yield _figure("alpha, second labels and gold", kind, _measured(_alpha, second), alpha, floor)
             yield _figure("mean F1 of second labels against gold", kind, _measured(_mean_f1, second), f1)
-        checks = [entry.values for scene in scenes for entry in state.of("check", scene.row)]
+        checks = [entry.values for scene in scenes for entry in state.entries_of("check", scene.row)]
         for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
             if ratings := [values[name] for values in checks if values.get(name)]:
                 yield _figure(title, "check", mean_interval(ratings), printed)
@@ -205,13 +207,13 @@ class CedarWork(CedarScenes):
         back = [
             str(entry.values["english"]).strip().casefold() == emotion
             for emotion in EMOTIONS
-            for entry in state.of("words_back", emotion)
+            for entry in state.entries_of("words_back", emotion)
         ]
         yield _figure(
             "share of words that come back as the same emotion", "words_back", proportion_interval(sum(back), len(back))
         )
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the scenes that have a gold label; raises DataError where there are none, or words are missing."""
         state, scenes, left_out = self.state, self.scenes, self.left_out
         self.dropped += left_out.values()
@@ -222,7 +224,7 @@ class CedarWork(CedarScenes):
         for figure in figures:
             if figure.passes is False:
                 raise DataError(
-                    f"{state.folder}: {figure.name}, {figure.of}: {figure.number.value:.2f}. Expected at least "
+                    f"{state.folder}: {figure.name}, {figure.group}: {figure.number.value:.2f}. Expected at least "
                     f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
                     "of culture.toml."
                 )
@@ -232,7 +234,7 @@ class CedarWork(CedarScenes):
             tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
         kinds = {scene.modality for scene in built}
         prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
-        return Built(
+        return BuiltTables(
             tables=tables,
             images={scene.image: scene.image for scene in built if scene.image},
             dropped=self.dropped,
@@ -250,11 +252,11 @@ class CedarWork(CedarScenes):
 
     def _drafts(self, built: Sequence[Scene]) -> Iterator[str]:
         """Yields how many drafts nobody changed; raises DataError where they are too many."""
-        drafts = [(scene, found) for scene in built if (found := scene.drafts())]
-        unchanged = sum(scene.text in [told for _, told in found] for scene, found in drafts)
+        drafts = [(scene, scene_drafts) for scene in built if (scene_drafts := scene.drafts())]
+        unchanged = sum(scene.text in [draft for _, draft in scene_drafts] for scene, scene_drafts in drafts)
         self.check_drafts(unchanged, len(drafts))
         if drafts:
-            models = ", ".join(sorted({model for _, found in drafts for model, _ in found}))
+            models = ", ".join(sorted({model for _, scene_drafts in drafts for model, _ in scene_drafts}))
             yield (
                 f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the "
                 "others."
@@ -291,7 +293,7 @@ class CedarWork(CedarScenes):
     def _marks(self, built: Sequence[Scene], figures: Sequence[Figure]) -> Iterator[str]:
         for figure in figures:
             if figure.floor is not None and figure.missing:
-                yield f"How well other people agree with its labels ({figure.of}) isn't known: {figure.missing}."
+                yield f"How well other people agree with its labels ({figure.group}) isn't known: {figure.missing}."
         if not self.is_new:
             return
         rows = [row for step in ("provisional", "with_image") for row in self.state.entries.get(step, {}).values()]
@@ -327,21 +329,21 @@ def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
         folded = fold(word.removesuffix("*")).strip()
         if not folded:
             raise DataError(f"{place}: found {word!r} for {emotion}. Expected a word with letters.")
-        other, owner = owners.setdefault(folded, (word, emotion))
+        earlier, owner = owners.setdefault(folded, (word, emotion))
         if owner != emotion:
             raise DataError(
-                f"{place}: {word!r} for {emotion} and {other!r} for {owner} are alike once case and accents are set "
+                f"{place}: {word!r} for {emotion} and {earlier!r} for {owner} are alike once case and accents are set "
                 "aside, as replies are read. Choose another word for one of them."
             )
 
 
-def _shown(told: Told) -> dict[str, str]:
-    return {label: text for label, text in zip(ORIGINAL, told, strict=True) if text}
+def _labelled(telling: Told) -> dict[str, str]:
+    return {label: text for label, text in zip(ORIGINAL, telling, strict=True) if text}
 
 
-def values_of(told: Told | None) -> dict[str, str]:
+def values_of(telling: Told | None) -> dict[str, str]:
     """Returns the columns of a text, without empty ones."""
-    return {name: text for name, text in told._asdict().items() if text} if told else {}
+    return {name: text for name, text in telling._asdict().items() if text} if telling else {}
 
 
 def language_name(code: str) -> str:
@@ -354,9 +356,9 @@ def language_name(code: str) -> str:
         raise DataError(f"culture.toml: no language {code!r}. Expected a code of ISO 639, such as 'am'.") from None
 
 
-def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
+def _figure(name: str, subject: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
     few = Interval(n=interval.n, reason=f"{interval.n} of the {_FEWEST} that it needs at least")
-    return Figure(name, of, few if interval.n < _FEWEST else interval, printed, floor)
+    return Figure(name, subject, few if interval.n < _FEWEST else interval, printed, floor)
 
 
 def _measured(measure: Callable[[_Labels], Interval], labels: _Labels) -> Interval:
@@ -369,8 +371,8 @@ def _alpha(labels: _Labels) -> Interval:
 
 
 def _raw_agreement(labels: _Labels) -> Interval:
-    pairs = [[one == other for one, other in combinations(found, 2)] for found in labels]
-    shares = np.array([sum(each) / len(each) for each in pairs])
+    pairs = [[first == second for first, second in combinations(scene_labels, 2)] for scene_labels in labels]
+    shares = np.array([sum(matches) / len(matches) for matches in pairs])
     return resampled(lambda places: float(shares[places].mean()), len(labels))
 
 
@@ -378,11 +380,14 @@ def _mean_f1(labels: _Labels) -> Interval:
     """Mean of macro F1 against the first label of each scene, over the others in their order."""
 
     def measure(places: NDArray[np.int64]) -> float:
-        drawn = [labels[place] for place in places]
+        sample = [labels[place] for place in places]
         scores = []
-        for person in range(1, max(map(len, drawn))):
-            golds, others = zip(*((found[0], found[person]) for found in drawn if person < len(found)), strict=True)
-            scores.append(top2_macro_f1(others, golds, [None] * len(golds)))
+        for person in range(1, max(map(len, sample))):
+            golds, predictions = zip(
+                *((scene_labels[0], scene_labels[person]) for scene_labels in sample if person < len(scene_labels)),
+                strict=True,
+            )
+            scores.append(top2_macro_f1(predictions, golds, [None] * len(golds)))
         return float(np.mean(scores))
 
     return resampled(measure, len(labels))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion, Modality
-from culture_tasks.benchmarks.culture_forms import MODEL, Config, CultureWork, Dropped, State
+from culture_tasks.benchmarks.culture_forms import MODEL, Config, CultureWork, DroppedRow, State
 from culture_tasks.benchmarks.culture_rows import digest, random_order
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
@@ -137,7 +137,7 @@ class Scene:
         """Returns what models drafted of it, each with its model, and what is between their steps."""
         drafts: list[tuple[str, Told]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
-            for entry in self.state.by_models(step, self.row):
+            for entry in self.state.model_entries(step, self.row):
                 before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
                 drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
         return drafts
@@ -145,33 +145,33 @@ class Scene:
     @cached_property
     def written(self) -> Told | None:
         """How people told it last; None where nobody did."""
-        return next((Told.of(entry.values) for entry in reversed(self.state.of(self.step, self.row))), None)
+        return next((Told.of(entry.values) for entry in reversed(self.state.entries_of(self.step, self.row))), None)
 
     @cached_property
     def told(self) -> Told | None:
         """How people find it to check: as it was told, or as a model aligned it with its image after that."""
-        aligned = self.state.by_models("align", self.row)[-1:] if self.written else ()
+        aligned = self.state.model_entries("align", self.row)[-1:] if self.written else ()
         return Told.of(aligned[0].values) if aligned else self.written
 
     @cached_property
     def text(self) -> Told:
         """How the check left it; a narrative that was deleted is there no more, where a question is."""
-        values = next((entry.values for entry in reversed(self.state.of("check", self.row))), {})
+        values = next((entry.values for entry in reversed(self.state.entries_of("check", self.row))), {})
         return Told.of(values) if values.get("question") else Told.of(values, self.told)
 
     @cached_property
     def why_unlabelled(self) -> tuple[str, str] | None:
         """The step at which it stays or falls out before people label it, and why."""
-        is_new, checks = self.step == "write", self.state.of("check", self.row)
+        is_new, checks = self.step == "write", self.state.entries_of("check", self.row)
         done = "written" if is_new else "translated"
         shortest = self.state.config.options["shortest"] if is_new and not self.image else 0
         if self.told is None:
-            is_skipped = bool(self.state.skipped(self.step, self.row))
+            is_skipped = bool(self.state.skips(self.step, self.row))
             return self.step, "skipped" if is_skipped else f"nobody has {done} it"
         if reason := self.why_filtered:
             return reason
         if not checks:
-            return "check", "skipped" if self.state.skipped("check", self.row) else "nobody has checked it"
+            return "check", "skipped" if self.state.skips("check", self.row) else "nobody has checked it"
         if not all(entry.values["possible"] for entry in checks):
             return "check", "impossible in the culture"
         if self.shown.get(ORIGINAL["Narrative"]) and not self.text.narrative:
@@ -184,7 +184,7 @@ class Scene:
     def why_filtered(self) -> tuple[str, str] | None:
         """The step of models by which a new scene falls out, and why."""
         for step, reason in (("social", "no social scene, by a model"), ("safe", "unsafe, by a model")):
-            if not all(entry.values["keep"] for entry in self.state.by_models(step, self.row)[-1:]):
+            if not all(entry.values["keep"] for entry in self.state.model_entries(step, self.row)[-1:]):
                 return step, reason
         if self._chosen("with_image").items() & self._chosen("without_image").items():
             return "without_image", "its image isn't needed: a model names the same emotion without it"
@@ -199,12 +199,12 @@ class Scene:
         return None
 
     def _chosen(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
-        entries = self.state.by_models(step, f"{self.row}{ending}")
+        entries = self.state.model_entries(step, f"{self.row}{ending}")
         return {entry.person: entry.values["emotion"] for entry in entries}
 
     def labels(self, step: str) -> list[Emotion]:
         """Returns the labels that people gave to it in a step."""
-        return [entry.values["emotion"] for entry in self.state.of(step, self.row)]
+        return [entry.values["emotion"] for entry in self.state.entries_of(step, self.row)]
 
     @cached_property
     def decision(self) -> Decision:
@@ -316,9 +316,9 @@ class CedarScenes(CultureWork, ABC):
         return _draw(self.scenes, self.config.seed, "second", numbers)
 
     @cached_property
-    def left_out(self) -> dict[str, Dropped]:
+    def left_out(self) -> dict[str, DroppedRow]:
         """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
-        found: dict[str, Dropped] = {}
+        found: dict[str, DroppedRow] = {}
         first: dict[tuple[str, str, str], str] = {}
         step = TELLING[self.config.way]
         shipped = self.published_texts if self.is_new else ()
@@ -340,10 +340,10 @@ class CedarScenes(CultureWork, ABC):
             if reason is None:
                 first[key] = scene.row
             elif scene.row in entries or not scene.writer:
-                found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+                found[scene.row] = DroppedRow(reason[0], scene.row, reason[1])
         orphans = sorted(entries.keys() - {scene.row for scene in self.scenes})
         return found | {
-            row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans
+            row: DroppedRow(step, row, "its sentence, image or original is no longer there") for row in orphans
         }
 
     @cached_property
@@ -367,5 +367,5 @@ class CedarScenes(CultureWork, ABC):
     @cached_property
     def words(self) -> Mapping[str, str]:
         """The words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
-        found = {row: self.state.of("words", row) for row in (*EMOTIONS, *PIECES)}
+        found = {row: self.state.entries_of("words", row) for row in (*EMOTIONS, *PIECES)}
         return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}

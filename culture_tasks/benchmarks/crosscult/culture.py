@@ -29,16 +29,16 @@ from culture_tasks.benchmarks.crosscult.culture_entries import (
     drafter_of,
     edition_facts,
     partitions_of,
+    partitions_to_write,
     published_items,
     step_of,
-    written_partitions,
 )
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, TABLE, Partition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Part
 from culture_tasks.benchmarks.culture_forms import (
     Ask,
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -60,16 +60,16 @@ _FEWEST_CHECKED = 10  # answers with two checks below which alpha says nothing
 
 def _prompt(name: str, partitions: Sequence[Partition], values: Mapping[str, str], row: SheetRow) -> Prompt:
     """Returns Figure 8, or the prompt of ours after it, with the fields of some partitions."""
-    fields = [one.fields["question"] for one in partitions]
-    fields += [field for one in partitions for kind, field in one.fields.items() if kind != "question"]
-    known = {
+    fields = [partition.fields["question"] for partition in partitions]
+    fields += [field for partition in partitions for kind, field in partition.fields.items() if kind != "question"]
+    slots = {
         "fields": ",\n".join(f'    "{field}": "..."' for field in fields),
-        "scenario_name": row.shown["Scenario"],
-        "describe": row.shown.get("Description", ""),
+        "scenario_name": row.facts["Scenario"],
+        "describe": row.facts.get("Description", ""),
         "image_file_name": row.image.rpartition("/")[2],
-        "question": " / ".join(text for label, text in row.shown.items() if label.startswith("Question in ")),
+        "question": " / ".join(text for label, text in row.facts.items() if label.startswith("Question in ")),
     }
-    user = load(crosscult.__name__, name).fill({**known, **values})
+    user = load(crosscult.__name__, name).fill({**slots, **values})
     return Prompt((Picture(), user), system=load(crosscult.__name__, "qa_system.v1").text)
 
 
@@ -89,7 +89,7 @@ def _read(fields: Mapping[str, str], rejecting: bool, reply: str) -> dict[str, A
     return {"fits": True, **texts} if rejecting else texts
 
 
-# What a group has made
+# Rows, agreement and tables
 
 
 class CrossCultWork(CrossCultEntries):
@@ -139,12 +139,12 @@ class CrossCultWork(CrossCultEntries):
             values = self._draft(step_of("answer", self.config, partition), item.name)
             if item.question and partition.code == "en":
                 values = values or {"question": item.question}
-            shown = {f"Question in {language}": text for language, text in questions.items()}
-            rows.append(item.row(shown, values=values))
+            facts = {f"Question in {language}": text for language, text in questions.items()}
+            rows.append(item.row(facts, values=values))
         return rows
 
     def check_rows(self, partition: Partition) -> list[SheetRow]:
-        """Returns what natives of a partition have written."""
+        """Returns the texts of a partition's natives."""
         labels = {"question": "Question", "answer": "Answer", "gloss": "Answer in English"}
         return [
             item.row(
@@ -158,21 +158,23 @@ class CrossCultWork(CrossCultEntries):
         ]
 
     def _draft(self, step: str, row: str) -> Mapping[str, Any]:
-        return next((draft.values for draft in self.state.by_models(step, row)), {})
+        return next((draft.values for draft in self.state.model_entries(step, row)), {})
 
     def agreement(self) -> Iterator[Figure]:
         """Yields how well natives agree, and which share they accept."""
-        for one in written_partitions(self.config):
-            step, needed = step_of("check", self.config, one), self.options["agree"]
-            texts = (text for item in self.items if (text := self.text(one, item.name)))
-            verdicts = [found for text in texts if (found := self.verdicts(one, text))]
-            yield _alpha(f"alpha (nominal), checks in {one.language}", step, verdicts)
-            yield _share("answers accepted", step, [found.count(HOLDS) >= needed for found in verdicts])
+        for partition in partitions_to_write(self.config):
+            step, quorum = step_of("check", self.config, partition), self.options["agree"]
+            texts = (text for item in self.items if (text := self.text(partition, item.name)))
+            verdicts = [labels for text in texts if (labels := self.verdicts(partition, text))]
+            yield _alpha(f"alpha (nominal), checks in {partition.language}", step, verdicts)
+            yield _share(
+                "answers accepted", step, [answer_verdicts.count(HOLDS) >= quorum for answer_verdicts in verdicts]
+            )
         if self.config.way == SCENARIOS:
-            looks = [item in self.screened for item in self.images if self.state.of("screen", item.name)]
+            looks = [item in self.screened for item in self.images if self.state.entries_of("screen", item.name)]
             yield _share("images kept", "screen", looks)
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the raw cases; raises DataError where there are too few."""
         config = self.config
         items, near = self._without_leaks(self.accepted())
@@ -195,7 +197,7 @@ class CrossCultWork(CrossCultEntries):
         counts |= {f"scenarios for {part}": number for part, number in sorted(Counter(parts.values()).items())}
         counts |= {"answers by people": len(texts), "of them unchanged drafts": drafts.total()}
         partitions = partitions_of(config)
-        return Built(
+        return BuiltTables(
             tables={f"{TABLE}.json": [_row(partitions, item) for item in items]},
             images={_image_of(item): item.image for item in items},
             dropped=self.dropped,
@@ -214,11 +216,11 @@ class CrossCultWork(CrossCultEntries):
             cases = open_release(folder).raw.cases
             published = [sample.question for case in cases for sample in case.samples.values()]
         questions = [CaseQuestion(item.name, text.values["question"]) for item in items for text in item.texts.values()]
-        left = Counter(question.name for question in self.unpublished("question", questions, published))
-        items = [item for item in items if left[item.name] == len(item.texts)]
+        new_counts = Counter(question.name for question in self.unpublished("question", questions, published))
+        items = [item for item in items if new_counts[item.name] == len(item.texts)]
         names = {item.name for item in items}
         questions = [question for question in questions if question.name in names]
-        return items, len({questions[alike.first].name for alike in nearest_texts(questions, published)})
+        return items, len({questions[match.first].name for match in nearest_texts(questions, published)})
 
     def _with_parts(self, items: list[Item]) -> list[Item]:
         """Returns the items that can be paired, in order, with their parts: published ones, or drawn by topic."""
@@ -226,44 +228,44 @@ class CrossCultWork(CrossCultEntries):
         sizes = Counter(item.scenario for item in items)
         if self.config.way == SCENARIOS:
             topics = {item.scenario: item.topic for item in items if sizes[item.scenario] >= FEWEST}
-            wanted: dict[Part, int] = {
+            part_sizes: dict[Part, int] = {
                 "sequential": options["sequential_scenarios"],
                 "train": options["train_scenarios"],
             }
-            if sum(wanted.values()) > len(topics):
+            if sum(part_sizes.values()) > len(topics):
                 raise DataError(
                     f"culture: {len(topics)} scenarios have {FEWEST} accepted cases, and 'sequential_scenarios' and "
-                    f"'train_scenarios' ask for {sum(wanted.values())}. Lower these, or make further cases."
+                    f"'train_scenarios' ask for {sum(part_sizes.values())}. Lower these, or make further cases."
                 )
-            drawn = split_scenarios(topics, wanted, random.Random(f"{self.config.seed}-split"))  # noqa: S311
-            items = [replace(item, part=drawn.get(item.scenario, "single")) for item in items]
+            parts_by_scenario = split_scenarios(topics, part_sizes, random.Random(f"{self.config.seed}-split"))  # noqa: S311
+            items = [replace(item, part=parts_by_scenario.get(item.scenario, "single")) for item in items]
         parts = Counter({item.scenario: item.part for item in items if sizes[item.scenario] >= FEWEST}.values())
-        left = []
+        cases = []
         for item in sorted(items, key=lambda item: (item.scenario, item.name)):
             if sizes[item.scenario] < FEWEST:
                 self.drop("build", item.name, "the only case of its scenario")
             elif parts[item.part] < FEWEST:
                 self.drop("build", item.name, f"its scenario is the only one for {item.part}")
             else:
-                left.append(item)
-        if not any(item.part == "single" for item in left):
+                cases.append(item)
+        if not any(item.part == "single" for item in cases):
             raise DataError(
                 f"culture: no case is left for the single-insert test. Expected at least {FEWEST} scenarios with "
                 f"{FEWEST} accepted cases each; `culture-tasks culture agree` says what is missing."
             )
-        return left
+        return cases
 
     def _drop_the_rest(self, names: set[str]) -> None:
         """Drops the rows with an entry that neither became a case nor have a reason yet."""
         used = {name.partition(".")[0] for name in names}
-        known = names | {each.row for each in self.dropped}
+        known_rows = names | {omission.row for omission in self.dropped}
         for row in self.sheets:
             if row not in used:
                 self.drop("scenario", row, "no case of it is left")
         for step, rows in self.state.entries.items():
             for row in rows:
-                if row not in known and row not in self.sheets and not step.startswith("check"):
-                    known.add(row)
+                if row not in known_rows and row not in self.sheets and not step.startswith("check"):
+                    known_rows.add(row)
                     self.drop(step, row, "no row of the project any more")
 
 
@@ -271,15 +273,15 @@ def _alpha(name: str, step: str, verdicts: Sequence[Sequence[str]]) -> Figure:
     """Returns the alpha of those who checked an answer."""
     from culture_tasks.metrics.intervals import Interval
 
-    both = [found for found in verdicts if len(found) > 1]
+    double_checks = [labels for labels in verdicts if len(labels) > 1]
     distinct = set().union(*verdicts)
-    if len(both) < _FEWEST_CHECKED:
-        reason = f"{len(both)} answers have two checks; {_FEWEST_CHECKED} are needed"
+    if len(double_checks) < _FEWEST_CHECKED:
+        reason = f"{len(double_checks)} answers have two checks; {_FEWEST_CHECKED} are needed"
     elif len(distinct) == 1:
         reason = f"every verdict is that {VERDICTS[distinct.pop()]}"
     else:
-        return Figure(name, step, nominal_alpha(both, VERDICTS))
-    return Figure(name, step, Interval(n=len(both), reason=reason))
+        return Figure(name, step, nominal_alpha(double_checks, VERDICTS))
+    return Figure(name, step, Interval(n=len(double_checks), reason=reason))
 
 
 def _share(name: str, step: str, values: Sequence[bool]) -> Figure:
@@ -298,9 +300,10 @@ class CaseQuestion(NamedTuple):
 def _row(partitions: Sequence[Partition], item: Item) -> dict[str, Any]:
     row = {"id": item.name, "scenario": item.scenario, "topic": item.topic, "split": item.part}
     row |= {"image": _image_of(item)} | ({"description": item.description} if item.description else {})
-    for one in partitions:
-        values = item.texts[one.code].values if one.code in item.texts else item.samples[one.code]._asdict()
-        row |= {field: values[kind] for kind, field in one.fields.items() if values.get(kind)}
+    for partition in partitions:
+        code = partition.code
+        values = item.texts[code].values if code in item.texts else item.samples[code]._asdict()
+        row |= {field: values[kind] for kind, field in partition.fields.items() if values.get(kind)}
     return row
 
 
@@ -330,7 +333,7 @@ class CrossCultForm(CultureForm):
         check_options(config)
         if config.way == SCENARIOS:
             yield from self._scenario_steps(config)
-        for partition in written_partitions(config):
+        for partition in partitions_to_write(config):
             yield from self._writing_steps(config, partition)
 
     def _scenario_steps(self, config: Config) -> Iterator[Step]:
@@ -340,15 +343,19 @@ class CrossCultForm(CultureForm):
         scenario = self.step(config, "scenario", CrossCultWork.blank_sheets, choices={"topic": topics})
         judgments = [
             column
-            for one in partitions
-            for column in self.columns(config, self.texts["judgment"], {"code": one.code, "partition": one.language})
+            for partition in partitions
+            for column in self.columns(
+                config, self.texts["judgment"], {"code": partition.code, "partition": partition.language}
+            )
         ]
         yield replace(scenario, columns=(*scenario.columns[:3], *judgments, *scenario.columns[3:]))
         yield self.step(config, "screen", CrossCultWork.screen_rows)
-        has_english = any(one.code == "en" for one in partitions)
-        shown = partitions if has_english else (PAPER["en"], *partitions)  # the question is read in English
+        has_english = any(partition.code == "en" for partition in partitions)
+        # The question is read in English.
+        shown_partitions = partitions if has_english else (PAPER["en"], *partitions)
+        languages = [partition.language for partition in shown_partitions]
         ask = Ask(
-            prompt=partial(_prompt, "qa_user.v1", shown, {"languages": "/".join(one.language for one in shown)}),
+            prompt=partial(_prompt, "qa_user.v1", shown_partitions, {"languages": "/".join(languages)}),
             read=partial(_read, {"question": PAPER["en"].fields["question"]}, True),
             decoding=Decoding(max_tokens=1024),
             version=f"qa_user.v1[{','.join(partition.code for partition in partitions)}]",

@@ -1,4 +1,4 @@
-"""What a group that makes a further culture decides, writes about, and wrote."""
+"""The decisions of a group that makes a further culture, the images that it writes about, and its texts."""
 
 from __future__ import annotations
 
@@ -48,23 +48,26 @@ def partitions_of(config: Config) -> tuple[Partition, ...]:
         if not text:
             raise _refused("system_prompts", line, "a language and its prompt, such as 'ko: …'")
         systems[code] = text
-    found = []
+    partitions = []
     for contrast in config.options["contrasts"]:
         if contrast in PAPER.codes:
-            found.append(PAPER[contrast])
+            partitions.append(PAPER[contrast])
         elif match := _CONTRAST.fullmatch(contrast):
-            found.append(_partition(match[1], match[2], match[2].lower(), "contrasts"))
+            partitions.append(_partition(match[1], match[2], match[2].lower(), "contrasts"))
         else:
             expected = f"{', '.join(PAPER.codes)}, or a language and a country such as 'ja-JP'"
             raise _refused("contrasts", contrast, expected)
-    others = {one.code: one for one in found if one.code != config.language}
-    if not others:
+    contrasts = {partition.code: partition for partition in partitions if partition.code != config.language}
+    if not contrasts:
         raise _refused("contrasts", list(config.options["contrasts"]), "a partition in another language")
-    own = _partition(config.language, config.place, config.name, "language")
-    return tuple(replace(one, system=systems.get(one.code, "")) for one in (*others.values(), own))
+    culture_partition = _partition(config.language, config.place, config.name, "language")
+    return tuple(
+        replace(partition, system=systems.get(partition.code, ""))
+        for partition in (*contrasts.values(), culture_partition)
+    )
 
 
-def written_partitions(config: Config) -> tuple[Partition, ...]:
+def partitions_to_write(config: Config) -> tuple[Partition, ...]:
     """Returns the partitions whose questions and answers people write, the culture's own first."""
     partitions = partitions_of(config)[::-1]
     return partitions if config.way == SCENARIOS else partitions[:1]
@@ -74,19 +77,19 @@ def _partition(code: str, country: str, name: str, option: str) -> Partition:
     from culture_tasks.vocabulary import language, place
 
     try:
-        known = language(code)
+        entry = language(code)
         place(country)
     except (KeyError, LookupError):
         raise _refused(option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)") from None
-    return Partition(code=code, language=known.name, place=country, name=name)
+    return Partition(code=code, language=entry.name, place=country, name=name)
 
 
-def _refused(option: str, found: object, expected: str) -> DataError:
-    return DataError(f"culture.toml, option {option!r}: found {found!r:.80}. Expected {expected}. Correct it there.")
+def _refused(option: str, value: object, expected: str) -> DataError:
+    return DataError(f"culture.toml, option {option!r}: found {value!r:.80}. Expected {expected}. Correct it there.")
 
 
 def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
-    """Returns what the benchmark has to know of a culture whose cases belong to some parts."""
+    """Returns the facts that the benchmark needs of a culture whose cases belong to some parts."""
     partitions = partitions_of(config)
     codes = [partition.code for partition in partitions]
     targets = list(config.options["targets"]) or [config.language]
@@ -104,7 +107,7 @@ def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-# What there is
+# Images and texts
 
 HOLDS = "holds"
 """The verdict by which a native accepts an answer."""
@@ -144,9 +147,9 @@ class Item:
 
     def row(self, also: Mapping[str, str], **fields: Any) -> SheetRow:
         """Returns a row in which it is shown, with further texts."""
-        shown = {"Scenario": self.scenario, "Topic": TOPIC_NAMES[self.topic], "Description": self.description, **also}
-        shown = {label: text for label, text in shown.items() if text}
-        return SheetRow(**{"name": self.name, **fields}, shown=shown, image=self.image, group=row_name(self.scenario))
+        facts = {"Scenario": self.scenario, "Topic": TOPIC_NAMES[self.topic], "Description": self.description, **also}
+        facts = {label: text for label, text in facts.items() if text}
+        return SheetRow(**{"name": self.name, **fields}, facts=facts, image=self.image, group=row_name(self.scenario))
 
 
 def row_name(text: str) -> str:
@@ -159,16 +162,16 @@ def row_name(text: str) -> str:
 
 def check_of(text: Entry) -> str:
     """Returns the row in which a text is checked; a changed text is another row."""
-    return f"{text.row}.{digest(*_written(text))[:8]}"
+    return f"{text.row}.{digest(*_question_and_answer(text))[:8]}"
 
 
 def drafter_of(state: State, text: Entry) -> str:
     """Returns the model whose draft a text is, word by word; empty where people wrote or changed it."""
-    drafts = state.by_models(text.step, text.row)
-    return next((draft.person for draft in drafts if _written(draft) == _written(text)), "")
+    drafts = state.model_entries(text.step, text.row)
+    return next((draft.person for draft in drafts if _question_and_answer(draft) == _question_and_answer(text)), "")
 
 
-def _written(text: Entry) -> tuple[Any, Any]:
+def _question_and_answer(text: Entry) -> tuple[Any, Any]:
     return text.values.get("question"), text.values.get("answer")
 
 
@@ -205,13 +208,13 @@ def published_items(state: State) -> dict[str, Item]:
 
 
 class CrossCultEntries(QuestionWork, ABC):
-    """What is usable of a project's entries."""
+    """The usable entries of a project."""
 
     def blank_sheets(self) -> list[SheetRow]:
         """Returns a row for each scenario that the group wants."""
         number = self.options.get("scenarios", 0)
         return [
-            SheetRow(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)
+            SheetRow(name=f"s{place:02}", facts={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)
         ]
 
     @cached_property
@@ -219,9 +222,9 @@ class CrossCultEntries(QuestionWork, ABC):
         """The usable sheets of scenarios, by row."""
         usable: dict[str, Mapping[str, Any]] = {}  # none where the cases are published
         stances = [f"stance_{partition.code}" for partition in partitions_of(self.config)]
-        written = self.state.entries.get("scenario", {})
+        entries = self.state.entries.get("scenario", {})
         for row in self.blank_sheets():
-            entry = self._first("scenario", row.name) if row.name in written else None
+            entry = self._first("scenario", row.name) if row.name in entries else None
             if entry is None:
                 continue
             values = entry.values
@@ -249,16 +252,16 @@ class CrossCultEntries(QuestionWork, ABC):
                 self.drop("screen", name, f"the same file as {same}")
                 continue
             sheet = self.sheets[row]
-            about = {"scenario": sheet["name"], "topic": sheet["topic"], "description": sheet["description"]}
-            items.append(Item(name=name, image=image, sheet=sheet, **about))
+            fields = {"scenario": sheet["name"], "topic": sheet["topic"], "description": sheet["description"]}
+            items.append(Item(name=name, image=image, sheet=sheet, **fields))
         return items
 
     @cached_property
     def screened(self) -> list[Item]:
         """The images that everybody who looks at them keeps."""
-        kept = []
+        items = []
         for item in self.images:
-            looks = self.state.of("screen", item.name)
+            looks = self.state.entries_of("screen", item.name)
             reasons = [
                 reason for look in looks for (name, value), reason in _REJECTED.items() if look.values[name] == value
             ]
@@ -267,16 +270,16 @@ class CrossCultEntries(QuestionWork, ABC):
             if reasons:
                 self.drop("screen", item.name, "; ".join(dict.fromkeys(reasons)))
             else:
-                kept.append(item)
-        return kept
+                items.append(item)
+        return items
 
     @cached_property
     def items(self) -> list[Item]:
         """The images about which natives write, with what they have to know."""
         if self.config.way != SCENARIOS:
             return list(published_items(self.state).values())
-        asked = ((item, self._first("question", item.name)) for item in self.screened)
-        return [replace(item, question=entry.values["question"]) for item, entry in asked if entry]
+        questions = ((item, self._first("question", item.name)) for item in self.screened)
+        return [replace(item, question=entry.values["question"]) for item, entry in questions if entry]
 
     def text(self, partition: Partition, row: str) -> Entry | None:
         """Returns the entry with a native's question and answer; None for nothing that is usable."""
@@ -284,35 +287,35 @@ class CrossCultEntries(QuestionWork, ABC):
 
     def verdicts(self, partition: Partition, text: Entry) -> list[str]:
         """Returns the verdicts of natives on a text, its author's aside."""
-        entries = self.state.of(step_of("check", self.config, partition), check_of(text))
+        entries = self.state.entries_of(step_of("check", self.config, partition), check_of(text))
         return [entry.values["verdict"] for entry in entries if entry.person != text.person]
 
     def accepted(self) -> list[Item]:
         """Returns the images with a text that natives accept in each partition that is written."""
-        partitions = written_partitions(self.config)
-        found = []
+        partitions = partitions_to_write(self.config)
+        items = []
         for item in self.items:
-            texts = {one.code: text for one in partitions if (text := self._accepted(one, item.name))}
+            texts = {partition.code: text for partition in partitions if (text := self._accepted(partition, item.name))}
             if not item.image:
                 self.drop("answer", item.name, "its image isn't in the project")
             elif len(texts) == len(partitions):
-                found.append(replace(item, texts=texts))
-        return found
+                items.append(replace(item, texts=texts))
+        return items
 
     def _accepted(self, partition: Partition, row: str) -> Entry | None:
         if (text := self.text(partition, row)) is None:
             return None
-        verdicts, needed = Counter(self.verdicts(partition, text)), self.options["agree"]
-        if verdicts[HOLDS] >= needed:
+        verdicts, quorum = Counter(self.verdicts(partition, text)), self.options["agree"]
+        if verdicts[HOLDS] >= quorum:
             return text
-        said = ", ".join(f"{VERDICTS[name]}: {number}" for name, number in verdicts.items() if number)
-        reason = f"{verdicts[HOLDS]} of the {needed} natives needed say that it holds ({said or 'nobody checked it'})"
+        tally = ", ".join(f"{VERDICTS[name]}: {number}" for name, number in verdicts.items() if number)
+        reason = f"{verdicts[HOLDS]} of the {quorum} natives needed say that it holds ({tally or 'nobody checked it'})"
         self.drop(step_of("check", self.config, partition), row, reason)
         return None
 
     def _first(self, step: str, row: str) -> Entry | None:
         """Returns the entry of a row that counts, the first person's; None where there is none, or the image is bad."""
-        entries: Sequence[Entry] = self.state.of(step, row)
+        entries: Sequence[Entry] = self.state.entries_of(step, row)
         for _ in entries[1:]:
             self.drop(step, row, "another person's entry; the first one counts")
         if not entries:
@@ -325,6 +328,6 @@ class CrossCultEntries(QuestionWork, ABC):
 
     def _why_nothing(self, step: str, row: str) -> str:
         """Returns why a row has no entry that counts, without what people wrote: a data card tells it."""
-        if self.state.skipped(step, row):
+        if self.state.skips(step, row):
             return "skipped"
-        return "a model's draft that nobody confirmed" if self.state.by_models(step, row) else "nobody filled it in"
+        return "a model's draft that nobody confirmed" if self.state.model_entries(step, row) else "nobody filled it in"

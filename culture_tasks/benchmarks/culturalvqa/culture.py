@@ -1,7 +1,7 @@
 """A further culture like CulturalVQA: how a group makes questions about its images, and the benchmark of them.
 
 Our text of the paper lacks most of section 3, Appendices C to E and the instructions. What it doesn't say is an option,
-or stands in the table of deviations of ``docs/benchmarks/culturalvqa.md``.
+or is in the table of deviations of ``docs/benchmarks/culturalvqa.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
 from culture_tasks.benchmarks.culture_forms import (
-    Built,
+    BuiltTables,
     Config,
     CultureForm,
     Figure,
@@ -79,7 +79,7 @@ class _Image(NamedTuple):
 
     name: str
     file: _File
-    about: _ImageRow
+    record: _ImageRow
 
     @property
     def row(self) -> str:
@@ -113,7 +113,7 @@ def _yes(text: str | None) -> bool:
     return (text or "").strip().casefold() in ("yes", "y", "true", "1")
 
 
-# What a group has made
+# Questions
 
 
 class ImageQuestion(NamedTuple):
@@ -135,11 +135,11 @@ class ImageQuestion(NamedTuple):
     def row(self) -> SheetRow:
         """The row in which others answer it; a changed question is another row."""
         name = answer_row(self.name, self.text)
-        return SheetRow(name=name, image=self.image.name, shown={"Question": self.text})
+        return SheetRow(name=name, image=self.image.name, facts={"Question": self.text})
 
 
 class CulturalVqaWork(QuestionWork):
-    """What a group has made of a culture like CulturalVQA."""
+    """The usable entries of a culture like CulturalVQA, and the rows of its steps."""
 
     @cached_property
     def images(self) -> tuple[list[_Image], list[str]]:
@@ -152,14 +152,14 @@ class CulturalVqaWork(QuestionWork):
             rows, problems = usable_rows(read_file(path), _ImageRow, {"license": "licence"})
         except DataError as error:
             return [], [str(error)]
-        about = {clean(row.file): row for row in rows.values()}  # systems spell the accents of names in two ways
+        records = {clean(row.file): row for row in rows.values()}  # systems spell the accents of names in two ways
         folder, spelt = self.state.folder / "images", set(map(clean, names))
         problems += [
             f"{path}, field 'file': no file {name!r} in {folder}.{nearest(name, names)} Correct the row."
-            for name in about
+            for name in records
             if name not in spelt
         ]
-        if without := [name for name in names if clean(name) not in about]:
+        if without := [name for name in names if clean(name) not in records]:
             more = f", nor for {len(without) - 1} more" if without[1:] else ""
             problems.append(f"{path}: no row for the image {without[0]!r}{more}. Add rows with source and licence.")
         images: list[_Image] = []
@@ -169,14 +169,14 @@ class CulturalVqaWork(QuestionWork):
             content = _read(file, file.stat().st_size, file.stat().st_mtime_ns)
             if isinstance(content, str):
                 problems.append(f"{file}: {content}")
-            elif clean(name) not in about:
+            elif clean(name) not in records:
                 continue
             elif first.setdefault(content.key, name) != name:
                 self.drop("image", name, "the same image as another file")
             elif content.filtered:
                 self.drop("image", name, content.filtered)
             else:
-                images.append(_Image(name, content, about[clean(name)]))
+                images.append(_Image(name, content, records[clean(name)]))
         return images, problems
 
     @cached_property
@@ -184,13 +184,13 @@ class CulturalVqaWork(QuestionWork):
         """The images about which questions can be written, by row."""
         images = {}
         for image in self.images[0]:
-            entries = self.state.of("screen", image.row)
-            has_people = _yes(image.about.people) or any(entry.values.get("people") for entry in entries)
+            entries = self.state.entries_of("screen", image.row)
+            has_people = _yes(image.record.people) or any(entry.values.get("people") for entry in entries)
             if self.options["screen"] and not entries:
                 self.drop("screen", image.name, "nobody has looked at it yet")
             elif any(not entry.values["suitable"] for entry in entries):
                 self.drop("screen", image.name, "a reviewer left it out")
-            elif has_people and not _yes(image.about.consent):
+            elif has_people and not _yes(image.record.consent):
                 reason = f"people can be recognised in it, and {_IMAGES_CSV} records no consent"
                 self.drop("screen", image.name, reason)
             else:
@@ -198,30 +198,30 @@ class CulturalVqaWork(QuestionWork):
         return images
 
     @cached_property
-    def written(self) -> list[ImageQuestion]:
+    def questions(self) -> list[ImageQuestion]:
         """The questions, those without enough answers too; images and rows without one are dropped."""
         images = self.suitable
-        without = dict.fromkeys(images, "nobody has written about it yet")
+        reasons = dict.fromkeys(images, "nobody has written about it yet")
         questions = []
         for name in sorted(self.state.entries.get("write", {})):
-            entries, row = self.state.of("write", name), name.partition(".")[0]
-            if not entries and row in without:
-                without[row] = "skipped by the person who was to write"
+            entries, row = self.state.entries_of("write", name), name.partition(".")[0]
+            if not entries and row in reasons:
+                reasons[row] = "skipped by the person who was to write"
             elif entries and row not in images:
                 self.drop("write", name, "its image is left out")
             elif entries:
                 values, text = entries[0].values, clean(entries[0].values["question"])
-                others = [entry.values for entry in self.state.of("answer", answer_row(name, text))]
+                further_answers = [entry.values for entry in self.state.entries_of("answer", answer_row(name, text))]
                 answers = [
-                    [clean(each) for each in (one["answer"], *(one.get("variants") or ()))]
-                    for one in (values, *others)
-                    if one.get("answer")
+                    [clean(spelling) for spelling in (answer["answer"], *(answer.get("variants") or ()))]
+                    for answer in (values, *further_answers)
+                    if answer.get("answer")
                 ]
                 questions.append(ImageQuestion(name, images[row], text, values["facet"], entries[0].person, answers))
                 for _ in entries[1:]:
                     self.drop("write", name, "a second question in its place")
         asked_about = {question.image.row for question in questions}
-        for row, reason in without.items():
+        for row, reason in reasons.items():
             if row not in asked_about:
                 self.drop("image", images[row].name, reason)
         return questions
@@ -231,7 +231,7 @@ class CulturalVqaWork(QuestionWork):
         """The questions with enough answers, each once."""
         questions = []
         first: set[tuple[str, str]] = set()
-        for question in self.written:
+        for question in self.questions:
             key = (question.image.row, comparable(question.text))
             if len(question.answers) < max(1, self.options["least_answers"]):
                 self.drop("write", question.name, "too few people have answered it")
@@ -248,35 +248,35 @@ class CulturalVqaWork(QuestionWork):
         """Returns the images that pass the filters."""
         rows = []
         for image in self.images[0]:
-            consent = "recorded" if _yes(image.about.consent) else "not recorded"
-            shown = {"Licence": image.about.licence, "Consent": consent}
+            consent = "recorded" if _yes(image.record.consent) else "not recorded"
+            facts = {"Licence": image.record.licence, "Consent": consent}
             if image.file.tells:
-                shown["The file says"] = f"{image.file.tells} it was taken, which isn't part of what is built"
-            rows.append(SheetRow(name=image.row, image=image.name, shown=shown))
+                facts["The file says"] = f"{image.file.tells} it was taken, which isn't part of what is built"
+            rows.append(SheetRow(name=image.row, image=image.name, facts=facts))
         return rows
 
     def write_rows(self) -> list[SheetRow]:
         """Returns the images that are suitable, each as often as questions are written about it."""
         numbers = range(1, self.options["questions_per_image"] + 1)
-        named = {f"{row}.{number}": image for row, image in self.suitable.items() for number in numbers}
-        return [SheetRow(name=name, image=image.name, people=self.writers(name)) for name, image in named.items()]
+        images = {f"{row}.{number}": image for row, image in self.suitable.items() for number in numbers}
+        return [SheetRow(name=name, image=image.name, people=self.writers(name)) for name, image in images.items()]
 
     def answer_rows(self) -> list[SheetRow]:
         """Returns the questions, each for other people than its writer."""
         least, rows = self.options["answerers"], []
-        for question in self.written:
+        for question in self.questions:
             row = question.row
             # A question that so many people couldn't answer isn't shown to yet more.
-            is_too_hard = len(self.state.skipped("answer", row.name)) >= least
-            people = len(self.state.of("answer", row.name)) if is_too_hard else least
+            is_too_hard = len(self.state.skips("answer", row.name)) >= least
+            people = len(self.state.entries_of("answer", row.name)) if is_too_hard else least
             rows.append(replace(row, not_for=frozenset([question.writer]), people=people))
         return rows
 
     def respond_rows(self) -> list[SheetRow]:
         """Returns the questions that models answer."""
         questions = {question.name: question for question in self.usable}
-        chosen = random_order(questions, self.config.seed, "rated")[: self.options["rated_questions"]]
-        return [questions[name].row for name in sorted(chosen)]
+        names = random_order(questions, self.config.seed, "rated")[: self.options["rated_questions"]]
+        return [questions[name].row for name in sorted(names)]
 
     def rate_rows(self) -> list[SheetRow]:
         """Returns the answers of models."""
@@ -284,7 +284,7 @@ class CulturalVqaWork(QuestionWork):
             replace(
                 question,
                 name=response.row,
-                shown={**question.shown, "Answer of a model": response.text},
+                facts={**question.facts, "Answer of a model": response.text},
                 group=question.name,
                 people=self.options["raters"],
             )
@@ -306,12 +306,12 @@ class CulturalVqaWork(QuestionWork):
 
         questions = [question for question in self.usable if len(question.answers) > 1]
         clusters = [question.image.row for question in questions]
-        answers = [[set(map(comparable, one)) for one in question.answers] for question in questions]
-        same = [[bool(one & other) for one, other in combinations(each, 2)] for each in answers]
-        counted_in = {"two people give the same answer": any, "all people give the same answer": all}
-        for name, counted in counted_in.items() if questions else ():
-            yield Figure(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
-        rated = [entries for row in self.rate_rows() if len(entries := self.state.of("rate", row.name)) > 1]
+        answers = [[set(map(comparable, spellings)) for spellings in question.answers] for question in questions]
+        matches = [[bool(first & second) for first, second in combinations(answer_sets, 2)] for answer_sets in answers]
+        conditions = {"two people give the same answer": any, "all people give the same answer": all}
+        for name, condition in conditions.items() if questions else ():
+            yield Figure(name, "all", share_interval([float(condition(pairs)) for pairs in matches], clusters))
+        rated = [entries for row in self.rate_rows() if len(entries := self.state.entries_of("rate", row.name)) > 1]
         if rated:
             people = sorted({entry.person for entries in rated for entry in entries})
             by_person = [{entry.person: float(entry.values["rating"]) for entry in entries} for entries in rated]
@@ -320,9 +320,9 @@ class CulturalVqaWork(QuestionWork):
             alpha = krippendorff_alpha(table) if len(rated) >= _LEAST_RATED else Interval(reason=few)
             yield Figure("Krippendorff's alpha, ratings of models' answers", "all", alpha._replace(n=len(rated)))
 
-    # What is built
+    # Tables
 
-    def tables(self) -> Built:
+    def tables(self) -> BuiltTables:
         """Returns the questions about images that aren't published, and the ratings of models' answers."""
         questions = self._new()
         if not questions:
@@ -347,16 +347,22 @@ class CulturalVqaWork(QuestionWork):
             )
         by_image = Counter(row["image"] for row in rows)
         ratings = [
-            {"u_id": one.name, "question": one.text, "response": response.text, "ratings": ratings, "model": model}
-            for one in questions
-            for response, ratings in self.rated(responses(self.state, one.row.name))
+            {
+                "u_id": question.name,
+                "question": question.text,
+                "response": response.text,
+                "ratings": ratings,
+                "model": model,
+            }
+            for question in questions
+            for response, ratings in self.rated(responses(self.state, question.row.name))
             for model in response.models
         ]
         current = [question.row.name for question in questions]
-        given = {response.row for row in current for response in responses(self.state, row)}
-        self.drop_stale({"answer": current, "respond": current, "rate": given})
+        response_rows = {response.row for row in current for response in responses(self.state, row)}
+        self.drop_stale({"answer": current, "respond": current, "rate": response_rows})
         facets = Counter(question.facet for question in questions)
-        return Built(
+        return BuiltTables(
             tables={f"{TEST}.json": rows} | ({"ratings.json": ratings} if ratings else {}),
             images=images,
             dropped=self.dropped,

@@ -140,7 +140,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             one_at_a_time=arguments.paper_latency,
             backend=arguments.backend,
             answered=costs.answered,
-            found=costs.found,
+            found=costs.hits,
             requests=requests,
             request_ms=1000 * seconds / requests if requests else None,
             insertions=costs.inserted,

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
-    Encoded,
+    EncodedBatch,
     Encoding,
     ends_of_generation,
     image_token_ids,
@@ -168,8 +168,8 @@ class MultimodalModel:
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        chosen = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
-        given = {name: value for name, value in chosen.items() if value is not None}
+        optional = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
+        arguments = {name: value for name, value in optional.items() if value is not None}
         if options.device_map is None:
             advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
             with explained(f"insertion: device={place!r} can't be used", advice, (RuntimeError, AssertionError)):
@@ -180,7 +180,7 @@ class MultimodalModel:
                 check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
             processor = AutoProcessor.from_pretrained(pretrained, **options.source)
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **options.source, **given
+                pretrained, dtype=options.dtype, device_map=place, **options.source, **arguments
             )
         return cls(model, processor, pretrained, options.template, options.images)
 
@@ -207,7 +207,7 @@ class MultimodalModel:
         answered, and not kept. A batch that doesn't fit into the memory is halved.
         """
 
-        def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
+        def answered(encoded: EncodedBatch, places: Sequence[int]) -> list[ModelAnswer]:
             if weights is None:
                 return self._answers(encoded, decoding)
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
@@ -250,7 +250,7 @@ class MultimodalModel:
             DataError: If a request has no image, or its question isn't found in the prompt.
         """
 
-        def prefill(encoded: Encoded, places: Sequence[int]) -> list[torch.Tensor]:
+        def prefill(encoded: EncodedBatch, places: Sequence[int]) -> list[torch.Tensor]:
             masks = self._masks(encoded, [queries[place] for place in places])
             with captured_states(self.model) as states:
                 self._answers(encoded, AnswerDecoding(max_new_tokens=1))
@@ -258,22 +258,22 @@ class MultimodalModel:
 
         return self._batched(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
 
-    def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
+    def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> EncodedBatch:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
         conversations, answers = [query.messages() for query, _ in pairs], [answer for _, answer in pairs]
         return self.encoding.encode_answered(conversations, answers, ends_of_generation(self.model))
 
-    def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[Encoded]:
+    def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[EncodedBatch]:
         """Does the same in batches of a size."""
         return [self.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
 
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | EncodedBatch) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
         Images are read once. Gradients flow to all parameters that require them. ``pairs`` are requests with answers,
         or the result of :meth:`encode_answered`.
         """
-        encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
+        encoded = pairs if isinstance(pairs, EncodedBatch) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
@@ -294,12 +294,12 @@ class MultimodalModel:
         self.model.to("meta")
         torch.cuda.empty_cache()
 
-    def _answers(self, encoded: Encoded, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
+    def _answers(self, encoded: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
         tokenizer, inputs = self.processor.tokenizer, self._placed(encoded.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
-        ends, shown = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
+        ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
         answers = []
-        for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), shown, strict=True):
+        for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), prompt_lengths, strict=True):
             # Padding follows the first token that ends a generation.
             length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
             text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
@@ -315,7 +315,7 @@ class MultimodalModel:
             for name, value in inputs.items()
         }
 
-    def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[torch.Tensor]:
+    def _masks(self, encoded: EncodedBatch, queries: Sequence[Query]) -> list[torch.Tensor]:
         tokens = image_token_ids(self.model, self.processor)
         return [question_and_image(encoded, row, query.question, tokens) for row, query in enumerate(queries)]
 
@@ -324,7 +324,7 @@ class MultimodalModel:
         queries: Sequence[Query],
         order: Sequence[int],
         size: int,
-        work: Callable[[Encoded, Sequence[int]], list[Result]],
+        work: Callable[[EncodedBatch, Sequence[int]], list[Result]],
         *,
         with_spans: bool = False,
     ) -> Iterator[tuple[int, Result]]:
@@ -338,18 +338,18 @@ class MultimodalModel:
                 while batch := list(itertools.islice(run, size)):
                     yield batch
 
-        def encoded(places: Sequence[int]) -> Encoded:
+        def encoded(places: Sequence[int]) -> EncodedBatch:
             return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
-        def results_of(places: Sequence[int], ready: list[Encoded]) -> Iterator[tuple[int, Result]]:
+        def results_of(places: Sequence[int], ready: list[EncodedBatch]) -> Iterator[tuple[int, Result]]:
             return zip(places, work(ready.pop() if ready else encoded(places), places), strict=True)
 
-        what = "insertion: a single request doesn't fit into the memory of the device"
+        problem = "insertion: a single request doesn't fit into the memory of the device"
         advice = (
             "Make images smaller (max_patches=…, max_pixels=…), or spread the model over several GPUs (device_map=auto)"
         )
         for places, inputs in read_ahead(batches(), lambda places: (places, [encoded(places)])):
-            with explained(what, f"{advice}.", (torch.OutOfMemoryError,)):
+            with explained(problem, f"{advice}.", (torch.OutOfMemoryError,)):
                 yield from in_halves(places, partial(results_of, ready=inputs), "requests")
 
     def _longest_first(self, queries: Sequence[Query]) -> list[int]:
@@ -374,7 +374,9 @@ def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
         return Encoding(processor, options.template, options.images)
 
 
-def in_halves(items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[Result]], what: str) -> Iterator[Result]:
+def in_halves(
+    items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[Result]], description: str
+) -> Iterator[Result]:
     """Yields the results of work on items, on halves where all don't fit into the memory of the device."""
     try:
         yield from work(items)
@@ -382,17 +384,17 @@ def in_halves(items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[R
     except torch.OutOfMemoryError:
         if len(items) == 1:
             raise
-    _log.warning("insertion: %d %s at once don't fit into the memory; halved", len(items), what)
+    _log.warning("insertion: %d %s at once don't fit into the memory; halved", len(items), description)
     torch.cuda.empty_cache()
     half = len(items) // 2
     for part in (items[:half], items[half:]):
-        yield from in_halves(part, work, what)
+        yield from in_halves(part, work, description)
 
 
 def _loading(pretrained: str) -> AbstractContextManager[None]:
     """Explains why a checkpoint can't be loaded."""
-    what = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
-    return explained(what, "Name a checkpoint of AutoModelForImageTextToText.")
+    problem = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
+    return explained(problem, "Name a checkpoint of AutoModelForImageTextToText.")
 
 
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
@@ -435,12 +437,12 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
             "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
         )
     return [
-        torch.stack([row[mask].float().mean(0) for mask in both.to(row.device)])
-        for row, both in zip(states[0], masks, strict=True)
+        torch.stack([row[mask].float().mean(0) for mask in row_masks.to(row.device)])
+        for row, row_masks in zip(states[0], masks, strict=True)
     ]
 
 
-def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+def question_and_image(encoded: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
     """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts

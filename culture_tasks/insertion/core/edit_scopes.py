@@ -125,7 +125,7 @@ class StoredVectors(Generic[Input]):
         for key, vector in progress(self._computed(missing, batch_size), self._description, total=len(missing)):
             store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
 
-    def of(self, inputs: Sequence[Input]) -> torch.Tensor:
+    def vectors(self, inputs: Sequence[Input]) -> torch.Tensor:
         """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
         missing = self._missing(inputs)
         for _ in self._computed(missing, len(missing)):
@@ -169,7 +169,7 @@ class ScopeEncoder:
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-        return self.fused(*(part.of(subjects) for part in self.parts))
+        return self.fused(*(part.vectors(subjects) for part in self.parts))
 
     def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the vectors of their parts."""

@@ -29,7 +29,7 @@ IGNORED = -100
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedBatch:
     """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
     ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
@@ -59,10 +59,10 @@ class Encoding:
         declared = getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})
         for name in self._images:
             if name not in declared and not hasattr(image_processor, name):
-                known = sorted(key for key in declared if key.startswith(("min_", "max_")))
+                bounds = sorted(key for key in declared if key.startswith(("min_", "max_")))
                 raise SettingsError(
-                    f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
-                    f"Known are {', '.join(known) or 'none'}."
+                    f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, bounds)} "
+                    f"Known are {', '.join(bounds) or 'none'}."
                 )
 
     @property
@@ -70,7 +70,7 @@ class Encoding:
         """The user's options, for fingerprints."""
         return {"template": self._template, "images": self._images}
 
-    def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> Encoded:
+    def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> EncodedBatch:
         """Encodes conversations together; either all of them have images, or none."""
         prompts = [self._rendered(messages) for messages in conversations]
         images = [images_of(messages) for messages in conversations]
@@ -79,18 +79,19 @@ class Encoding:
             options["images_kwargs"] = self._image_options()
         if with_spans:
             options["return_offsets_mapping"] = True
-        whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
-        processor, options = self._own_processor(), {"return_tensors": "pt", "padding": True, **whole, **options}
-        inputs = dict(processor(text=prompts, padding_side="left", **options))
+        begin = {"add_special_tokens": self._lacks_begin(prompts[0])}
+        processor = self._thread_processor()
+        options = {"return_tensors": "pt", "padding": True, "padding_side": "left", **begin, **options}
+        inputs = dict(processor(text=prompts, **options))
         if not with_spans:
-            return Encoded(inputs, prompts)
-        plain = processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
+            return EncodedBatch(inputs, prompts)
+        plain = processor.tokenizer(prompts, return_offsets_mapping=True, **begin)["offset_mapping"]
         spans = inputs.pop("offset_mapping").tolist()
-        return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
+        return EncodedBatch(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], ends: Sequence[int]
-    ) -> Encoded:
+    ) -> EncodedBatch:
         """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these.
 
         The last token is one of the ``ends`` of a generation, where there are any.
@@ -111,7 +112,7 @@ class Encoding:
         }
         unanswered = torch.full_like(prompt, IGNORED)
         inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
-        return Encoded(inputs, encoded.prompts)
+        return EncodedBatch(inputs, encoded.prompts)
 
     def _end_of_answer(self, ends: Sequence[int]) -> int | None:
         """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
@@ -122,8 +123,8 @@ class Encoding:
             rendered = self._rendered(answered, asks=False)
         except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
             rendered = ""
-        rest = rendered.rpartition(answer)[2]
-        return next((token for token in self._tokens(rest) if token in ends), next(iter(ends), None))
+        ending = rendered.rpartition(answer)[2]
+        return next((token for token in self._tokens(ending) if token in ends), next(iter(ends), None))
 
     def prompt_tokens(self, messages: Sequence[Message]) -> list[int]:
         """Returns the tokens of a conversation, in which each image is still its placeholder."""
@@ -138,14 +139,14 @@ class Encoding:
         """Returns the image options as a call of the processor takes them: limits that ``size`` holds are set there."""
         size = dict(getattr(self.processor.image_processor, "size", None) or {})
         limits = {_LIMITS[name]: value for name, value in self._images.items() if _LIMITS.get(name) in size}
-        others = {name: value for name, value in self._images.items() if _LIMITS.get(name) not in size}
-        return {**others, "size": {**size, **limits}} if limits else others
+        arguments = {name: value for name, value in self._images.items() if _LIMITS.get(name) not in size}
+        return {**arguments, "size": {**size, **limits}} if limits else arguments
 
     def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        tokens: list[int] = self._own_processor().tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
+        tokens: list[int] = self._thread_processor().tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
         return tokens
 
-    def _own_processor(self) -> Any:
+    def _thread_processor(self) -> Any:
         """Returns the processor of this thread."""
         if not hasattr(self._copies, "processor"):
             self._copies.processor = copy.deepcopy(self.processor)
@@ -158,8 +159,8 @@ class Encoding:
 
     def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
         # The processor takes a variable that the template doesn't have for one of the processor's arguments.
-        known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
-        options = {"tokenize": False, "add_generation_prompt": asks, **known}
+        variables = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
+        options = {"tokenize": False, "add_generation_prompt": asks, **variables}
         prompt: str = self.processor.apply_chat_template(list(messages), **options)
         return prompt
 
@@ -168,9 +169,9 @@ def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[i
     """Returns the ids of tokens that are image patches: the model's, or the processor's if it names none."""
     for holder in (model.config, processor):
         ids = (getattr(holder, name, None) for name in ("image_token_id", "image_token_index"))
-        named = sorted({int(token) for token in ids if token is not None})
-        if named:
-            return named
+        tokens = sorted({int(token) for token in ids if token is not None})
+        if tokens:
+            return tokens
     return []
 
 

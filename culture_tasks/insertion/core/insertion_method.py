@@ -106,16 +106,16 @@ class InsertionMethod(ABC):
     @classmethod
     def read_config(cls, options: Mapping[str, object]) -> MethodConfig:
         """Makes options of the method."""
-        known = cls.config_class.model_fields
+        fields = cls.config_class.model_fields
         try:
             return cls.config_class.model_validate(dict(options))
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             option = ".".join(str(part) for part in problem["loc"])
-            hint = nearest(option, known) if option not in known else ""
+            hint = nearest(option, fields) if option not in fields else ""
             raise SettingsError(
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
-                f"Known are {', '.join(known) or 'none'}."
+                f"Known are {', '.join(fields) or 'none'}."
             ) from None
 
     @classmethod

@@ -61,8 +61,8 @@ class OutputEdits:
         if ids.shape[1] > 1:
             prompts = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
             answer = max(1, arguments.get("logits_to_keep", 1)) - 1
-            both = [prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])]
-            self._prompts = torch.cat(both, dim=1)
+            parts = [prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])]
+            self._prompts = torch.cat(parts, dim=1)
 
     def _apply(self, edit: OutputEdit, _linear: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> Any:
         return edit(inputs[0], output, None if self._prompts is None else self._prompts.to(output.device))

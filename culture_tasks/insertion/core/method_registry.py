@@ -34,8 +34,8 @@ def method_class(name: str) -> type[InsertionMethod]:
     points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
     places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
     if not places:
-        known = method_names()
-        raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, known)} Known are {', '.join(known)}.")
+        names = method_names()
+        raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, names)} Known are {', '.join(names)}.")
     if len(places) > 1:
         raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
     if points:
@@ -59,7 +59,7 @@ def method_class(name: str) -> type[InsertionMethod]:
     return method
 
 
-def about(method: type[InsertionMethod]) -> str:
+def summary(method: type[InsertionMethod]) -> str:
     """Returns what a method does, in a sentence: the first line of its module's docstring, or of the class's."""
     return (sys.modules[method.__module__].__doc__ or method.__doc__ or "").strip().partition("\n")[0]
 

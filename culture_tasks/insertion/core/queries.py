@@ -93,8 +93,8 @@ class Query:
             return image_part(QueryImage.of(part["image"], lambda: self.images()[place]))
 
         if self._outline is None:
-            shown = self.messages()
-            self._outline = [{**message, "content": [*map(outlined, message["content"])]} for message in shown]
+            messages = self.messages()
+            self._outline = [{**message, "content": [*map(outlined, message["content"])]} for message in messages]
         return self._outline
 
     @property
@@ -214,8 +214,8 @@ def _normal(message: Message) -> Message:
                 "leave tasks with other media to another model."
             )
         image: Any = part.get("image", part.get("url"))
-        shown = image.load() if isinstance(image, QueryImage) else image
-        parts.append(text_part(part["text"]) if part["type"] == "text" else image_part(shown))
+        picture = image.load() if isinstance(image, QueryImage) else image
+        parts.append(text_part(part["text"]) if part["type"] == "text" else image_part(picture))
     return {"role": message["role"], "content": parts}
 
 
@@ -234,9 +234,9 @@ class AnswerDecoding:
 
         ``until`` is ignored, as in lmms-eval's own chat models: lmms-eval adds one to every task.
         """
-        given = {name: gen_kwargs[name] for name in asdict(cls()) if gen_kwargs.get(name) is not None}
+        values = {name: gen_kwargs[name] for name in asdict(cls()) if gen_kwargs.get(name) is not None}
         try:
-            return cls(**{"max_new_tokens": _NEW_TOKENS, **given})
+            return cls(**{"max_new_tokens": _NEW_TOKENS, **values})
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             raise SettingsError(

@@ -58,12 +58,12 @@ class Outcome(NamedTuple):
 class Costs:
     """The work of a run and its time, in seconds.
 
-    ``found`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
+    ``hits`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
     their own, in this run or an earlier one.
     """
 
     answered: int = 0
-    found: int = 0
+    hits: int = 0
     seconds: float = 0.0
     inserted: int = 0
     insertion_seconds: float = 0.0
@@ -89,23 +89,23 @@ class _ChainWeights:
         self._method, self._inserted, self._costs = method, inserted, costs
         chains = [_chain(insertions) for insertions in inserted]
         self._last = {chain[:length]: place for place, chain in enumerate(chains) for length in range(len(chain) + 1)}
-        self._made: dict[Chain, Weights] = {(): method.weights}
+        self._weights: dict[Chain, Weights] = {(): method.weights}
 
-    def of(self, pool: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
+    def batch_weights(self, pool: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
         """Returns the weights of a batch of places of the pool; samples of several chains are inserted together."""
         places = [pool[number] for number in numbers]
         start = now(self._method.model.device)
-        self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
+        self._weights = {chain: weights for chain, weights in self._weights.items() if self._last[chain] >= min(places)}
         chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
         for length in range(1, max(map(len, chains)) + 1):
             longer = {chain[:length]: samples for chain, samples in chains.items() if len(chain) >= length}
-            new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._made}
+            new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._weights}
             if new:
-                before = [self._made[chain[:-1]] for chain in new]
-                self._made.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
+                before = [self._weights[chain[:-1]] for chain in new]
+                self._weights.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
                 self._costs.inserted += len(new)
         self._costs.insertion_seconds += now(self._method.model.device) - start
-        return [self._made[_chain(self._inserted[place])] for place in places]
+        return [self._weights[_chain(self._inserted[place])] for place in places]
 
 
 class Runner:
@@ -144,11 +144,11 @@ class Runner:
         read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)
         outcomes: dict[int, Outcome] = {}
         for decoding in dict.fromkeys(job.decoding for job in jobs):
-            chosen = {place: job for place, job in enumerate(jobs) if job.decoding == decoding}
+            group = {place: job for place, job in enumerate(jobs) if job.decoding == decoding}
             self._renew()
-            base, after = self._answered(chosen, decoding, progress)
+            base, after = self._answered(group, decoding, progress)
             self._renew()
-            for place, job in chosen.items():
+            for place, job in group.items():
                 answer = after.get(place) or base[place]
                 outcomes[place] = Outcome(answer, base[place].text if job.compare else None)
         alone = (outcomes[place].answer.seconds for place in range(len(jobs)))
@@ -230,18 +230,18 @@ class Runner:
             pool = [prompts[places[0]] for places in groups]
             queries = [prompt.route.query for prompt in pool]
             if is_edited:
-                found = self._by_chain(queries, [prompt.insertions for prompt in pool], decoding)
+                answers = self._edited_answers(queries, [prompt.insertions for prompt in pool], decoding)
             elif model is None and self._engine is not None:
-                found = self._engine.answers(queries, decoding)
+                answers = self._engine.answers(queries, decoding)
             else:
-                found = (model or self._method.model).answers(queries, decoding, self._method.batch_size)
-            for number, answer in found:
+                answers = (model or self._method.model).answers(queries, decoding, self._method.batch_size)
+            for number, answer in answers:
                 end = now(self._device)
                 seconds = end - start - (self.costs.insertion_seconds - inserting)
                 yield groups[number], self._keep(pool[number].key, answer, seconds)
                 start, inserting = end, self.costs.insertion_seconds
 
-    def _by_chain(
+    def _edited_answers(
         self, queries: Sequence[Query], inserted: Sequence[tuple[Insertion, ...]], decoding: AnswerDecoding
     ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request after insertions into weights, with its answer.
@@ -256,16 +256,16 @@ class Runner:
         if isinstance(method, WeightMethod) and method.by_row:
             chains = [[*range(len(queries))]]
         for chain in chains:
-            weights_of = None if weights is None else partial(weights.of, chain)
+            weights_of = None if weights is None else partial(weights.batch_weights, chain)
             if weights is None:
                 self._insert(inserted[chain[0]])
-            chosen = [queries[place] for place in chain]
-            for number, answer in model.answers(chosen, decoding, method.batch_size, weights_of):
+            chain_queries = [queries[place] for place in chain]
+            for number, answer in model.answers(chain_queries, decoding, method.batch_size, weights_of):
                 yield chain[number], answer
 
     def _stored(self, key: str | None) -> ModelAnswer | None:
         content = None if key is None else self._store.get(key)
-        self.costs.found += content is not None
+        self.costs.hits += content is not None
         return None if content is None else ModelAnswer(**json.loads(content))
 
     def _keep(self, key: str | None, answer: ModelAnswer, seconds: float) -> ModelAnswer:
@@ -277,13 +277,13 @@ class Runner:
 
     def _prompt(self, route: Route, decoding: AnswerDecoding) -> _Prompt:
         """Returns a prompt under a key that says which model answers it; all methods share its answers."""
-        by = self._engine_identity if route.by is None else route.by.identity.run
-        return _Prompt(route, _key([by, route.query.key], decoding))
+        source = self._engine_identity if route.by is None else route.by.identity.run
+        return _Prompt(route, _key([source, route.query.key], decoding))
 
     def _edited(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
-        by = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
-        return _Prompt(Route(job.query), _key([*by, job.query.key], job.decoding), job.insertions)
+        source = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
+        return _Prompt(Route(job.query), _key([*source, job.query.key], job.decoding), job.insertions)
 
     def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
         start = now(self._device)
@@ -318,5 +318,5 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
     return tuple(insertion.key for insertion in insertions)
 
 
-def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
-    return None if decoding.samples else f"answer:{value_key([*by, asdict(decoding)])}"
+def _key(source: Sequence[object], decoding: AnswerDecoding) -> str | None:
+    return None if decoding.samples else f"answer:{value_key([*source, asdict(decoding)])}"

@@ -39,7 +39,7 @@ from culture_tasks.insertion.core.edit_scopes import (
     scope_loss,
     squared_distances,
 )
-from culture_tasks.insertion.core.encoding import Encoded
+from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
@@ -158,8 +158,10 @@ class ScopedMethod(InsertionMethod):
         score, threshold = float(torch.exp(match.score)), self.config.threshold
         if score < threshold:
             return Route(query, similarity=score, threshold=threshold)
-        by = self._parts.replacement.model
-        return Route(shown_after(match.edit, query), by, activated=match.place, similarity=score, threshold=threshold)
+        model = self._parts.replacement.model
+        return Route(
+            shown_after(match.edit, query), model, activated=match.place, similarity=score, threshold=threshold
+        )
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
@@ -335,12 +337,12 @@ class _LayerLearner(Learner[TrainingCase]):
     def groups(self) -> Sequence[ParameterGroup]:
         return (ParameterGroup(_prefixed(self.layer), self._learning_rate),)
 
-    def read(self, case: TrainingCase) -> list[Encoded]:
+    def read(self, case: TrainingCase) -> list[EncodedBatch]:
         answered = (case.insertion, *case.generality)
         pairs = [(shown_after(case.insertion, item.query), item.answer) for item in answered]
         return self._replacement.model.encode_in_batches(pairs, self._batch_size)
 
-    def learn(self, case: list[Encoded], scale: float) -> CaseLosses:
+    def learn(self, case: list[EncodedBatch], scale: float) -> CaseLosses:
         model, trained = self._replacement.model, self._replacement.trained
         count, total = sum(len(batch.prompts) for batch in case), 0.0
         for batch in case:

@@ -91,8 +91,8 @@ class Description(BaseModel):
     def compared(self) -> dict[str, Any]:
         """All that the fit depended on, by names for messages."""
         parts = {"model": self.fitted_model.compared, "data": self.data.model_dump()}
-        named = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
-        return {"method": self.method, "version": self.version, **self.config, **named}
+        entries = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
+        return {"method": self.method, "version": self.version, **self.config, **entries}
 
 
 def exists(folder: Path) -> bool:
@@ -137,24 +137,24 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     return description, tensors
 
 
-def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+def differences(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """Returns the entries that differ, each with both values; entries that one side lacks aren't compared."""
     return "; ".join(
-        f"{name} {found[name]!r:.80}, expected {value!r:.80}"
+        f"{name} {actual[name]!r:.80}, expected {value!r:.80}"
         for name, value in expected.items()
-        if name in found and found[name] != value
+        if name in actual and actual[name] != value
     )
 
 
 def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
     """Makes sure that a state belongs to a model."""
     expected = fitted or ModelFacts()
-    found = ModelFacts() if identity is None else ModelFacts.of(identity)
-    different = differences(found.compared, expected.compared)
+    actual = ModelFacts() if identity is None else ModelFacts.of(identity)
+    different = differences(actual.compared, expected.compared)
     if different:
         raise StateError(
-            f"{folder}: fitted with the {role} {expected.source!r}, which differs from {found.source!r} ({different}). "
-            "Load that model, or fit the method with this one."
+            f"{folder}: fitted with the {role} {expected.source!r}, which differs from {actual.source!r} "
+            f"({different}). Load that model, or fit the method with this one."
         )
 
 
@@ -165,9 +165,9 @@ def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str
             f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "
             "Evaluate the same release, or fit the method on this one."
         )
-    seen = sorted(scenarios & set(data.scenarios))
-    if seen:
+    overlap = sorted(scenarios & set(data.scenarios))
+    if overlap:
         raise StateError(
-            f"{folder}: {len(seen)} evaluated scenarios were trained on, such as {seen[0]!r}. Use the same split of "
-            "scenarios for both, or fit the method again."
+            f"{folder}: {len(overlap)} evaluated scenarios were trained on, such as {overlap[0]!r}. Use the same split "
+            "of scenarios for both, or fit the method again."
         )

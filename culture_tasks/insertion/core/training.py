@@ -215,18 +215,18 @@ class _Training(Generic[Case]):
         steps = list(_steps(len(self._cases), self._config))
         done = 0 if checkpoints is None else self._restored(checkpoints)
         description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
-        written = time.monotonic()
+        last_write = time.monotonic()
         with self._prepared(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
-            for step in progress(steps[done:], description, lambda: _shown(self._means())):
+            for step in progress(steps[done:], description, lambda: _summary(self._means())):
                 self._make(step, next(cases_of_steps))
                 done = step.number + 1
                 if checkpoints is None or not self._processes.is_main_process:
                     continue
-                if done == len(steps) or time.monotonic() >= written + 60 * checkpoints.minutes:
+                if done == len(steps) or time.monotonic() >= last_write + 60 * checkpoints.minutes:
                     facts = {"done": done, "losses": self._sums, "cases": self._counted}
                     checkpoints.write(facts, self._tensors())
-                    written = time.monotonic()
-                    logger.info("insertion: %s: %s after %d steps", self._name, _shown(self._means()), done)
+                    last_write = time.monotonic()
+                    logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), done)
         return self._means()
 
     def _read(self, step: _Step) -> dict[int, Any]:
@@ -279,17 +279,17 @@ class _Training(Generic[Case]):
         """Returns the losses of all cases of a step, in their order, in every process."""
         if self._processes.num_processes == 1:
             return list(share.values())
-        sent = [
+        losses = [
             (place, case._replace(observed=None if case.observed is None else case.observed.cpu()))
             for place, case in share.items()
         ]
-        return [case for _, case in sorted(gather_object(sent), key=lambda row: row[0])]
+        return [case for _, case in sorted(gather_object(losses), key=lambda row: row[0])]
 
     def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
         """Stops before a step that would spoil the parameters, and the checkpoint with them."""
         if not all(math.isfinite(value) for value in values.values()):
             raise CultureTasksError(
-                f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_shown(values)}). "
+                f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_summary(values)}). "
                 "Lower the learning rate, or compute in a wider data type (--dtype float32)."
             )
 
@@ -344,5 +344,5 @@ def _number(*values: int) -> int:
     return int.from_bytes(hashlib.sha256(repr(values).encode()).digest()[:8], "big") >> 1
 
 
-def _shown(losses: Mapping[str, Any]) -> str:
+def _summary(losses: Mapping[str, Any]) -> str:
     return ", ".join(f"{part} {value:.4g}" for part, value in losses.items())

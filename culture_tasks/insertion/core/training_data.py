@@ -58,13 +58,13 @@ def as_requests(offered: TrainingCases) -> TrainingData:
 
     cases = [
         TrainingCase(
-            given.case_id,
-            given.scenario,
-            insertion(given.inserted),
-            generality=tuple(map(insertion, given.generality)),
-            locality=tuple(insertion(item, kind) for kind, item in given.locality),
+            case.case_id,
+            case.scenario,
+            insertion(case.inserted),
+            generality=tuple(map(insertion, case.generality)),
+            locality=tuple(insertion(item, kind) for kind, item in case.locality),
         )
-        for given in offered.cases
+        for case in offered.cases
     ]
     scenarios = tuple(sorted({case.scenario for case in cases}))
     facts = DataFacts(raw=offered.raw, cases=offered.fingerprint, count=len(cases), scenarios=scenarios)

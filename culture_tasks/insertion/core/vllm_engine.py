@@ -106,8 +106,8 @@ class VllmEngine:
         checkpoint = self._model.model.generation_config
         bounds: dict[str, Any] = {}
         if decoding.samples:
-            own = {"top_p": decoding.top_p or checkpoint.top_p, "top_k": checkpoint.top_k, "min_p": checkpoint.min_p}
-            bounds = {"top_k": _TOP_K} | {name: value for name, value in own.items() if value is not None}
+            values = {"top_p": decoding.top_p or checkpoint.top_p, "top_k": checkpoint.top_k, "min_p": checkpoint.min_p}
+            bounds = {"top_k": _TOP_K} | {name: value for name, value in values.items() if value is not None}
         return SamplingParams(
             max_tokens=decoding.max_new_tokens,
             temperature=decoding.temperature,
@@ -135,11 +135,11 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
         raise MissingExtraError("backend=vllm", "vllm", "vllm")
     from vllm import EngineArgs
 
-    known = sorted({field.name for field in dataclasses.fields(EngineArgs)}.difference(_FROM_THE_MODEL))
+    names = sorted({field.name for field in dataclasses.fields(EngineArgs)}.difference(_FROM_THE_MODEL))
     for name in arguments:
-        if name not in known:
+        if name not in names:
             raise SettingsError(
-                f"insertion: unknown argument {name!r} of backend=vllm.{nearest(name, known)} Expected an argument of "
+                f"insertion: unknown argument {name!r} of backend=vllm.{nearest(name, names)} Expected an argument of "
                 f"vllm.LLM. {', '.join(_FROM_THE_MODEL)} are set from those of the model."
             )
 
@@ -150,7 +150,7 @@ def _read(value: Any) -> Any:
     try:
         return json.loads(value) if is_mapping else value
     except json.JSONDecodeError as error:
-        raise SettingsError(f"insertion: {value!r:.80} is no JSON ({error}). Correct the argument of vLLM.") from None
+        raise SettingsError(f"insertion: {value!r:.80} isn't JSON ({error}). Correct the argument of vLLM.") from None
 
 
 def _described(error: Exception) -> str:

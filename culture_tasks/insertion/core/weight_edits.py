@@ -77,15 +77,15 @@ def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collecti
     linears: dict[str, nn.Linear] = {}
     for layer in layers:
         modules = model.get_submodule(layer).named_modules()
-        known = {inner: module for inner, module in modules if isinstance(module, nn.Linear)}
+        inner_linears = {inner: module for inner, module in modules if isinstance(module, nn.Linear)}
         for name in names:
-            if name not in known:
+            if name not in inner_linears:
                 raise SettingsError(
                     f"insertion: {layer} of {type(model).__name__} has no linear map {name!r}. "
-                    f"It has {', '.join(known) or 'none'}."
+                    f"It has {', '.join(inner_linears) or 'none'}."
                 )
-            linears[f"{layer}.{name}"] = known[name]
-            _check_editable(f"{layer}.{name}.weight", known[name].weight)
+            linears[f"{layer}.{name}"] = inner_linears[name]
+            _check_editable(f"{layer}.{name}.weight", inner_linears[name].weight)
     return linears
 
 
@@ -140,8 +140,8 @@ def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Call
 def _linear_by_row(
     name: str, module: nn.Linear, runs: Sequence[tuple[torch.Tensor, int]], inputs: torch.Tensor
 ) -> torch.Tensor:
-    repeats, rest = divmod(len(inputs), sum(count for _, count in runs))
-    if rest or inputs.dim() < 3:
+    repeats, remainder = divmod(len(inputs), sum(count for _, count in runs))
+    if remainder or inputs.dim() < 3:
         raise CultureTasksError(
             f"insertion: {name} is given {tuple(inputs.shape)} without the rows of a batch, so that edits of several "
             "chains can't be answered together. Use --batch_size 1."
@@ -210,10 +210,10 @@ def _frozen(module: nn.Module, name: str, owners: Collection[str]) -> Iterator[n
 
 
 def _replay(forward: Callable[..., Any], outputs: Sequence[Any]) -> Callable[..., Any]:
-    left = list(reversed(outputs))
+    replays = list(reversed(outputs))
 
-    def replayed(*inputs: Any, **named: Any) -> Any:
-        return _copied(left.pop()) if left else forward(*inputs, **named)
+    def replayed(*inputs: Any, **options: Any) -> Any:
+        return _copied(replays.pop()) if replays else forward(*inputs, **options)
 
     return replayed
 

@@ -61,7 +61,7 @@ def group(tmp_path_factory):
         == 5
     )
     # mina is honest, omid writes what mina wrote and stops half-way, reza rewrites nothing.
-    group.do("write", "reza", lambda row: None if row.writer else SKIP if "چین" in str(row.shown) else confirmed(row))
+    group.do("write", "reza", lambda row: None if row.writer else SKIP if "چین" in str(row.facts) else confirmed(row))
     group.do("write", "mina", lambda row: written(f"{row.name[-1]} {WORDS[int(row.name[-1])]}؟", of_number(row)))
     group.do("write", "omid", lambda row: half_way(row))
     group.do("write", "sara", lambda row: written(f"sara {row.name[-1]}", of_number(row), temporal=row.name[-1] == "6"))
@@ -77,7 +77,7 @@ def group(tmp_path_factory):
     for model in ("strong", "weak"):
         group.ask("respond", model, lambda prompt, model=model: f"{prompt} {'خوب' if model == 'strong' else 'بد'}")
     group.do("rate", "mina", lambda row: {"rating": rating(row)})
-    group.do("rate_again", "far", lambda row: {"rating": max(1, rating(row) - len(row.shown["Question"]) % 2)})
+    group.do("rate_again", "far", lambda row: {"rating": max(1, rating(row) - len(row.facts["Question"]) % 2)})
     return group
 
 
@@ -86,7 +86,7 @@ def entries(folder):
 
 
 def rating(row):
-    return (9 if "خوب" in row.shown["Response"] else 3) - len(row.name) % 3
+    return (9 if "خوب" in row.facts["Response"] else 3) - len(row.name) % 3
 
 
 def confirmed(row):
@@ -138,7 +138,7 @@ def test_every_row_ends_in_a_table_or_is_left_out_with_its_reason(group):
 def test_a_contradicted_category_is_decided_by_further_people_and_nobody_checks_their_own(group):
     state = group.project.state()
     row = next(row for row in group.project.step("check").rows(state) if row.name == "w-mina-001")
-    checkers = [entry.person for entry in state.of("check", row.name)]
+    checkers = [entry.person for entry in state.entries_of("check", row.name)]
     assert len(checkers) > 1
     assert "mina" in row.not_for
     assert "mina" not in checkers
@@ -147,7 +147,7 @@ def test_a_contradicted_category_is_decided_by_further_people_and_nobody_checks_
 def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
     state, project = group.project.state(), group.project
     assert all(row.not_for >= {"mina", "omid", "sara", "reza"} for row in project.step("rate_again").rows(state))
-    figures = {(figure.name, figure.of): figure for figure in project.form.agreement(state)}
+    figures = {(figure.name, figure.group): figure for figure in project.form.agreement(state)}
     alpha = figures["Krippendorff's alpha, second raters", "all"]
     assert (alpha.passes, alpha.floor, alpha.printed) == (True, 0.84, "0.84 to 0.92 (Table 2)")
     assert alpha.number.low < alpha.number.value < alpha.number.high
@@ -162,10 +162,10 @@ def test_raters_see_a_questions_responses_together_with_its_reference_or_among_t
     state, step = group.project.state(), group.project.step("rate")
     shown, rated = step.rows(state), step.rows(with_options(state, rate_references=True))
     assert not [row for row in shown if "strong" in str(row) or "weak" in str(row)]
-    questions = {(row.group, row.shown["Question"]) for row in shown}
+    questions = {(row.group, row.facts["Question"]) for row in shown}
     assert len(questions) == len({row.group for row in shown}) == len(shown) / 2
-    assert all("Reference answer" in row.shown for row in shown)
-    assert not any("Reference answer" in row.shown for row in rated)
+    assert all("Reference answer" in row.facts for row in shown)
+    assert not any("Reference answer" in row.facts for row in rated)
     assert len(rated) == len(shown) + len(questions)
 
 
@@ -180,7 +180,7 @@ def test_what_falls_out_is_known_when_nothing_can_be_built(group):
 
 def test_a_question_without_a_majority_says_that_it_waits_for_another_person(group):
     state = group.project.state()
-    checks = {"w-mina-001": state.of("check", "w-mina-001")[:1]}
+    checks = {"w-mina-001": state.entries_of("check", "w-mina-001")[:1]}
     with pytest.raises(NothingBuiltError) as nothing:
         group.project.form.build(replace(state, entries={**state.entries, "check": checks}))
     reason = "no category has a majority; another person is to check it"

@@ -83,7 +83,7 @@ def number_of(row):
 
 def translated(row):
     found = {"question": f"پرسش {row.name}؟"}
-    return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
+    return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.facts else {})
 
 
 def read_back(project, path, data):
@@ -177,7 +177,7 @@ def test_a_language_goes_through_all_steps(done):
         *((f"{kind}-11", "skipped") for kind in ("image", "text")),
         *((f"{kind}-12", "impossible in the culture") for kind in ("image", "text")),
     }
-    figures = {(one.name, one.of): one for one in FORM.agreement(state)}
+    figures = {(one.name, one.group): one for one in FORM.agreement(state)}
     assert figures["mean fluency", "check"].number.value == 9.0
     assert figures["mean fidelity", "check"].printed == "9.16"
     assert figures["alpha, second labels and gold", "multimodal"].number[::3] == (1.0, 10)
@@ -491,7 +491,7 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     story = '```JSON\n{"scenario": "home", "narrative": "Guests leave Mr Li.", "question": "How does he feel?"}\n```'
     step = new.step("draft")
     for row in step.rows(new.state(data))[:2]:
-        assert f"Here is the given content: {row.shown['Sentence']}\n" in step.ask.prompt(row).parts[0]
+        assert f"Here is the given content: {row.facts['Sentence']}\n" in step.ask.prompt(row).parts[0]
         new.add([Entry(step="draft", row=row.name, person="model:m", values=step.ask.read(story))], "test")
     you = '{"refined_narrative": "Guests leave you, sadly.", "refined_question": "How do you feel?"}'
     shown = ask(new, data, "second_person", "m", you)

@@ -95,8 +95,8 @@ class Codebook:
 
     def _distances(self, keys: torch.Tensor) -> torch.Tensor:
         """Returns Euclidean distances, shape (requests, entries), without the rounding of a matrix product."""
-        own = torch.stack([entry.key for entry in self.entries])
-        return torch.cdist(keys, own, compute_mode="donot_use_mm_for_euclid_dist")
+        entry_keys = torch.stack([entry.key for entry in self.entries])
+        return torch.cdist(keys, entry_keys, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 class GraceMethod(OutputMethod):

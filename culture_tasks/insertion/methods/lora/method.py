@@ -80,7 +80,7 @@ class LoraMethod(OutputMethod):
             if not self._factors:
                 self._factors = {name: self._new_factors(linear) for name, linear in self._linears.items()}
             self._edits.start()
-            parameters = {f"{name}.{place}": both[place] for name, both in self._factors.items() for place in (0, 1)}
+            parameters = {f"{name}.{place}": pair[place] for name, pair in self._factors.items() for place in (0, 1)}
             optimizer = make_optimizer(config.optimizer, [ParameterGroup(parameters, config.learning_rate)])
             schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, config.decay)
             self._is_training = True

@@ -149,7 +149,7 @@ class MckiMethod(InsertionMethod):
         queries = read_all((query for case in cases for query in case.queries()), context.progress)
         self.prepare(queries, [], context.store, context.progress)
         weights = [torch.tensor([self.config.weight_of(item.kind) for item in case.locality]) for case in cases]
-        features = [partial(self._features.of, case.queries()) for case in cases]
+        features = [partial(self._features.vectors, case.queries()) for case in cases]
         router_cases = list(map(RouterCase, features, weights))
         self._renew_router()
         loss = train(self._router, router_cases, self.config, context.progress)

@@ -172,5 +172,5 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
     edges = np.unique(np.concatenate([[-1.0], up, down, [1.0]]))
     thresholds, widths = np.append(-1.0, (edges[:-1] + edges[1:]) / 2), np.append(0.0, np.diff(edges))
     correct = len(up) - np.searchsorted(up, thresholds) + np.searchsorted(down, thresholds)
-    chosen = np.lexsort((widths, correct))[-1]  # of equal ones the last, which is the highest
-    return Calibration(float(thresholds[chosen]), float(correct[chosen] / (len(up) + len(down))))
+    best = np.lexsort((widths, correct))[-1]  # of equal ones the last, which is the highest
+    return Calibration(float(thresholds[best]), float(correct[best] / (len(up) + len(down))))

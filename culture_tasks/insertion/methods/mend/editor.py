@@ -62,12 +62,12 @@ def token_gradients(
     Tokens without any gradient are left out: in a model's last layer all but those of the answer. Nothing below the
     first of these maps is differentiated, and no weight gets a gradient. Each map is used once in the losses.
     """
-    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    passes: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def watch(name: str, _module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
         if not output.requires_grad:
             output.requires_grad_()
-        seen[name] = inputs[0].detach(), output
+        passes[name] = inputs[0].detach(), output
 
     with ExitStack() as stack:
         for name, linear in linears.items():
@@ -75,9 +75,9 @@ def token_gradients(
         with torch.enable_grad():
             values = losses()
     with full_precision(values.device):
-        gradients = torch.autograd.grad(values.sum(), [output for _, output in seen.values()])
+        gradients = torch.autograd.grad(values.sum(), [output for _, output in passes.values()])
     rows: list[dict[str, torch.Tensor]] = [{} for _ in values]
-    for (name, (inputs, _)), gradient in zip(seen.items(), gradients, strict=True):
+    for (name, (inputs, _)), gradient in zip(passes.items(), gradients, strict=True):
         for row, u, delta in zip(rows, inputs, gradient, strict=True):
             used = (u != 0).any(dim=1) & (delta != 0).any(dim=1)
             row[name] = torch.cat([u[used], delta[used]], dim=1).float()
@@ -183,12 +183,12 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     def moments(self, gradients: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Returns the moments of gradients, those of one shape of weights together, one shape after another."""
         device = self.rates.device
-        each = ([moments_of(gradients[name].to(device)) for name in names] for names in self._sharing.values())
-        return torch.cat([functools.reduce(merged, moments) for moments in each])
+        groups = ([moments_of(gradients[name].to(device)) for name in names] for names in self._sharing.values())
+        return torch.cat([functools.reduce(merged, moments) for moments in groups])
 
     def absorb(self, moments: torch.Tensor) -> None:
         """Adds moments to the running ones."""
-        for shape, more in self._by_shape(moments).items():
+        for shape, more in self._split(moments).items():
             running = self.of_shape[shape].moments
             running.copy_(merged(running, more))
 
@@ -197,10 +197,10 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     ) -> dict[str, torch.Tensor]:
         """Returns the transformed gradients of one edit, normalised by the running moments and by ``more``."""
         results: dict[str, torch.Tensor] = {}
-        others = {} if more is None else self._by_shape(more)
+        further_moments = {} if more is None else self._split(more)
         for shape, names in self._sharing.items():
             editor = self.of_shape[shape]
-            moments = merged(editor.moments, others[shape]) if others else editor.moments
+            moments = merged(editor.moments, further_moments[shape]) if further_moments else editor.moments
             for place, name in enumerate(names):
                 rows = gradients[name].to(self.rates.device)
                 results[name] = editor(normalized(rows, moments) if self._normalize else rows, place)
@@ -218,6 +218,6 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
                 weights[f"{name}.weight"] = weight.float() - edit.to(weight.device)
         return weights
 
-    def _by_shape(self, moments: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _split(self, moments: torch.Tensor) -> dict[str, torch.Tensor]:
         widths = [len(editor.moments) for editor in self.of_shape.values()]
         return dict(zip(self.of_shape, moments.split(widths), strict=True))

@@ -10,7 +10,7 @@ from torch import nn
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.encoding import Encoded
+from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.state import StateError
@@ -27,7 +27,7 @@ from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 from culture_tasks.insertion.methods.mend.editor import Editors, MendConfig, token_gradients
 
-EncodedCase = tuple[Encoded, Sequence[Encoded], Sequence[Encoded]]
+EncodedCase = tuple[EncodedBatch, Sequence[EncodedBatch], Sequence[EncodedBatch]]
 """A training case as the model's inputs: the sample, and batches of its generality and its locality items."""
 
 
@@ -59,14 +59,14 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
-        chosen = layers[-config.layers :]
-        names = [f"{layer}.{name}" for layer in chosen for name in config.weights.split("+")]
+        edited_layers = layers[-config.layers :]
+        names = [f"{layer}.{name}" for layer in edited_layers for name in config.weights.split("+")]
         try:
             linears = {name: model.get_submodule(name) for name in names}
         except AttributeError as error:
             raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
         share = config.layers / len(layers)
-        inside = sum(weight.numel() for layer in chosen for weight in model.get_submodule(layer).parameters())
+        inside = sum(weight.numel() for layer in edited_layers for weight in model.get_submodule(layer).parameters())
         edited = sum(linear.weight.numel() for linear in linears.values())
         learned = share * edited / inside  # for the gradients of edited weights
         with torch.device("meta"):
@@ -169,7 +169,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
                 (scale * weight * loss).backward()
             return float(loss.detach())
 
-        def drift(batch: Encoded) -> float:
+        def drift(batch: EncodedBatch) -> float:
             score = self._scorer(batch)
             with torch.no_grad():
                 plain = score()
@@ -188,10 +188,10 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         total = sum(getattr(config, f"{part}_weight") * loss for part, loss in losses.items())
         return CaseLosses({"loss": total, **losses}, moments)
 
-    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
+    def _encoded(self, items: Sequence[Insertion]) -> list[EncodedBatch]:
         return self.model.encode_in_batches([(item.query, item.answer) for item in items], self.batch_size)
 
-    def _scorer(self, batch: Encoded) -> RepeatedPass[AnswerLogits]:
+    def _scorer(self, batch: EncodedBatch) -> RepeatedPass[AnswerLogits]:
         """Scores answers; all that comes before the edited weights is computed once."""
         return RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(batch))
 

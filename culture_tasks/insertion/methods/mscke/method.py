@@ -56,8 +56,8 @@ def fused(texts: torch.Tensor, images: torch.Tensor, fusion: Fusion) -> torch.Te
     ``dot`` multiplies them element by element. The product of two vectors of length 1 is so short that no distance
     between two of them passes for large, so it gets length 1 again; the concatenation does too.
     """
-    both = images * texts if fusion == "dot" else torch.cat([texts, images], dim=-1)
-    return torch.nn.functional.normalize(both, dim=-1)
+    vectors = images * texts if fusion == "dot" else torch.cat([texts, images], dim=-1)
+    return torch.nn.functional.normalize(vectors, dim=-1)
 
 
 def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
@@ -85,20 +85,20 @@ def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
         vectors = output if isinstance(output, torch.Tensor) else output.pooler_output
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
 
-    def of_texts(subjects: Sequence[Subject]) -> torch.Tensor:
+    def text_vectors(subjects: Sequence[Subject]) -> torch.Tensor:
         cut = {"truncation": True, "max_length": length, "padding": True, "padding_side": "right"}
         texts = [text for _, text in subjects]
         return normalized(model.get_text_features, processor.tokenizer(texts, return_tensors="pt", **cut))
 
-    def of_pictures(subjects: Sequence[Subject]) -> torch.Tensor:
+    def image_vectors(subjects: Sequence[Subject]) -> torch.Tensor:
         images = [_picture(subject).load().convert("RGB") for subject in subjects]
         return normalized(model.get_image_features, processor.image_processor(images, return_tensors="pt"))
 
     parts = [
         StoredVectors[Subject](f"vector:{identity.run}:{kind}", key, in_batches(encode), description=f"CLIP: {kind}s")
         for kind, key, encode in (
-            ("text", lambda subject: text_key(subject[1]), of_texts),
-            ("image", lambda subject: _picture(subject).key, of_pictures),
+            ("text", lambda subject: text_key(subject[1]), text_vectors),
+            ("image", lambda subject: _picture(subject).key, image_vectors),
         )
     ]
     return ScopeEncoder(identity, width, int(model.num_parameters()), parts, partial(fused, fusion=config.fusion))

@@ -141,8 +141,8 @@ class WiseMethod(OutputMethod):
             self._delta = parameter.to(weight.dtype)
             answer_loss = score().losses().mean()
             edit = routing_activations(self._delta, *self._prefill)
-            other = routing_activations(self._delta, *irrelevant)
-            return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
+            background = routing_activations(self._delta, *irrelevant)
+            return answer_loss + margin_loss(edit, background, config).mean().to(answer_loss.device)
 
         def limit() -> None:
             parameter.data.clamp_(-config.norm_limit, config.norm_limit)
