@@ -17,8 +17,8 @@ from culture_tasks.cli.options import (
     between_0_and_1,
     print_json,
     rated_data,
-    unwritable,
     with_progress,
+    writing,
 )
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
@@ -80,10 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     folder: Path | None = options.output
     if folder is not None:  # it must be writable before any verdict is paid for
-        try:
+        with writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable("agreement", folder, error) from None
     specs = _specs(options, settings)
     rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
     intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
@@ -95,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        graded = grade(judges, data.responses, partial(with_progress, what="verdicts"))
+        graded = grade(judges, data.responses, partial(with_progress, label="verdicts"))
     raters = [*([human] if human else []), *graded]
     report = AgreementReport(
         data=data,

@@ -71,8 +71,8 @@ def register(add_parser: AddParser) -> None:
 
 
 def _make(options: argparse.Namespace) -> int:
-    which = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
-    anchor = anchors.make_anchor(options.results, options.output, **which)
+    draw = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
+    anchor = anchors.make_anchor(options.results, options.output, **draw)
     counts = Counter(row.task for row in anchor.rows)
     if options.json:
         print_json({"file": anchor.path, "judge": anchor.judge_name, "tasks": counts})
@@ -115,9 +115,9 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
         rounds = anchors.rounds(anchor, history)
-        shown = [{**one._asdict(), "identical": one.identical, "limit": one.limit} for one in rounds]
-        changed = any(one.alarm for one in rounds)
-        print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": shown})
+        entries = [{**round_._asdict(), "identical": round_.identical, "limit": round_.limit} for round_ in rounds]
+        changed = any(round_.alarm for round_ in rounds)
+        print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": entries})
         return _DRIFT if changed else 0 if rated else _NOTHING_RATED
     cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.shown(money)}"
     print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
@@ -130,17 +130,17 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     header = ("round", "asked", "no rating", "identical", "mean difference", "interval")
     print(as_text(header, list(map(_row, rounds))))
     looks, rated = len({line.date for line in history}), [line for line in history if line.rating is not None]
-    identical = _share(sum(one.identical for one in rounds), len(rated))
+    identical = _share(sum(round_.identical for round_ in rounds), len(rated))
     print(f"All looks: {looks}; verdicts asked for: {len(history):,}; identical ratings: {identical or 'none yet'}.")
     most = anchors.most_points(*anchor.scale)
-    if larger := sum(abs(each) > most for one in rounds for each in one.differences):
+    if larger := sum(abs(difference) > most for round_ in rounds for difference in round_.differences):
         print(f"Differences of more than {most:g} points, which count as {most:g}: {larger}.")
     model = anchor.rows[0].judge.model
     before = sorted({row.reply_model or model for row in anchor.rows})
     now = sorted({line.reply_model or model for line in rated if line.round == rounds[-1].number})
     if now and now != before:
         print(printable(f"The endpoint names the model {', '.join(now)}; with the old ratings, {', '.join(before)}."))
-    if alarm := next((one.alarm for one in reversed(rounds) if one.alarm), None):
+    if alarm := next((round_.alarm for round_ in reversed(rounds) if round_.alarm), None):
         date, change = alarm
         print(f"The judge has changed by {change.value:+.2f} ({_ends(change)}) {scale} (look of {date:%Y-%m-%d}).")
         print("Scores from before and after don't compare: grade all with one judge, and make a new anchor set.")
@@ -149,14 +149,14 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     return alarm is not None
 
 
-def _row(one: Round) -> tuple[str, ...]:
-    rated = len(one.differences)
-    counts = (str(one.number), str(one.asked), str(one.asked - rated), _share(one.identical, rated))
-    return (*counts, f"{one.difference.value:+.2f}", _ends(one.difference)) if rated else (*counts, "", "")
+def _row(round_: Round) -> tuple[str, ...]:
+    rated = len(round_.differences)
+    counts = (str(round_.number), str(round_.asked), str(round_.asked - rated), _share(round_.identical, rated))
+    return (*counts, f"{round_.difference.value:+.2f}", _ends(round_.difference)) if rated else (*counts, "", "")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else ""
+def _share(part: int, total: int) -> str:
+    return f"{part / total:.1%}" if total else ""
 
 
 def _ends(change: Interval) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
 from culture_tasks.report.model import PEOPLE, Cell
@@ -105,11 +105,9 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
         if path == _STDOUT:
             print(escaped(write(result)), end="")
             continue
-        try:
+        with writing("compare", path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(write(result), encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise SettingsError(f"compare: can't write {path} ({error.strerror}). Choose another file.") from None
 
 
 def _print(models: TwoModels) -> None:
@@ -117,26 +115,29 @@ def _print(models: TwoModels) -> None:
     for key, side in zip("AB", models.sides, strict=True):
         more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
         print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
-    apart = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
-    for first, tests in (("benchmark", models.tests), ("culture", apart)):
+    differing = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+    for first, tests in (("benchmark", models.tests), ("culture", differing)):
         if tests:
             header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
             print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
-        print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
+        print(f"\n{len(differing)} of {len(models.cultures)} cultures differ")
     contradicted: dict[str, list[str]] = {}
     for tested in (*models.tests, *models.cultures):
         if tested.test.correction is not None and tested.test.contradicts_judge:
             test, points = tested.test, scale_of_differences(tested.scale)
             ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
             corrected, judge = (
-                amount(one, points, signed=True) for one in (test.difference, tested.test.correction.judge)
+                amount(difference, points, signed=True)
+                for difference in (test.difference, tested.test.correction.judge)
             )
-            said = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
-            contradicted.setdefault(tested.test.correction.by, []).append(said)
-    for by, differences in contradicted.items():
-        what = "People's ratings contradict the judge's" if by == PEOPLE else f"{by} contradicts the other judge's"
-        print(plain(f"{what} difference: {'; '.join(differences)}."))
+            contradiction = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
+            contradicted.setdefault(tested.test.correction.by, []).append(contradiction)
+    for grader, differences in contradicted.items():
+        claim = (
+            "People's ratings contradict the judge's" if grader == PEOPLE else f"{grader} contradicts the other judge's"
+        )
+        print(plain(f"{claim} difference: {'; '.join(differences)}."))
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     for tested in (*models.tests, *models.cultures):
@@ -153,8 +154,8 @@ _CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items
 def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
     test, scale = tested.test, tested.scale
     difference = number(test.difference, scale, signed=True)
-    needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
-    own = test.correction.judge if test.correction else test.difference
+    items_needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
+    judges_difference = test.correction.judge if test.correction else test.difference
     by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
     texts = {
         "A": number(tested.cells[0].value, scale),
@@ -165,7 +166,7 @@ def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
         "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         "items": str(test.n),
         "rated": str(test.correction.rated) if test.correction else "",
-        "judge's B - A": number(own, scale, signed=True),
-        "verdict": f"{test.verdict}{by_judge}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
+        "judge's B - A": number(judges_difference, scale, signed=True),
+        "verdict": f"{test.verdict}{by_judge}{items_needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
     }
     return (tested.title, *(texts[column] for column in header))

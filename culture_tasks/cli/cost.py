@@ -82,8 +82,8 @@ def register(add_parser: AddParser) -> None:
 def judge_and_prices(options: argparse.Namespace) -> tuple[Settings, Prices]:
     """Returns the settings with the judge of a command's options, without a budget, and the prices."""
     settings = Settings.from_environment()
-    chosen = {"judge": options.judge or settings.judge, "judge_budget": None}
-    return settings.model_copy(update=chosen), read_prices(options.prices or settings.prices_file)
+    updates = {"judge": options.judge or settings.judge, "judge_budget": None}
+    return settings.model_copy(update=updates), read_prices(options.prices or settings.prices_file)
 
 
 def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -> Estimator:
@@ -111,44 +111,49 @@ def _run(options: argparse.Namespace) -> int:
     tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
     if options.results:
-        found = _tasks_of(options.results, {task.name for task in tasks})
+        tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
         size: int | None = options.sample
-        drawn = [task if size is None else sampled(files, task, size) for files, task in found]
-        estimates = _of_tasks(drawn, estimator, judge_of)
+        drawn_tasks = [task if size is None else sampled(files, task, size) for files, task in tasks_of_runs]
+        estimates = _estimates_of(drawn_tasks, estimator, judge_of)
         if size is not None:
-            whole = _of_tasks([task for _, task in found], estimator, judge_of)
+            estimates_of_all = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
             runs = load([str(path) for path in options.results], Names()).runs
-            for name, task in {task.name: task for task in drawn}.items():
+            for name, task in {task.name: task for task in drawn_tasks}.items():
                 of_task = [run for run in runs if run.run.task == name]
-                judges = " + ".join(each.judge for each in estimates if each.task == name)
+                judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
                 money, of_sample = (
-                    sum_of_money(_money(each, prices, options) for each in some if each.task == name)
-                    for some in (whole, estimates)
+                    sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
+                    for part in (estimates_of_all, estimates)
                 )
                 side_by_side += ways(
                     task, of_task, judges, money=money, money_of_sample=of_sample, people=options.people
                 )
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
-        estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
+        estimates = [estimate for task in tasks for estimate in estimator.before_a_run(task, judge_of, **many)]
     totals = list(total_by_judge(estimates).values())
     counter = estimator.counter.name
     if options.json:
         content = {"counted_by": counter, "currency": prices.currency, "prices": prices.origin}
         lists = {"tasks": estimates, "totals": totals}
         entries = {
-            name: [{**asdict(each), "money": _money(each, prices, options)} for each in some]
-            for name, some in lists.items()
+            name: [{**asdict(estimate), "money": _money(estimate, prices, options)} for estimate in part]
+            for name, part in lists.items()
         }
         print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     rows: list[tuple[str, ...]] = []
-    for each in (*estimates, *(totals if len(estimates) > 1 else ())):
-        numbers = (each.questions, each.verdicts, each.kept, each.requests)
-        tokens = (each.tokens_in.text("{:,.0f}".format), each.tokens_out.text("{:,.0f}".format))
-        judge, money = each.judge or "none needed", _money(each, prices, options) if each.judge else Bounds()
-        rows.append((each.task, printable(judge), *(f"{one:,.0f}" for one in numbers), *tokens, money_text(money)))
+    for estimate in (*estimates, *(totals if len(estimates) > 1 else ())):
+        numbers = (estimate.questions, estimate.verdicts, estimate.kept, estimate.requests)
+        tokens = (estimate.tokens_in.text("{:,.0f}".format), estimate.tokens_out.text("{:,.0f}".format))
+        judge, money = (
+            estimate.judge or "none needed",
+            _money(estimate, prices, options) if estimate.judge else Bounds(),
+        )
+        rows.append(
+            (estimate.task, printable(judge), *(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
+        )
     print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
@@ -157,10 +162,10 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
+def _tasks_of(paths: Sequence[Path], task_names: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
     """Returns the judged tasks of finished runs; of several gradings of a run, one counts."""
-    found = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
-    tasks = [pair for pairs in found.values() for pair in pairs if not chosen or pair[1].name in chosen]
+    gradings = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
+    tasks = [pair for pairs in gradings.values() for pair in pairs if not task_names or pair[1].name in task_names]
     if not tasks:
         raise DataError(
             "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
@@ -169,40 +174,40 @@ def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, T
     return tasks
 
 
-def _of_tasks(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
+def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
     """Returns the estimates of the tasks of finished runs by task and judge."""
-    found: dict[tuple[str, str], Estimate] = {}
+    estimates: dict[tuple[str, str], Estimate] = {}
     for task in tasks:
         by_model: dict[str, list[Any]] = {}
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
         for model, items in by_model.items():
             with closing(BatchJudge(model, estimator.settings, asks=False)) as judge:
-                one = estimator.of_responses(task.name, judge, items)
+                estimate = estimator.of_responses(task.name, judge, items)
             key = (task.name, model)
-            found[key] = found[key] + one if key in found else one
-    return list(found.values())
+            estimates[key] = estimates[key] + estimate if key in estimates else estimate
+    return list(estimates.values())
 
 
-def _money(each: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
+def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
-    return each.money(prices.of(each.judge), in_batches=options.batch) if each.judge else None
+    return estimate.money(prices.of(estimate.judge), in_batches=options.batch) if estimate.judge else None
 
 
-def _print_ways(found: Sequence[Way], currency: str) -> None:
-    def widths(of: Bounds) -> str:
-        return of.text("±{:.2g}".format)
+def _print_ways(ways: Sequence[Way], currency: str) -> None:
+    def widths(bounds: Bounds) -> str:
+        return bounds.text("±{:.2g}".format)
 
     header = ("task", "graded by", currency, "these questions", "questions like these")
     rows = [
         (
-            each.task,
-            printable(each.by),
-            "—" if each.is_by_people and each.money is None else money_text(each.money),
-            widths(each.these),
-            widths(each.alike),
+            way.task,
+            printable(way.by),
+            "—" if way.is_by_people and way.money is None else money_text(way.money),
+            widths(way.these),
+            widths(way.alike),
         )
-        for each in found
+        for way in ways
     ]
     print()
     print(as_markdown(header, rows, numbers=3))
@@ -211,12 +216,12 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         "the judge would give to all responses to these questions, and of the score for questions like these. Scores "
         "of a judge that has graded nothing here, and of people, are taken to vary as the others do."
     )
-    if any(each.these.low < each.these.high for each in found):
+    if any(way.these.low < way.these.high for way in ways):
         print(
             "A range is from perfect agreement of the two to none. That of two judges is known where the results "
             "have 20 responses that both graded."
         )
-    if assumed_for := [name for name, runs in {each.task: each.runs for each in found}.items() if not runs]:
+    if assumed_for := [name for name, runs in {way.task: way.runs for way in ways}.items() if not runs]:
         print(
             f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
             "assumes."
@@ -224,18 +229,18 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
-    if any(not each.measured for each in totals):
+    if any(not total.measured for total in totals):
         print(
             f"Replies are taken to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
             f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
         )
-    has_price = {each.judge: each.money(prices.of(each.judge)) is not None for each in totals}
+    has_price = {total.judge: total.money(prices.of(total.judge)) is not None for total in totals}
     if not all(has_price.values()):
-        unpriced = printable(", ".join(judge for judge, known in has_price.items() if not known))
+        unpriced = printable(", ".join(judge for judge, is_known in has_price.items() if not is_known))
         print(f"Without a price: {unpriced}. Give it one with --prices FILE: {EXAMPLE}.")
     if prices.origin and any(has_price.values()):
         print(f"Prices{' of batches' if options.batch else ''}: {prices.origin}.")
-    requests = sum(each.requests for each in totals)
+    requests = sum(total.requests for total in totals)
     if options.batch:
         print("Time: up to 24 hours for a batch.")
     elif requests:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, unwritable
+from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, writing
 from culture_tasks.text_tables import as_text, printable, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from culture_tasks.benchmarks.culture_forms import Figure
     from culture_tasks.cultures.project import Project
@@ -38,7 +37,7 @@ def register(add_parser: AddParser) -> None:
     )
     drafting.add_argument("--step", required=True, help="the step")
     drafting.add_argument("--model", required=True, help="openai:NAME, at the endpoint that OPENAI_BASE_URL names")
-    drafting.add_argument("-n", "--number", type=int, metavar="N", help="ask for so many rows (default: all)")
+    drafting.add_argument("-n", "--number", type=at_least(1), metavar="N", help="ask for so many rows (default: all)")
     agreeing = _action(
         actions,
         _agree,
@@ -58,8 +57,8 @@ def register(add_parser: AddParser) -> None:
 
 
 def _add_new(actions: _Actions) -> None:
-    about = "make the folder of a project: decisions with their defaults, labels to translate, a guide for the group"
-    new = actions.add_parser("new", help=about, description=f"{about.capitalize()}.")
+    summary = "make the folder of a project: decisions with their defaults, labels to translate, a guide for the group"
+    new = actions.add_parser("new", help=summary, description=f"{summary.capitalize()}.")
     new.add_argument("name", metavar="NAME", help="name of the culture in tasks, such as korea")
     new.add_argument("--like", required=True, metavar="BENCHMARK", help="the benchmark whose steps make the data")
     new.add_argument("--language", required=True, metavar="CODE", help="the culture's language (ISO 639), such as ko")
@@ -108,9 +107,9 @@ def _add_collect(actions: _Actions) -> None:
 
 
 def _action(
-    actions: _Actions, handler: Callable[[argparse.Namespace], int], about: str, description: str
+    actions: _Actions, handler: Callable[[argparse.Namespace], int], summary: str, description: str
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(handler.__name__.removeprefix("_"), help=about, description=description)
+    parser = actions.add_parser(handler.__name__.removeprefix("_"), help=summary, description=description)
     parser.add_argument("project", type=Path, metavar="PROJECT", help="folder of the project")
     parser.set_defaults(handler=handler)
     return parser
@@ -123,19 +122,11 @@ def _opened(options: argparse.Namespace) -> tuple[Project, Settings]:
     return Project.open(options.project), Settings.from_environment()
 
 
-@contextmanager
-def _writing(command: str, folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(command, folder, error) from None
-
-
 def _new(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.new_project import create
 
     folder = options.output or Path(options.name)
-    with _writing("culture new", folder):
+    with writing("culture new", folder):
         project = create(
             options.name,
             like=options.like,
@@ -159,36 +150,39 @@ def _sheets(options: argparse.Namespace) -> int:
     folder = options.output or options.project / "sheets"
     state = project.state(settings.data_folder)
     problems = project.form.check(state)
-    with _writing("culture sheets", folder):
-        given = give_out(
+    with writing("culture sheets", folder):
+        assignment = give_out(
             project, state, options.step, folder, people=options.people, most=options.most, again=options.again
         )
     if options.json:
-        sheets = [{"name": sheet.name, "person": sheet.person, "rows": len(sheet.rows)} for sheet in given.sheets]
-        print_json({**given._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
+        sheets = [{"name": sheet.name, "person": sheet.person, "rows": len(sheet.rows)} for sheet in assignment.sheets]
+        print_json({**assignment._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
         return 0
     for problem in problems:
         print(printable(f"problem: {problem}"))
-    if given.sheets:
-        rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in given.sheets]
+    if assignment.sheets:
+        rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in assignment.sheets]
         print(printable(as_text(["person", "rows", "page (and CSV file)"], rows)))
     elif project.step(options.step).rows(state):
         print(f"nothing to give out: no row of {options.step} is open for anybody.")
     else:
         print(f"nothing to give out: {options.step} has no rows yet. `culture agree` says how far earlier steps are.")
-    if given.out:
-        print(f"{given.out} places in rows are out on earlier sheets (--again writes them once more)")
-    if given.later:
-        print(f"{given.later} places in rows are left for a later call")
-    if given.short:
+    if assignment.out:
+        print(f"{assignment.out} places in rows are out on earlier sheets (--again writes them once more)")
+    if assignment.later:
+        print(f"{assignment.later} places in rows are left for a later call")
+    if assignment.short:
         print(
             printable(
-                f"{len(given.short)} rows need people who aren't there ({sum(given.short.values())} places), such as "
-                f"{', '.join(list(given.short)[:5])}: enter more people under [people] in culture.toml"
+                f"{len(assignment.short)} rows need people who aren't there ({sum(assignment.short.values())} places), "
+                f"such as {', '.join(list(assignment.short)[:5])}: enter more people under [people] in culture.toml"
             )
         )
-    if given.labels:
-        print(f"{given.labels} labels are new in labels.json: translate them, and write the sheets again, if you like")
+    if assignment.labels:
+        print(
+            f"{assignment.labels} labels are new in labels.json: translate them, and write the sheets again, if you "
+            "like"
+        )
     return 0
 
 
@@ -196,11 +190,11 @@ def _collect(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.collecting import OUTCOMES, collect
 
     project, settings = _opened(options)
-    with _writing("culture collect", options.project):
+    with writing("culture collect", options.project):
         collected = collect(project, options.files, settings.data_folder, overwrite=options.replace)
     failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
     if options.output is not None:
-        with _writing("culture collect", options.output):
+        with writing("culture collect", options.output):
             write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
     if options.json:
         notes = [{"file": file, "note": note} for file, note in collected.notes]
@@ -248,7 +242,8 @@ def _agree(options: argparse.Namespace) -> int:
         rows = [(row, state.of(step.name, row.name)) for row in step.rows(state)]
         missing = [row.people - len(entries) for row, entries in rows if step.by_people and row.people > len(entries)]
         done, skipped, by_models = (
-            sum(len(of(step.name, row.name)) for row, _ in rows) for of in (state.of, state.skipped, state.by_models)
+            sum(len(entries_of(step.name, row.name)) for row, _ in rows)
+            for entries_of in (state.of, state.skipped, state.by_models)
         )
         numbers = (len(rows), len(rows) - len(missing), len(missing), done, skipped, by_models)
         table.append([step.name, *map(str, numbers)])
@@ -259,7 +254,7 @@ def _agree(options: argparse.Namespace) -> int:
         print(line)
     if gold := gold_shares(project, state):
         print()
-        shares = [[each.step, each.person, f"{each.right} of {each.n}"] for each in gold]
+        shares = [[share.step, share.person, f"{share.right} of {share.n}"] for share in gold]
         print(printable(as_text(["gold questions", "person", "right"], shares)))
     if figures := project.form.agreement(state):
         print()
@@ -277,17 +272,18 @@ def _agree(options: argparse.Namespace) -> int:
     for line in (*counts, *(f"left out: {row.step}, {row.row}: {row.reason}" for row in dropped[:20]), *more, *notes):
         print(printable(line))
     if options.output is not None:
-        write_csv(options.output, ["step", "row", "reason"], [list(each) for each in dropped])
+        with writing("culture agree", options.output):
+            write_csv(options.output, ["step", "row", "reason"], [list(row) for row in dropped])
     return 1 if problems else 0
 
 
 def _figures(figures: Sequence[Figure]) -> list[list[str]]:
     rows = []
-    for one in figures:
-        value, low, high, n = one.number[:4]
+    for figure in figures:
+        value, low, high, n = figure.number[:4]
         interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
-        floor = "" if one.floor is None else f"{one.floor:g}" + ("" if one.passes is not False else ", not reached")
-        rows.append([one.name, one.of, str(n), one.missing or f"{value:.3f}", interval, one.printed, floor])
+        floor = "" if figure.floor is None else f"{figure.floor:g}{', not reached' if figure.passes is False else ''}"
+        rows.append([figure.name, figure.of, str(n), figure.missing or f"{value:.3f}", interval, figure.printed, floor])
     return rows
 
 
@@ -307,7 +303,8 @@ def _build(options: argparse.Namespace) -> int:
         if not text.strip():
             print(printable(f"note: the data card says nothing about {heading}. Fill it in under [card]."))
     if options.zip is not None:
-        pack(done.culture, options.zip)
+        with writing("culture build", options.zip):
+            pack(done.culture, options.zip)
     print(
         printable(f"Next: CULTURE_TASKS_CULTURES={options.project} culture-tasks data check {done.culture.benchmark}")
     )

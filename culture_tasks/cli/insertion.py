@@ -118,11 +118,11 @@ def _fill_table(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.table import CULTURE_TASKS, find_models, row_estimator, rows_of
 
     settings = Settings.from_environment()
-    chosen = _table_options(options, settings)
-    rows = rows_of(chosen, options.methods)
-    models = find_models(chosen, rows)
-    if chosen.backend is not None:
-        check_arguments(chosen.backend_arguments)
+    table = _table_options(options, settings)
+    rows = rows_of(table, options.methods)
+    models = find_models(table, rows)
+    if table.backend is not None:
+        check_arguments(table.backend_arguments)
     tasks = {task.name: task for name in options.tasks for task in tasks_below(name)}
     load_ahead(tasks)
     for name in tasks:
@@ -131,14 +131,14 @@ def _fill_table(options: argparse.Namespace) -> int:
         data = load_training_data(settings.data_folder, options.fit_limit)
     documents = [doc for name in tasks for doc in _documents(name, options.limit)]
     tokens = max(task.decoding.max_tokens for task in tasks.values())
-    estimator = row_estimator(chosen, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
+    estimator = row_estimator(table, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
     plan = _plan(rows, models, data, estimator)
     if options.json:
         print_json(plan)
         return 0
     print("\n".join(_plan_in_words(plan)))
     judge = (settings.judge or "that of the paper").partition(",")[0]  # a local judge's arguments may hold a key
-    print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {chosen.out}\n", flush=True)
+    print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {table.out}\n", flush=True)
     if options.plan:
         return 0
     failures = []
@@ -149,7 +149,7 @@ def _fill_table(options: argparse.Namespace) -> int:
             failures.append(str(error))
         else:
             print(f"{row.name}: done", flush=True)
-    command = [*CULTURE_TASKS, "report", str(chosen.out / "results"), "-o", str(chosen.out / "report"), "--published"]
+    command = [*CULTURE_TASKS, "report", str(table.out / "results"), "-o", str(table.out / "report"), "--published"]
     status = subprocess.run(command, check=False).returncode  # noqa: S603 - this interpreter
     for failure in failures:
         print(f"culture-tasks: error: {printable(failure)}", file=sys.stderr)
@@ -315,9 +315,9 @@ def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.core.value_store import ValueStore
 
-    chosen = method_class(options.method)
-    config = chosen.read_config(settings_of("--set", options.set))
-    if not chosen.needs_state:
+    method_type = method_class(options.method)
+    config = method_type.read_config(settings_of("--set", options.set))
+    if not method_type.needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     settings = Settings.from_environment()
     with reading_data(settings):
@@ -331,15 +331,15 @@ def _fit(options: argparse.Namespace) -> int:
         )
     device = str(processes.device) if processes.num_processes > 1 else options.device
     model = MultimodalModel.load(options.model, model_options(options, device))
-    method = chosen(model, config)
+    method = method_type(model, config)
     method.batch_size = options.batch_size
     if not options.overwrite and _is_done(options.output, method, data):
         print(f"{options.output}: is already fitted")
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
-    shown = Progress(hidden=not processes.is_main_process)
+    progress = Progress(hidden=not processes.is_main_process)
     with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
-        method.fit(data, store, shown, checkpoints)
+        method.fit(data, store, progress, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)
         checkpoints.clear()
@@ -355,7 +355,7 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     if not state.exists(folder):
         return False
     present, _ = state.read(folder)
-    wanted = {
+    expected = {
         "method": method.name,
         "version": method.answers_version,
         "config": method.config.model_dump(mode="json"),
@@ -363,10 +363,10 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
         "parts": dict(method.model.identity.parts),
         "data": data.facts,
     }
-    different = state.differences(present.compared, present.model_copy(update=wanted).compared)
-    if different:
+    differences = state.differences(present.compared, present.model_copy(update=expected).compared)
+    if differences:
         raise state.StateError(
-            f"{folder}: holds the state of another fit ({different}). "
+            f"{folder}: holds the state of another fit ({differences}). "
             "Name another --output, or replace it with --overwrite."
         )
     return True
@@ -376,7 +376,7 @@ def _show(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.state import read
 
     description, tensors = read(options.state)
-    shown = description.model_dump(mode="json", exclude={"facts", "tensors"})
+    content = description.model_dump(mode="json", exclude={"facts", "tensors"})
     sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    print_json({**shown, "fingerprint": description.fingerprint, "tensors": sizes})
+    print_json({**content, "fingerprint": description.fingerprint, "tensors": sizes})
     return 0

@@ -58,11 +58,11 @@ def _run(options: argparse.Namespace) -> int:
 def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
     @functools.wraps(original)
     def build(paths: Iterable[Path], **options: Any) -> Any:
-        given = list(paths)
-        known = {path.resolve() for path in given}
+        folders = list(paths)
+        places = {path.resolve() for path in folders}
         write_task_files_of_cultures()
-        ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in known]
-        return original([*given, *ours], **options)
+        ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in places]
+        return original([*folders, *ours], **options)
 
     return staticmethod(build)
 
@@ -106,10 +106,10 @@ def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[s
     """
     from lm_eval.tasks._yaml_loader import load_yaml
 
-    for each in selected:
-        name = each if isinstance(each, str) else each.get("task", each.get("group"))
+    for selection in selected:
+        name = selection if isinstance(selection, str) else selection.get("task", selection.get("group"))
         entry = index.get(name) if isinstance(name, str) else None
-        content: Mapping[str, Any] = {} if isinstance(each, str) else each
+        content: Mapping[str, Any] = {} if isinstance(selection, str) else selection
         if entry is not None and entry.yaml_path is None:
             yield from _ours(index, sorted(entry.tags))
             continue

@@ -41,7 +41,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
 """The function of each command that makes its parser and sets the ``handler``; and what it does."""
 
 
-def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     """Returns the parser of the whole command, with the options of one command, or with None those of all.
 
     The modules of other commands aren't imported.
@@ -50,10 +50,10 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (register, about) in _COMMANDS.items():
+    for name, (register, summary) in _COMMANDS.items():
         raw = argparse.RawDescriptionHelpFormatter
-        add_parser = partial(commands.add_parser, name, help=about, formatter_class=raw)
-        if chosen is None or chosen == name:
+        add_parser = partial(commands.add_parser, name, help=summary, formatter_class=raw)
+        if command is None or command == name:
             pkgutil.resolve_name(f"culture_tasks.cli.{register}")(add_parser)
         else:
             add_parser()
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
         as for ``compare``).
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     options = argparse.Namespace()
     log = logging.StreamHandler()
     log.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
@@ -82,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
     try:
-        parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
-        options = parser.parse_args(given)
+        parser = build_parser(next((word for word in words if not word.startswith("-")), ""))
+        options = parser.parse_args(words)
         if options.verbose:
             logging.getLogger().setLevel(logging.INFO)
         status = int(options.handler(options))

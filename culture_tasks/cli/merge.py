@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, print_json, unwritable
+from culture_tasks.cli.options import AddParser, add_json, print_json, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.results.merging import merge
@@ -34,10 +34,8 @@ def register(add_parser: AddParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     hold_session(Session(settings))
-    try:
+    with writing("merge", options.output):
         merged = merge(options.results, options.output, settings, read_prices(settings.prices_file))
-    except OSError as error:
-        raise unwritable("merge", options.output, error) from None
     if options.json:
         parts = {"shards": merged.shards, "tasks": merged.tasks, "left_out": merged.left_out}
         print_json({"result_file": merged.run.result_file, **parts})

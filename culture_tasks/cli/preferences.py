@@ -18,7 +18,7 @@ from culture_tasks.cli.options import (
     number,
     print_json,
     rated_data,
-    unwritable,
+    writing,
 )
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
@@ -138,18 +138,18 @@ def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     rule = _rule(options)
     with reading_data(settings) as read:
-        rated = _gathered(options, settings)
+        rated = _rated_questions(options, settings)
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
-    chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(chosen, rule, options.seed, options.output, read, options.model)
+    choice = choose(rated, rule, options.seed, tests)
+    manifest = build(choice, rule, options.seed, options.output, read, options.model)
     if options.json:
         print_json(manifest)
         return 0
     words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
     rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     print(as_text(("", f"rated by {manifest.rated_by.name}"), rows))
-    _print_near_duplicates(manifest.near_duplicates, rated, chosen.overlap)
+    _print_near_duplicates(manifest.near_duplicates, rated, choice.overlap)
     print(f"written to {options.output}")
     return 0
 
@@ -158,7 +158,7 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
     with reading_data(settings):
-        rated = _gathered(options, settings)
+        rated = _rated_questions(options, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
@@ -166,32 +166,30 @@ def _stat(options: argparse.Namespace) -> int:
         except DataUnavailableError as error:
             shared = str(error)
     stat = preference_stat(rated, questions, rule, options.seed, shared)
-    written: list[Path] = []
+    paths: list[Path] = []
     if options.output is not None:
-        try:
-            written = [*stat.write(options.output), *write_pictures(stat, options.output)]
-        except OSError as error:
-            raise unwritable("preferences", options.output, error) from None
+        with writing("preferences", options.output):
+            paths = [*stat.write(options.output), *write_pictures(stat, options.output)]
     if options.json:
         print_json(stat.content)
         return 0
     print(stat.as_text())
     if not isinstance(shared, str):
         _print_near_duplicates(shared.near, rated, shared)
-    if written:
-        print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in written)}", 118))
+    if paths:
+        print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in paths)}", 118))
     return 0
 
 
 def _rule(options: argparse.Namespace) -> Rule:
-    chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
+    values = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
     categories = [named_category("preferences: --category", name) for name in options.categories]
-    return Rule(**chosen | {"categories": categories})
+    return Rule(**values | {"categories": categories})
 
 
-def _gathered(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
-    taken = Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
-    return gather(options.sources, taken, options.rating, settings)
+def _rated_questions(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
+    selection = Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
+    return gather(options.sources, selection, options.rating, settings)
 
 
 _COUNTS = {
@@ -214,14 +212,14 @@ def _print_near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions,
     if not near:
         return
     questions = {question.fingerprint: question.text for question in rated.questions}
-    shown = [
-        (questions[each.question], shared.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
-        for each in near[:10]
+    pairs = [
+        (questions[pair.question], shared.tests[pair.task, pair.item], pair.task, f"{pair.similarity:.2f}")
+        for pair in near[:10]
     ]
-    many = len({each.question for each in near})
+    many = len({pair.question for pair in near})
     closely = "1 question closely resembles" if many == 1 else f"{many} questions closely resemble"
     print(f"\n{closely} a test question, and {'is' if many == 1 else 'are'} not left out:")
-    print(as_text(("question", "test question", "task", "similarity"), shown))
+    print(as_text(("question", "test question", "task", "similarity"), pairs))
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -90,7 +90,9 @@ def _graded(options: argparse.Namespace) -> int:
     runs = rejudging.find_runs(options.results)
     judged = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
     if options.sample is not None:
-        judged = [(run, [rejudging.sampled(run.files, task, options.sample) for task in own]) for run, own in judged]
+        judged = [
+            (run, [rejudging.sampled(run.files, task, options.sample) for task in tasks]) for run, tasks in judged
+        ]
     if not judged:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
@@ -121,16 +123,16 @@ def _graded(options: argparse.Namespace) -> int:
             if status is not None:
                 return status
             rounds.end_verdicts()
-        written: list[dict[str, Any]] = []
+        summaries: list[dict[str, Any]] = []
         for session, graded in work:
             for run, tasks in graded:
-                shown = partial(with_progress, what="verdicts")
-                new = rejudging.finish(run, tasks, progress=shown, prices=prices, now=datetime.now())
-                written.append(_summary(new, tasks, session.settings.judge))
+                progress = partial(with_progress, label="verdicts")
+                new = rejudging.finish(run, tasks, progress=progress, prices=prices, now=datetime.now())
+                summaries.append(_summary(new, tasks, session.settings.judge))
                 if not options.json:
-                    _print(written[-1], prices, shows_judge=len(work) > 1)
+                    _print(summaries[-1], prices, shows_judge=len(work) > 1)
         if options.json:
-            print_json({"currency": prices.currency, "runs": written})
+            print_json({"currency": prices.currency, "runs": summaries})
         if rounds is not None:
             rounds.finish()
         if refused := refused_requests():
@@ -206,13 +208,13 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
     if mode == "submit" and rounds.were_sent:
         print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
         return 0
-    if mode == "collect" and (left := rounds.open_requests()):
+    if mode == "collect" and (remaining := rounds.open_requests()):
         foreign = rounds.foreign_results()
-        others = f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else "."
+        ending = f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else "."
         print(
-            f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
-            f"`--submit` sends them in another batch; without it and --collect, they are asked at once, at full "
-            f"price{others}"
+            f"{remaining:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for "
+            "again. `--submit` sends them in another batch; without it and --collect, they are asked at once, at full "
+            f"price{ending}"
         )
         return _STILL_OPEN
     return None

@@ -58,25 +58,25 @@ def register(add_parser: AddParser) -> None:
         "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
-    shown = parser.add_argument_group("what to show")
+    display = parser.add_argument_group("what to show")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
-    shown.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
+    display.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
     columns = "only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'"
-    shown.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
-    shown.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
+    display.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
+    display.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     metrics = (
         "of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, 'mmlu*:*', or "
         "'*' for all; may be repeated"
     )
-    add_repeatable(shown, "--other-metrics", "PATTERN", metrics)
+    add_repeatable(display, "--other-metrics", "PATTERN", metrics)
     mean = "put the harnesses' own tasks into the mean, too"
-    shown.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
+    display.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
     prices = (
         'what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}, '
         '"Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
         "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)"
     )
-    shown.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+    display.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     beside = parser.add_argument_group("what to set beside the scores")
     trained = (
         "set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count as "
@@ -159,8 +159,8 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError(
             f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
         )
-    report = build(options.results, choices(options), progress=partial(with_progress, what="results"))
-    images, most, progress = options.images, options.samples_per_cell, partial(with_progress, what="figures")
+    report = build(options.results, choices(options), progress=partial(with_progress, label="results"))
+    images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
     of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)
@@ -184,14 +184,14 @@ def _run(options: argparse.Namespace) -> int:
 def choices(options: argparse.Namespace) -> Options:
     """Returns what the user asked for; ``compare`` has some of the options."""
     settings = Settings.from_environment()
-    known = {field.name for field in fields(Options)}
-    given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in known}
-    given["prices"] = read_prices(given.get("prices") or settings.prices_file)
-    given["outside"] = tuple(given.get("outside", ()))
-    given["rated"] = tuple(read_rated(path) for path in options.spotcheck)
+    option_names = {field.name for field in fields(Options)}
+    values: dict[str, Any] = {name: value for name, value in vars(options).items() if name in option_names}
+    values["prices"] = read_prices(values.get("prices") or settings.prices_file)
+    values["outside"] = tuple(values.get("outside", ()))
+    values["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
-        given["min_coverage"] = settings.judge_min_coverage
-    return Options(**given)
+        values["min_coverage"] = settings.judge_min_coverage
+    return Options(**values)
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
@@ -200,7 +200,7 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
         reason = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
         print(f"not included: {printable(reason)}", file=sys.stderr)
     if len(problems) > 10:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in problems).items())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(problem.kind for problem in problems).items())
         print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
 
 
