@@ -36,7 +36,7 @@ from culture_tasks.rejudge.estimates import (
     sum_of_money,
     total_by_judge,
 )
-from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sampled
+from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sample_of
 from culture_tasks.rejudge.ways import Way, ways
 from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.run_files import RunFiles
@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.results:
         tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
         size: int | None = options.sample
-        drawn_tasks = [task if size is None else sampled(files, task, size) for files, task in tasks_of_runs]
+        drawn_tasks = [task if size is None else sample_of(files, task, size) for files, task in tasks_of_runs]
         estimates = _estimates_of(drawn_tasks, estimator, judge_of)
         if size is not None:
             estimates_of_all = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
                 )
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
-        estimates = [estimate for task in tasks for estimate in estimator.before_a_run(task, judge_of, **many)]
+        estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **many)]
     totals = list(total_by_judge(estimates).values())
     counter = estimator.counter.name
     if options.json:
@@ -183,7 +183,7 @@ def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: 
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
         for model, items in by_model.items():
             with closing(BatchJudge(model, estimator.settings, asks=False)) as judge:
-                estimate = estimator.of_responses(task.name, judge, items)
+                estimate = estimator.estimate_responses(task.name, judge, items)
             key = (task.name, model)
             estimates[key] = estimates[key] + estimate if key in estimates else estimate
     return list(estimates.values())

@@ -227,7 +227,7 @@ def _money(task: Task, settings: Settings, prices: Prices) -> Bounds | None:
     if spec is not None and spec.backend != "openai":
         return Bounds()
     estimator = estimator_of(settings, spec.model if spec else "gpt-4o")
-    totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
+    totals = total_by_judge(estimator.estimate_run(task, lambda model: spec.model if spec else model))
     return sum_of_money(total.money(prices.of(total.judge)) for total in totals.values())
 
 

@@ -91,7 +91,7 @@ def _graded(options: argparse.Namespace) -> int:
     judged = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
     if options.sample is not None:
         judged = [
-            (run, [rejudging.sampled(run.files, task, options.sample) for task in tasks]) for run, tasks in judged
+            (run, [rejudging.sample_of(run.files, task, options.sample) for task in tasks]) for run, tasks in judged
         ]
     if not judged:
         raise DataError(
@@ -106,7 +106,7 @@ def _graded(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.callback(close_judges)
         sessions = [_batches(options, settings, judges)] if options.batches else _sessions(options.judge, settings)
-        work = [(session, rejudging.to_grade(judged, session, failed_only=failed_only)) for session in sessions]
+        work = [(session, rejudging.runs_for_judge(judged, session, failed_only=failed_only)) for session in sessions]
         if options.batches:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:

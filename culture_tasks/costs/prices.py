@@ -58,7 +58,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
     hour: _Amount | None = None
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Price:
+    def _check_amounts(self) -> Price:
         if (self.input is None) != (self.output is None) or (self.input is None and self.hour is None):
             raise ValueError("expected 'input' and 'output', or 'hour'")
         return self
@@ -67,8 +67,8 @@ class Price(BaseModel, extra="forbid", frozen=True):
         """Returns what a run costs; None where something is missing that the price is by."""
         parts: list[float | None] = []
         if self.input is not None and self.output is not None:
-            known = [(tokens_in, self.input), (tokens_out, self.output)]
-            parts += [None if tokens is None else tokens * price / _MILLION for tokens, price in known]
+            amounts = [(tokens_in, self.input), (tokens_out, self.output)]
+            parts += [None if tokens is None else tokens * price / _MILLION for tokens, price in amounts]
         if self.hour is not None:
             parts.append(None if seconds is None else seconds * self.hour / _HOUR)
         return whole_sum(parts)
@@ -83,17 +83,17 @@ class Price(BaseModel, extra="forbid", frozen=True):
             return None
         cached = self.input if self.cached_input is None else self.cached_input
         plain = tokens.prompt_tokens - tokens.cached_tokens - tokens.batch_prompt_tokens
-        written = tokens.completion_tokens - tokens.batch_completion_tokens
+        output = tokens.completion_tokens - tokens.batch_completion_tokens
         in_batches = tokens.batch_prompt_tokens * self.input + tokens.batch_completion_tokens * self.output
-        now = plain * self.input + tokens.cached_tokens * cached + written * self.output
+        now = plain * self.input + tokens.cached_tokens * cached + output * self.output
         return (now + self.batch * in_batches) / _MILLION
 
 
 def whole_sum(parts: Iterable[float | None]) -> float | None:
     """Returns a sum; None where a part is missing, and where there is none."""
     amounts = list(parts)
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known and len(known) == len(amounts) else None
+    present = [amount for amount in amounts if amount is not None]
+    return sum(present) if present and len(present) == len(amounts) else None
 
 
 class Prices(BaseModel, extra="forbid", frozen=True):
@@ -152,7 +152,9 @@ def _list_price(name: str) -> Price | None:
             continue
         listed = model.get_prices(datetime.datetime.now(datetime.UTC))
         amounts = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
-        tokens_in, tokens_out, cached = (each.base if isinstance(each, TieredPrices) else each for each in amounts)
+        tokens_in, tokens_out, cached = (
+            amount.base if isinstance(amount, TieredPrices) else amount for amount in amounts
+        )
         if tokens_in is None or tokens_out is None:
             return None
         return Price(input=tokens_in, output=tokens_out, cached_input=cached, batch=_BATCH)

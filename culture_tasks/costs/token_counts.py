@@ -54,19 +54,19 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
         from transformers import AutoTokenizer
 
         try:
-            own = AutoTokenizer.from_pretrained(tokenizer)
+            loaded = AutoTokenizer.from_pretrained(tokenizer)
         except (OSError, ValueError) as error:
             raise SettingsError(
                 f"cost: --tokenizer {tokenizer}: it can't be loaded ({' '.join(str(error).split())[:200]}). Name a "
                 f"tokenizer on the Hub, a folder with one, or one of {', '.join(encodings)}."
             ) from None
         return TokenCounter(
-            f"the tokenizer {tokenizer}", lambda text: len(own(text, add_special_tokens=False)["input_ids"])
+            f"the tokenizer {tokenizer}", lambda text: len(loaded(text, add_special_tokens=False)["input_ids"])
         )
     try:
         encoding = tokenizer or tiktoken.encoding_name_for_model(model)
     except KeyError:
-        return _by_rule(f"no encoding of {model!r} is known")
+        return _rule(f"no encoding of {model!r} is known")
     loaded = _loaded(encoding)
     if loaded is not None:
         return TokenCounter(f"tiktoken's {loaded.name}", lambda text: len(loaded.encode(text, disallowed_special=())))
@@ -75,11 +75,11 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
             f"cost: the encoding {encoding} is not on this machine and couldn't be downloaded. Name a tokenizer that "
             "is here, or leave out --tokenizer to count by a rule."
         )
-    return _by_rule(f"{encoding} isn't available")
+    return _rule(f"{encoding} isn't available")
 
 
-def _by_rule(why: str) -> TokenCounter:
-    return TokenCounter(f"a rule ({why}; --tokenizer names a tokenizer)", tokens_by_rule)
+def _rule(reason: str) -> TokenCounter:
+    return TokenCounter(f"a rule ({reason}; --tokenizer names a tokenizer)", tokens_by_rule)
 
 
 def tokens_by_rule(text: str) -> int:
@@ -93,8 +93,8 @@ def _loaded(encoding: str) -> tiktoken.Encoding | None:
     import tiktoken
     from huggingface_hub import constants
 
-    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
+    override = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(override) if override else Path(tempfile.gettempdir()) / "data-gym-cache"
     file = hashlib.sha1(_ENCODINGS.format(encoding).encode(), usedforsecurity=False).hexdigest()
     if not (folder / file).is_file() and constants.HF_HUB_OFFLINE:
         return None
