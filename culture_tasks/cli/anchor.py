@@ -110,7 +110,7 @@ def _check(options: argparse.Namespace) -> int:
         if refused_requests():
             note = "CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n."
             print(note, file=sys.stderr if options.json else sys.stdout)
-    money = prices.of_requests(spec.model, used)
+    money = prices.cost_of_requests(spec.model, used)
     history = anchors.read_history(anchor)
     if options.json:
         look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
@@ -119,7 +119,7 @@ def _check(options: argparse.Namespace) -> int:
         changed = any(round_.alarm for round_ in rounds)
         print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": entries})
         return _DRIFT if changed else 0 if rated else _NOTHING_RATED
-    cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.shown(money)}"
+    cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.text(money)}"
     print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
     return _DRIFT if _print(anchor, history) else 0 if rated else _NOTHING_RATED
 

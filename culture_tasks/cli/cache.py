@@ -55,14 +55,14 @@ def _stats(options: argparse.Namespace) -> int:
     size = file.stat().st_size if file.exists() else 0
     prices = read_prices(Settings.from_environment().prices_file)
     if options.json:
-        rows = [{**asdict(judge), "money": prices.of_requests(judge.model, judge.usage)} for judge in judges]
+        rows = [{**asdict(judge), "money": prices.cost_of_requests(judge.model, judge.usage)} for judge in judges]
         print_json({"file": file, "bytes": size, "currency": prices.currency, "prices": prices.origin, "judges": rows})
         return 0
     print(f"{file}: {sum(judge.completions for judge in judges):,} completions, {size / 1e6:.1f} MB")
     for judge in judges:
         usage = judge.usage
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-        money = prices.shown(prices.of_requests(judge.model, usage))
+        money = prices.text(prices.cost_of_requests(judge.model, usage))
         who = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
         print(printable(f"  {who}: {judge.completions:,} completions, {tokens}, {money}"))
     if judges and prices.origin:

@@ -191,7 +191,7 @@ def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: 
 
 def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
-    return estimate.money(prices.of(estimate.judge), in_batches=options.batch) if estimate.judge else None
+    return estimate.money(prices.price_of(estimate.judge), in_batches=options.batch) if estimate.judge else None
 
 
 def _print_ways(ways: Sequence[Way], currency: str) -> None:
@@ -234,7 +234,7 @@ def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: 
             f"Replies are taken to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
             f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
         )
-    has_price = {total.judge: total.money(prices.of(total.judge)) is not None for total in totals}
+    has_price = {total.judge: total.money(prices.price_of(total.judge)) is not None for total in totals}
     if not all(has_price.values()):
         unpriced = printable(", ".join(judge for judge, is_known in has_price.items() if not is_known))
         print(f"Without a price: {unpriced}. Give it one with --prices FILE: {EXAMPLE}.")

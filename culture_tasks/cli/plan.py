@@ -228,7 +228,7 @@ def _money(task: Task, settings: Settings, prices: Prices) -> Bounds | None:
         return Bounds()
     estimator = estimator_of(settings, spec.model if spec else "gpt-4o")
     totals = total_by_judge(estimator.estimate_run(task, lambda model: spec.model if spec else model))
-    return sum_of_money(total.money(prices.of(total.judge)) for total in totals.values())
+    return sum_of_money(total.money(prices.price_of(total.judge)) for total in totals.values())
 
 
 def _number(number: int | None, documents: int) -> str:

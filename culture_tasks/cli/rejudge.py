@@ -258,4 +258,4 @@ def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> 
     for cost in summary["costs"]:
         usage = cost["tokens"]
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-        print(f"{cost['verdicts']:,} verdicts {cost['part']}: {tokens}, {prices.shown(cost['money'])}")
+        print(f"{cost['verdicts']:,} verdicts {cost['part']}: {tokens}, {prices.text(cost['money'])}")

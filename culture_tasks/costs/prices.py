@@ -63,7 +63,9 @@ class Price(BaseModel, extra="forbid", frozen=True):
             raise ValueError("expected 'input' and 'output', or 'hour'")
         return self
 
-    def of(self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None) -> float | None:
+    def cost_of_run(
+        self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None
+    ) -> float | None:
         """Returns what a run costs; None where something is missing that the price is by."""
         parts: list[float | None] = []
         if self.input is not None and self.output is not None:
@@ -73,7 +75,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
             parts.append(None if seconds is None else seconds * self.hour / _HOUR)
         return whole_sum(parts)
 
-    def of_requests(self, tokens: Tokens) -> float | None:
+    def cost_of_requests(self, tokens: Tokens) -> float | None:
         """Returns what requests cost; None for a model that has a price by the hour.
 
         A request in a batch has the batch's discount alone: where an endpoint adds that of its prompt cache, the sum is
@@ -107,7 +109,7 @@ class Prices(BaseModel, extra="forbid", frozen=True):
     source: Annotated[str, Field(max_length=500)] = ""
     models: Mapping[str, Price]
 
-    def of(self, *names: str) -> Price | None:
+    def price_of(self, *names: str) -> Price | None:
         """Returns the price of a model with these names, the file's before the list's, or None."""
         for pattern, price in self.models.items():
             if any(fnmatchcase(name, pattern) for name in names):
@@ -115,17 +117,17 @@ class Prices(BaseModel, extra="forbid", frozen=True):
         listed = map(_list_price, names) if self.currency == _LISTED_IN else ()
         return next((price for price in listed if price is not None), None)
 
-    def of_requests(self, model: str, tokens: Tokens) -> float | None:
+    def cost_of_requests(self, model: str, tokens: Tokens) -> float | None:
         """Returns what requests to a model cost; None where it has no price by tokens."""
-        price = self.of(model)
-        return None if price is None else price.of_requests(tokens)
+        price = self.price_of(model)
+        return None if price is None else price.cost_of_requests(tokens)
 
     @property
     def origin(self) -> str:
         """Where the prices are from and of when, in words; empty where the file doesn't say."""
         return ", ".join(part for part in (self.source, self.date.isoformat() if self.date else "") if part)
 
-    def shown(self, amount: float | None) -> str:
+    def text(self, amount: float | None) -> str:
         """Returns an amount with its currency: two digits after the point, four where it is below 1."""
         if amount is None:
             return "no price"

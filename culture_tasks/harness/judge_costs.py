@@ -58,7 +58,7 @@ def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, 
             "prompt_tokens": total.prompt_tokens,
             "completion_tokens": total.completion_tokens,
             **total.discounts,
-            "money": whole_sum(starmap(prices.of_requests, by_model.items())) if by_model else 0.0,
+            "money": whole_sum(starmap(prices.cost_of_requests, by_model.items())) if by_model else 0.0,
         }
     has_tokens = any(costs[part]["prompt_tokens"] or costs[part]["completion_tokens"] for part in usages)
     return costs if has_tokens else {}

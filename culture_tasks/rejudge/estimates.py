@@ -86,7 +86,7 @@ class Estimate:
         amounts = []
         for end in ("low", "high"):
             usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
-            amounts.append(None if price is None else price.of_requests(usage.in_a_batch if in_batches else usage))
+            amounts.append(None if price is None else price.cost_of_requests(usage.in_a_batch if in_batches else usage))
         low, high = amounts
         return None if low is None or high is None else Bounds(low, high)
 
