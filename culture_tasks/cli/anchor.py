@@ -29,13 +29,13 @@ now, and asks the judge for them again, on any day and as often as you like.
 """
 
 _MAKE = """\
-Draws responses from judged runs of one judge, evenly from tasks, cultures and ratings, one for each cluster, and writes
-them with their ratings to a file that needs no other. The same runs give the same file. Nothing is asked.
+Draws responses from judged runs of one judge, evenly from tasks, cultures and ratings, one per cluster, and writes them
+with their ratings to one file. The same runs give the same file. The judge isn't asked.
 """
 
 _CHECK = """\
 Asks the judge for the ratings of an anchor set again, past the verdict cache, and adds them to a history file beside
-it. The interval of the mean difference may be looked at any day: an unchanged judge is called changed in at most 5 % of
+it. The interval of the mean difference holds on any day: an unchanged judge is called changed in at most 5 % of
 cases, however often you look. Exit status: 0 no drift seen, 1 drift, 2 an error, 3 the judge gave no rating.
 """
 
@@ -54,9 +54,9 @@ def register(add_parser: AddParser) -> None:
     make = steps.add_parser("make", help="draw an anchor set from judged runs", description=_MAKE)
     make.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     make.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write, such as a.jsonl")
-    size = "number of responses (default: %(default)s); docs/drift.md says which change so many find"
+    size = "number of responses (default: %(default)s); docs/drift.md says which change is found by how many"
     make.add_argument("--size", type=at_least(1), default=200, metavar="N", help=size)
-    judge = "whose verdicts, as in CULTURE_JUDGE, where the runs have those of several judges"
+    judge = "the judge whose verdicts are taken, as in CULTURE_JUDGE, where the runs have several"
     make.add_argument("--judge", metavar="SPEC", help=judge)
     add_tasks(make, "only these tasks (default: all)")
     add_json(make)
@@ -80,7 +80,7 @@ def _make(options: argparse.Namespace) -> int:
     print(as_text(("task", "responses"), [(task, str(counts[task])) for task in sorted(counts)]))
     print(printable(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}"))
     if len(anchor.rows) < options.size:
-        print("These are all that there are, one for each cluster. More runs of other questions give more.")
+        print("These are all that there are, one per cluster. Runs of other questions add more.")
     return 0
 
 

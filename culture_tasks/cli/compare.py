@@ -24,8 +24,8 @@ Compares B with A on the items that both answered: difference with an interval, 
 benchmarks), and how many items would make it significant; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and after
-`rejudge --sample` of both by the better judge's; it is the corrected ones that are tested.
+the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings; after
+`rejudge --sample` of both, by the better judge's. The corrected differences are tested.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
@@ -56,15 +56,15 @@ def register(add_parser: AddParser) -> None:
     passing = "let the exit status say whether B may pass, as above"
     parser.add_argument("--fail-on-regression", action="store_true", help=passing)
     require = (
-        "look at this task or group alone, and require it; may be a pattern, and be repeated (default: all that A has)"
+        "compare only this task or group, and require it; may be a pattern, and be repeated (default: all that A has)"
     )
     add_repeatable(parser, "--require", "NAME", require)
     margin = (
-        "tolerate a drop up to this size, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
+        "tolerate a drop up to this size, on the benchmark's scale; NAME may be a pattern, or name a culture as "
         "in culturalvqa:nigeria; may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
-    json = "write the outcome to a JSON file, or print it, and nothing else, where no file is named"
+    json = "write the outcome to a JSON file; without FILE, print it and nothing else"
     parser.add_argument("--json", nargs="?", type=Path, const=_STDOUT, metavar="FILE", help=json)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)

@@ -58,19 +58,19 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     add_judge_and_prices(parser)
     sample = (
-        "with --results: of N responses of each task, as for rejudge --sample, and beside other ways to grade them, "
-        "with the widths of intervals to expect"
+        "with --results: estimate for N responses of each task, as for rejudge --sample, and compare other ways to "
+        "grade them, with the widths of intervals to expect"
     )
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
-    people = "with --sample: also people who rate N responses of each task (see spotcheck)"
+    people = "with --sample: also compare people who rate N responses of each task (see spotcheck)"
     parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
-    parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
+    parser.add_argument("--batch", action="store_true", help="estimate at the price of batches (see rejudge --batch)")
     tokenizer = (
-        "count tokens by this one: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
+        "count tokens with it: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
         "the judge's encoding, or a rule)"
     )
     parser.add_argument("--tokenizer", metavar="NAME", help=tokenizer)
-    repeats = "responses to a question (default: %(default)s)"
+    repeats = "responses per question (default: %(default)s)"
     parser.add_argument("--repeats", type=at_least(1), default=1, metavar="N", help=repeats)
     parser.add_argument("--limit", type=at_least(1), metavar="N", help="only the first N questions of each task")
     seconds = "how long the endpoint takes for a request (default: %(default)s)"
@@ -87,7 +87,7 @@ def judge_and_prices(options: argparse.Namespace) -> tuple[Settings, Prices]:
 
 
 def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -> Estimator:
-    """Returns what estimates a judge's cost, by the model's own way of counting tokens unless another one is named."""
+    """Returns what estimates a judge's cost; it counts with the model's encoding where no tokenizer is named."""
     counter = token_counts.counter_for(model, tokenizer)
     return Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
 
@@ -96,6 +96,10 @@ def _run(options: argparse.Namespace) -> int:
     settings, prices = judge_and_prices(options)
     spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
+        if options.json:
+            content = {"counted_by": "", "currency": prices.currency, "prices": prices.origin}
+            print_json(content | {"tasks": [], "totals": []})
+            return 0
         print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
         return 0
 
@@ -105,9 +109,9 @@ def _run(options: argparse.Namespace) -> int:
     if not options.tasks and not options.results:
         raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
     if options.sample is not None and not options.results:
-        raise SettingsError("cost: --sample is of finished runs. Name them with --results.")
+        raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
     if options.people is not None and options.sample is None:
-        raise SettingsError("cost: --people stands beside a sample. Give its size with --sample.")
+        raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
     tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
     if options.results:
@@ -212,26 +216,26 @@ def _print_ways(ways: Sequence[Way], currency: str) -> None:
     print()
     print(as_markdown(header, rows, numbers=3))
     print(
-        "Money is for all of the runs. ± is half the width of the 95 % interval to expect of a model's score: of what "
-        "the judge would give to all responses to these questions, and of the score for questions like these. Scores "
-        "of a judge that has graded nothing here, and of people, are taken to vary as the others do."
+        "Money is for all of the runs. ± is half the width of the 95 % interval to expect: of the score that the judge "
+        "would give to all responses to these questions, and of the score for questions like these. Scores of a judge "
+        "that has graded nothing here, and of people, are assumed to vary as the others do."
     )
     if any(way.these.low < way.these.high for way in ways):
         print(
-            "A range is from perfect agreement of the two to none. That of two judges is known where the results "
-            "have 20 responses that both graded."
+            "A range goes from perfect agreement of the two to none. The agreement of two judges is known where both "
+            "graded at least 20 of these responses."
         )
     if assumed_for := [name for name, runs in {way.task: way.runs for way in ways}.items() if not runs]:
         print(
-            f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
-            "assumes."
+            f"No results tell how scores of {', '.join(assumed_for)} vary: they are assumed to vary as in "
+            "`culture-tasks plan`."
         )
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
     if any(not total.measured for total in totals):
         print(
-            f"Replies are taken to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
+            f"Replies are assumed to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
             f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
         )
     has_price = {total.judge: total.money(prices.price_of(total.judge)) is not None for total in totals}
@@ -244,9 +248,9 @@ def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: 
     if options.batch:
         print("Time: up to 24 hours for a batch.")
     elif requests:
-        together = settings.judge_concurrency
+        concurrency = settings.judge_concurrency
         print(
-            f"Time: about {duration(max(requests / together, 1.0) * options.seconds)}, with {together} requests in "
-            f"flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the endpoint's "
-            "rate limits allow it."
+            f"Time: about {duration(max(requests / concurrency, 1.0) * options.seconds)}, with {concurrency} requests "
+            f"in flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the "
+            "endpoint's rate limits allow it."
         )

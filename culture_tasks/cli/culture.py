@@ -37,7 +37,7 @@ def register(add_parser: AddParser) -> None:
     )
     drafting.add_argument("--step", required=True, help="the step")
     drafting.add_argument("--model", required=True, help="openai:NAME, at the endpoint that OPENAI_BASE_URL names")
-    drafting.add_argument("-n", "--number", type=at_least(1), metavar="N", help="ask for so many rows (default: all)")
+    drafting.add_argument("-n", "--number", type=at_least(1), metavar="N", help="ask for at most N rows (default: all)")
     agreeing = _action(
         actions,
         _agree,
@@ -76,7 +76,7 @@ def _add_sheets(actions: _Actions) -> None:
         _sheets,
         "write the sheets of a step: a page and a CSV file for each person",
         "Gives every row to as many people as it needs, evenly, and writes a page that needs no network and a CSV file "
-        "for each. A later call gives out only what nobody has filled in or has on a sheet.",
+        "for each. A later call gives out only rows that nobody has filled in or has on a sheet.",
     )
     sheets.add_argument("--step", required=True, help="the step")
     sheets.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder to write to (default: PROJECT/sheets)")
@@ -84,7 +84,7 @@ def _add_sheets(actions: _Actions) -> None:
     sheets.add_argument("--people", type=names, default=(), metavar="LIST", help=people)
     most = "most rows on a sheet; rows that belong together are never split"
     sheets.add_argument("--most", type=at_least(1), metavar="N", help=most)
-    again = "also give people once more what they have on an earlier sheet and haven't returned, as when it was lost"
+    again = "also give people the rows of earlier sheets that they haven't returned, such as lost ones"
     sheets.add_argument("--again", action="store_true", help=again)
     add_json(sheets)
 
@@ -99,7 +99,7 @@ def _add_collect(actions: _Actions) -> None:
         "of each file is kept in PROJECT/collected.",
     )
     collect.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files that came back")
-    replace = "where a person has filled in a row otherwise before, take what these files say"
+    replace = "where a person filled in a row differently before, take the entry in these files"
     collect.add_argument("--replace", action="store_true", help=replace)
     output = "write the rows that were refused or are in conflict as CSV"
     collect.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)

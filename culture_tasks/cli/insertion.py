@@ -44,7 +44,7 @@ _CHECKPOINT = "training.safetensors"
 _TASKS = ("crosscult_single", "crosscult_sequential")
 
 _TABLE = (
-    "Prints what the table needs, then fits and evaluates each method in processes and writes the report with the "
+    "Prints the plan, then fits and evaluates each method in separate processes, and writes the report with the "
     "published rows beside. After a crash the same command continues. Judge and data are those of the environment "
     "(CULTURE_JUDGE, CULTURE_TASKS_DATA)."
 )
@@ -59,7 +59,7 @@ _FIT = (
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
+    listed = actions.add_parser("methods", help="list the methods with their options and requirements")
     add_json(listed)
     listed.set_defaults(handler=_list)
     _add_table(actions)

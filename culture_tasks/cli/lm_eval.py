@@ -6,7 +6,7 @@ already isn't read twice: lm-eval may come to read the entry point of the group 
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
 makes sure that the model's engine is installed and takes images where tasks have some, loads and checks the data sets
-of our tasks, and makes sure that somebody can grade.
+of our tasks, and makes sure that a judge can grade.
 """
 
 from __future__ import annotations

@@ -18,11 +18,14 @@ from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
-    "selftest": ("selftest:register", "ask the model and the judge whether all arrives and scores as it should"),
+    "selftest": (
+        "selftest:register",
+        "ask the model and the judge, to check that prompts arrive and answers score as they should",
+    ),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, or draw its cases"),
-    "culture": ("culture:register", "make data of a culture that no benchmark has, with people who live it"),
+    "culture": ("culture:register", "make data of a culture that no benchmark has, with people of that culture"),
     "plan": ("plan:register", "say how many questions an interval of a given width needs"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
     "merge": ("merge:register", "put the shards of a run together"),
@@ -35,10 +38,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "anchor": ("anchor:register", "find out whether the judge behind a name has changed"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
-    "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
-    "completion": ("completion:register", "print a script by which a shell completes commands and options"),
+    "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
+    "completion": ("completion:register", "print a script for a shell, which completes commands and options"),
 }
-"""The function of each command that makes its parser and sets the ``handler``; and what it does."""
+"""Of each command: the function that makes its parser and sets the ``handler``, and its help."""
 
 
 def build_parser(command: str | None = None) -> argparse.ArgumentParser:

@@ -45,9 +45,9 @@ from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown
 
 _DESCRIPTION = """\
-Says how many questions of each task give an interval of a half width, or find a difference of two models, when drawn by
-CULTURE_SUBSET; and what a judge costs for them. How much scores vary, and how long a run takes, is taken from earlier
-results of any models; without any, scores vary as much as they can.
+Says how many questions of each task, drawn by CULTURE_SUBSET, give an interval of a half width or show a difference of
+two models, and what a judge costs for them. The variance of scores and the time of a run are taken from earlier results
+of any models; without results, scores are assumed to vary as much as they can.
 For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
 """
 _CORRELATION = 0.5
@@ -58,9 +58,9 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     add_tasks(parser, "tasks, groups or tags, as for a run", required=True)
-    width = "half of the width of the 95 %% interval of a score, on the metric's own scale"
+    width = "half the width of the 95 %% interval of a score, on the metric's scale"
     parser.add_argument("--width", type=positive, metavar="POINTS", help=width)
-    difference = "a difference of two models, on the metric's own scale, that a test is to find"
+    difference = "difference of two models that a test is to find, on the metric's scale"
     parser.add_argument("--difference", type=positive, metavar="POINTS", help=difference)
     power = "how often the test is to find it (default: %(default)s)"
     parser.add_argument("--power", type=between_0_and_1, default=0.8, metavar="SHARE", help=power)
@@ -203,13 +203,13 @@ def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: ar
     )
 
 
-def _components_of(run: LoadedRun, other: LoadedRun | None = None) -> Components:
+def _components_of(run: LoadedRun, baseline: LoadedRun | None = None) -> Components:
     """Returns the variance components of a run's scores, or of their difference from another's on common items."""
     assert run.columns is not None
-    if other is None or other.columns is None:
+    if baseline is None or baseline.columns is None:
         return components(run.columns.scores, run.columns.clusters)
-    _, first, second = np.intersect1d(run.columns.items, other.columns.items, return_indices=True)
-    return components(run.columns.scores[first] - other.columns.scores[second], run.columns.clusters[first])
+    _, first, second = np.intersect1d(run.columns.items, baseline.columns.items, return_indices=True)
+    return components(run.columns.scores[first] - baseline.columns.scores[second], run.columns.clusters[first])
 
 
 def _varying(parts: Iterable[Components]) -> list[Components]:

@@ -103,7 +103,7 @@ def register(add_parser: AddParser) -> None:
 def _add_exports(parser: argparse.ArgumentParser) -> None:
     exports = parser.add_argument_group("what to hand on")
     targets = (
-        "also write the numbers for others: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
+        "also export the numbers: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
         "Hub's model repositories, into exports/hf/), or all"
     )
     exports.add_argument("--export", default="", metavar="LIST", help=targets)
@@ -116,7 +116,7 @@ def _add_exports(parser: argparse.ArgumentParser) -> None:
     exports.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
     exports.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
-    address = "address of more about the evaluation, for the exports, such as a repository with its files"
+    address = "address with more about the evaluation, for the exports, such as a repository"
     exports.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
@@ -146,9 +146,7 @@ def _run(options: argparse.Namespace) -> int:
     formats = parse_formats(options.formats)
     exports = parse_exports(options.export)
     if options.export_samples and "eee" not in exports:
-        raise SettingsError(
-            "report: --export-samples is for --export eee, which isn't asked for. Add it, or leave both out."
-        )
+        raise SettingsError("report: --export-samples needs --export eee. Add it, or leave out --export-samples.")
     if not re.match(r"https?://\S+$|$", options.source_url):
         raise SettingsError(
             f"report: --source-url {options.source_url}. Expected an address that begins with https://."
@@ -182,7 +180,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def choices(options: argparse.Namespace) -> Options:
-    """Returns what the user asked for; ``compare`` has some of the options."""
+    """Returns the options of the report; ``compare`` has some of them."""
     settings = Settings.from_environment()
     option_names = {field.name for field in fields(Options)}
     values: dict[str, Any] = {name: value for name, value in vars(options).items() if name in option_names}

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _WIDTH = 17  # of CrossCult-KIBench, the longest title
 
 _DESCRIPTION = """\
-Asks a model and the judge what shows whether a set-up is right: whether chat template, system message, scripts, length,
-stop strings and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty
-answers that are clearly right or wrong; and whether published predictions score as published. It takes minutes.
+Checks a set-up by asking the model and the judge: whether chat template, system message, scripts, length, stop strings
+and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty clearly right
+or wrong answers; and whether published predictions score as published. It takes minutes.
 Exit status 1: something has to be fixed.
 """
 
@@ -33,7 +33,7 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     model = (
-        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for one like OpenAI's"
+        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for an API like OpenAI's"
     )
     parser.add_argument("--model", metavar="TYPE", help=model)
     arguments = "as a harness takes them, such as pretrained=…; for endpoint model=NAME,base_url=ADDRESS"

@@ -66,7 +66,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
     def cost_of_run(
         self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None
     ) -> float | None:
-        """Returns what a run costs; None where something is missing that the price is by."""
+        """Returns what a run costs; None where the tokens or seconds that the price is for are missing."""
         parts: list[float | None] = []
         if self.input is not None and self.output is not None:
             amounts = [(tokens_in, self.input), (tokens_out, self.output)]
@@ -101,7 +101,7 @@ def whole_sum(parts: Iterable[float | None]) -> float | None:
 class Prices(BaseModel, extra="forbid", frozen=True):
     """A file of prices, by name of the model or judge or by a pattern of names; the first that fits counts.
 
-    Models that it doesn't have cost their list price, which is in USD. The date is that of reading the source.
+    Models that it doesn't have cost their list price, which is in USD. ``date`` is when the source was read.
     """
 
     currency: Annotated[str, Field(min_length=1, max_length=10)]

@@ -26,9 +26,9 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.settings import Settings
 
-# From how many kept replies on their mean length counts.
+# The fewest replies in the cache whose mean length counts.
 FEWEST_REPLIES = 20
-# Tokens of a reply that holds a rating and nothing else.
+# Tokens of a reply with a rating and nothing else.
 SHORTEST_REPLY = 5
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_REQUEST = 3

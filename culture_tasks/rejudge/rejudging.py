@@ -163,7 +163,7 @@ def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
     """
     if Subset.read((run.content.get("configs") or {}).get(task.name, {}).get("metadata")) is not None:
         raise DataError(
-            f"rejudge: {run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "
+            f"{run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "
             "say nothing of the others. Leave out --sample."
         )
     if number >= len(task.samples):
@@ -206,7 +206,7 @@ def runs_for_judge(
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept."""
+    """Makes sure that every judge that will be asked can be used, and is the judge of the verdicts that are kept."""
     samples = [sample for task in tasks for sample in task.samples]
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
     for sample in samples:

@@ -19,7 +19,7 @@ from culture_tasks.rejudge.rejudging import TaskToGrade
 from culture_tasks.results.loaded_runs import LoadedRun
 
 _FEWEST_PAIRS = 20
-"""Responses that two judges graded from which on their correlation counts."""
+"""The fewest responses graded by two judges whose correlation counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Way:
     Attributes:
         by: Who grades, in words.
         money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
-        these: Half the width of the 95 % interval of a model's score, of what the judge (or people) would give to all
-            of these responses; a range where it isn't known how the judges agree.
+        these: Half the width of the 95 % interval of the score that the judge (or people) would give to all of a
+            model's responses; a range where the agreement of the judges isn't known.
         alike: The same for questions like these.
         runs: Number of gradings that the widths were taken from; 0 where they are assumed.
         is_by_people: Whether people grade, whose cost isn't known.

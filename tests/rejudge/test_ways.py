@@ -112,7 +112,7 @@ def test_cost_prints_the_ways_with_money_and_width(tmp_path, written, capsys):
     said = capsys.readouterr().out
     for part in ("| care_zh | gpt-4o on all 10 | 0.", "| gpt-4o on 4, text overlap on all |", "| — | ±0 to ±"):
         assert part in said
-    assert "A range is from perfect agreement of the two to none." in said
+    assert "A range goes from perfect agreement of the two to none." in said
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     [whole, both, alone] = found["ways"]
@@ -128,7 +128,7 @@ def test_a_sample_of_all_leaves_nothing_to_compare(tmp_path, written, capsys):
     assert main([*arguments, "--sample", "10"]) == 0
     assert "graded by" not in capsys.readouterr().out
     assert main([*arguments, "--sample", "5"]) == 0
-    assert "No results tell how scores of care_zh vary: they are taken to vary" in capsys.readouterr().out
+    assert "No results tell how scores of care_zh vary: they are assumed to vary" in capsys.readouterr().out
     assert main([*arguments, "--people", "5"]) == 1
     assert "Give its size with --sample" in capsys.readouterr().err
 
