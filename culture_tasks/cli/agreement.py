@@ -16,7 +16,7 @@ from culture_tasks.cli.options import (
     at_least,
     between_0_and_1,
     print_json,
-    rated_data,
+    rated_data_help,
     with_progress,
     writing,
 )
@@ -52,7 +52,7 @@ examples:
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG.format(offered=rated_data()))
+    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG.format(offered=rated_data_help()))
     judges = "judge, such as openai:gpt-4o or lexical; repeat the option to compare judges (default: CULTURE_JUDGE)"
     parser.add_argument("--judge", action="append", metavar="SPEC", help=judges)
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
@@ -70,8 +70,8 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--resamples", type=at_least(1), default=1_000, metavar="N", help=resamples)
     confidence = "confidence of the intervals (default: %(default)s)"
     parser.add_argument("--confidence", type=between_0_and_1, default=0.95, metavar="P", help=confidence)
-    skipping = "skip rows that can't be used, instead of refusing the data"
-    parser.add_argument("--skip-invalid", action="store_true", help=skipping)
+    skip_invalid = "skip rows that can't be used, instead of refusing the data"
+    parser.add_argument("--skip-invalid", action="store_true", help=skip_invalid)
     add_json(parser)
     parser.set_defaults(handler=_run)
 
@@ -93,8 +93,8 @@ def _run(options: argparse.Namespace) -> int:
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        graded = grade(judges, data.responses, partial(with_progress, label="verdicts"))
-    raters = [*([human] if human else []), *graded]
+        judge_raters = grade(judges, data.responses, partial(with_progress, label="verdicts"))
+    raters = [*([human] if human else []), *judge_raters]
     report = AgreementReport(
         data=data,
         raters=raters,

@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
     spec = spec_for(settings, next(iter(anchor.rubrics.values())).model)
     number, rows = anchors.open_rows(anchor, anchors.read_history(anchor))
     rows = rows[: options.number]
-    used, rated = Usage(), 0
+    usage, ratings = Usage(), 0
     with ExitStack() as stack:
         stack.callback(close_judges)  # and forget the budget
         judge = make_judge(spec, settings)
@@ -101,27 +101,27 @@ def _check(options: argparse.Namespace) -> int:
         judge.check([(anchor.rubrics[row.judge.rubric], row.item) for row in rows])
         anchors.check_identity(anchor, judge, sampling=True)
         try:
-            for verdict in anchors.ask_again(anchor, rows, judge, round_number=number, now=datetime.now(UTC)):
-                used += verdict.usage
-                rated += verdict.score is not None
+            for verdict in anchors.ask_again(anchor, rows, judge, round_number=number, date=datetime.now(UTC)):
+                usage += verdict.usage
+                ratings += verdict.score is not None
         except KeyboardInterrupt:
             print("Interrupted. The ratings so far are kept: the same command goes on.", file=sys.stderr)
             return _INTERRUPTED
         if refused_requests():
             note = "CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n."
             print(note, file=sys.stderr if options.json else sys.stdout)
-    money = prices.cost_of_requests(spec.model, used)
+    money = prices.cost_of_requests(spec.model, usage)
     history = anchors.read_history(anchor)
     if options.json:
-        look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
+        look = {"verdicts": len(rows), "rated": ratings, "tokens": usage, "money": money, "currency": prices.currency}
         rounds = anchors.rounds(anchor, history)
         entries = [{**round_._asdict(), "identical": round_.identical, "limit": round_.limit} for round_ in rounds]
-        changed = any(round_.alarm for round_ in rounds)
-        print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": entries})
-        return _DRIFT if changed else 0 if rated else _NOTHING_RATED
-    cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.text(money)}"
-    print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
-    return _DRIFT if _print(anchor, history) else 0 if rated else _NOTHING_RATED
+        has_changed = any(round_.alarm for round_ in rounds)
+        print_json({"judge": anchor.judge_name, "changed": has_changed, "look": look, "rounds": entries})
+        return _DRIFT if has_changed else 0 if ratings else _NOTHING_RATED
+    cost = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {prices.text(money)}"
+    print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - ratings:,} without a rating; {cost}.")
+    return _DRIFT if _print(anchor, history) else 0 if ratings else _NOTHING_RATED
 
 
 def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
@@ -129,17 +129,21 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     rounds, scale = anchors.rounds(anchor, history), "on the scale from {} to {}".format(*anchor.scale)
     header = ("round", "asked", "no rating", "identical", "mean difference", "interval")
     print(as_text(header, list(map(_row, rounds))))
-    looks, rated = len({line.date for line in history}), [line for line in history if line.rating is not None]
-    identical = _share(sum(round_.identical for round_ in rounds), len(rated))
+    looks, rated_lines = len({line.date for line in history}), [line for line in history if line.rating is not None]
+    identical = _share(sum(round_.identical for round_ in rounds), len(rated_lines))
     print(f"All looks: {looks}; verdicts asked for: {len(history):,}; identical ratings: {identical or 'none yet'}.")
-    most = anchors.most_points(*anchor.scale)
-    if larger := sum(abs(difference) > most for round_ in rounds for difference in round_.differences):
-        print(f"Differences of more than {most:g} points, which count as {most:g}: {larger}.")
+    cap = anchors.most_points(*anchor.scale)
+    if larger := sum(abs(difference) > cap for round_ in rounds for difference in round_.differences):
+        print(f"Differences of more than {cap:g} points, which count as {cap:g}: {larger}.")
     model = anchor.rows[0].judge.model
-    before = sorted({row.reply_model or model for row in anchor.rows})
-    now = sorted({line.reply_model or model for line in rated if line.round == rounds[-1].number})
-    if now and now != before:
-        print(printable(f"The endpoint names the model {', '.join(now)}; with the old ratings, {', '.join(before)}."))
+    old_models = sorted({row.reply_model or model for row in anchor.rows})
+    new_models = sorted({line.reply_model or model for line in rated_lines if line.round == rounds[-1].number})
+    if new_models and new_models != old_models:
+        print(
+            printable(
+                f"The endpoint names the model {', '.join(new_models)}; with the old ratings, {', '.join(old_models)}."
+            )
+        )
     if alarm := next((round_.alarm for round_ in reversed(rounds) if round_.alarm), None):
         date, change = alarm
         print(f"The judge has changed by {change.value:+.2f} ({_ends(change)}) {scale} (look of {date:%Y-%m-%d}).")
@@ -150,9 +154,9 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
 
 
 def _row(round_: Round) -> tuple[str, ...]:
-    rated = len(round_.differences)
-    counts = (str(round_.number), str(round_.asked), str(round_.asked - rated), _share(round_.identical, rated))
-    return (*counts, f"{round_.difference.value:+.2f}", _ends(round_.difference)) if rated else (*counts, "", "")
+    ratings = len(round_.differences)
+    counts = (str(round_.number), str(round_.asked), str(round_.asked - ratings), _share(round_.identical, ratings))
+    return (*counts, f"{round_.difference.value:+.2f}", _ends(round_.difference)) if ratings else (*counts, "", "")
 
 
 def _share(part: int, total: int) -> str:

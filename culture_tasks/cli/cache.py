@@ -63,8 +63,8 @@ def _stats(options: argparse.Namespace) -> int:
         usage = judge.usage
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
         money = prices.text(prices.cost_of_requests(judge.model, usage))
-        who = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
-        print(printable(f"  {who}: {judge.completions:,} completions, {tokens}, {money}"))
+        key = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
+        print(printable(f"  {key}: {judge.completions:,} completions, {tokens}, {money}"))
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0

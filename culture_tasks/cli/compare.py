@@ -53,8 +53,8 @@ def register(add_parser: AddParser) -> None:
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("a", metavar="A", help="the first model's results")
     parser.add_argument("b", metavar="B", help="the second model's results")
-    passing = "let the exit status say whether B may pass, as above"
-    parser.add_argument("--fail-on-regression", action="store_true", help=passing)
+    regression = "let the exit status say whether B may pass, as above"
+    parser.add_argument("--fail-on-regression", action="store_true", help=regression)
     require = (
         "compare only this task or group, and require it; may be a pattern, and be repeated (default: all that A has)"
     )
@@ -86,9 +86,9 @@ def _run(options: argparse.Namespace) -> int:
     _print(models)
     if not options.fail_on_regression:
         return 0
-    listed = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
+    reasons = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
     for check in result.having("regression") + result.having("not compared"):
-        if (check.name, check.message) not in listed:
+        if (check.name, check.message) not in reasons:
             print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
@@ -115,14 +115,14 @@ def _print(models: TwoModels) -> None:
     for key, side in zip("AB", models.sides, strict=True):
         more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
         print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
-    differing = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
-    for first, tests in (("benchmark", models.tests), ("culture", differing)):
+    different_cultures = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+    for first, tests in (("benchmark", models.tests), ("culture", different_cultures)):
         if tests:
             header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
             print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
-        print(f"\n{len(differing)} of {len(models.cultures)} cultures differ")
-    contradicted: dict[str, list[str]] = {}
+        print(f"\n{len(different_cultures)} of {len(models.cultures)} cultures differ")
+    contradictions: dict[str, list[str]] = {}
     for tested in (*models.tests, *models.cultures):
         if tested.test.correction is not None and tested.test.contradicts_judge:
             test, points = tested.test, scale_of_differences(tested.scale)
@@ -132,8 +132,8 @@ def _print(models: TwoModels) -> None:
                 for difference in (test.difference, tested.test.correction.judge)
             )
             contradiction = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
-            contradicted.setdefault(tested.test.correction.by, []).append(contradiction)
-    for grader, differences in contradicted.items():
+            contradictions.setdefault(tested.test.correction.by, []).append(contradiction)
+    for grader, differences in contradictions.items():
         claim = (
             "People's ratings contradict the judge's" if grader == PEOPLE else f"{grader} contradicts the other judge's"
         )

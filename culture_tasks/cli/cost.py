@@ -15,9 +15,9 @@ from culture_tasks.cli.options import (
     add_judge_and_prices,
     add_tasks,
     at_least,
+    matching_tasks,
     positive,
     print_json,
-    tasks_called,
 )
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
@@ -112,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
     if options.people is not None and options.sample is None:
         raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
-    tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
+    tasks, side_by_side = matching_tasks(options.tasks, "cost"), list[Way]()
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
     if options.results:
         tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
@@ -123,18 +123,18 @@ def _run(options: argparse.Namespace) -> int:
             estimates_of_all = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
             runs = load([str(path) for path in options.results], Names()).runs
             for name, task in {task.name: task for task in drawn_tasks}.items():
-                of_task = [run for run in runs if run.run.task == name]
+                task_runs = [run for run in runs if run.run.task == name]
                 judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
-                money, of_sample = (
+                money, money_of_sample = (
                     sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
                     for part in (estimates_of_all, estimates)
                 )
                 side_by_side += ways(
-                    task, of_task, judges, money=money, money_of_sample=of_sample, people=options.people
+                    task, task_runs, judges, money=money, money_of_sample=money_of_sample, people=options.people
                 )
     else:
-        many = {"repeats": options.repeats, "limit": options.limit}
-        estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **many)]
+        counts = {"repeats": options.repeats, "limit": options.limit}
+        estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **counts)]
     totals = list(total_by_judge(estimates).values())
     counter = estimator.counter.name
     if options.json:
@@ -225,9 +225,9 @@ def _print_ways(ways: Sequence[Way], currency: str) -> None:
             "A range goes from perfect agreement of the two to none. The agreement of two judges is known where both "
             "graded at least 20 of these responses."
         )
-    if assumed_for := [name for name, runs in {way.task: way.runs for way in ways}.items() if not runs]:
+    if assumed_tasks := [name for name, runs in {way.task: way.runs for way in ways}.items() if not runs]:
         print(
-            f"No results tell how scores of {', '.join(assumed_for)} vary: they are assumed to vary as in "
+            f"No results tell how scores of {', '.join(assumed_tasks)} vary: they are assumed to vary as in "
             "`culture-tasks plan`."
         )
 

@@ -28,32 +28,32 @@ def register(add_parser: AddParser) -> None:
     _add_new(actions)
     _add_sheets(actions)
     _add_collect(actions)
-    drafting = _action(
+    draft = _action(
         actions,
         _draft,
         "have a model fill in a step: drafts to be rewritten by people, or responses to be rated",
         "Asks a model for the rows of a step that it hasn't filled in. Each reply is saved as it comes; a second call "
         "asks only for what is missing.",
     )
-    drafting.add_argument("--step", required=True, help="the step")
-    drafting.add_argument("--model", required=True, help="openai:NAME, at the endpoint that OPENAI_BASE_URL names")
-    drafting.add_argument("-n", "--number", type=at_least(1), metavar="N", help="ask for at most N rows (default: all)")
-    agreeing = _action(
+    draft.add_argument("--step", required=True, help="the step")
+    draft.add_argument("--model", required=True, help="openai:NAME, at the endpoint that OPENAI_BASE_URL names")
+    draft.add_argument("-n", "--number", type=at_least(1), metavar="N", help="ask for at most N rows (default: all)")
+    agree = _action(
         actions,
         _agree,
         "say how well people agree, what needs another person, and what falls out",
         "Prints how far each step is, the paper's measures of agreement beside its numbers, and the rows that fall "
         "out, with the reasons.",
     )
-    agreeing.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the rows that fall out as CSV")
-    building = _action(
+    agree.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the rows that fall out as CSV")
+    build = _action(
         actions,
         _build,
         "build the benchmark of the culture",
         "Writes data, task files, data card and hashes into the project's folder 'built', which CULTURE_TASKS_CULTURES "
         "makes known to both harnesses.",
     )
-    building.add_argument("--zip", type=Path, metavar="FILE", help="write the culture as a zip file too")
+    build.add_argument("--zip", type=Path, metavar="FILE", help="write the culture as a zip file too")
 
 
 def _add_new(actions: _Actions) -> None:
@@ -115,7 +115,7 @@ def _action(
     return parser
 
 
-def _opened(options: argparse.Namespace) -> tuple[Project, Settings]:
+def _project_and_settings(options: argparse.Namespace) -> tuple[Project, Settings]:
     from culture_tasks.cultures.project import Project
     from culture_tasks.settings import Settings
 
@@ -146,7 +146,7 @@ def _new(options: argparse.Namespace) -> int:
 def _sheets(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.giving_out import give_out
 
-    project, settings = _opened(options)
+    project, settings = _project_and_settings(options)
     folder = options.output or options.project / "sheets"
     state = project.state(settings.data_folder)
     problems = project.form.check(state)
@@ -189,28 +189,30 @@ def _sheets(options: argparse.Namespace) -> int:
 def _collect(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.collecting import OUTCOMES, collect
 
-    project, settings = _opened(options)
+    project, settings = _project_and_settings(options)
     with writing("culture collect", options.project):
-        collected = collect(project, options.files, settings.data_folder, overwrite=options.replace)
-    failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
+        collection = collect(project, options.files, settings.data_folder, overwrite=options.replace)
+    failures = [line for line in collection.lines if line.outcome in ("refused", "conflict")]
     if options.output is not None:
         with writing("culture collect", options.output):
-            write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
+            write_csv(
+                options.output, list(failures[0]._fields) if failures else ["file"], [list(line) for line in failures]
+            )
     if options.json:
-        notes = [{"file": file, "note": note} for file, note in collected.notes]
-        print_json({"rows": [line._asdict() for line in collected.lines], "notes": notes})
-        return 1 if failed else 0
-    for file, note in collected.notes:
+        notes = [{"file": file, "note": note} for file, note in collection.notes]
+        print_json({"rows": [line._asdict() for line in collection.lines], "notes": notes})
+        return 1 if failures else 0
+    for file, note in collection.notes:
         print(printable(f"{file}: {note}"))
-    for line in failed[:50]:
+    for line in failures[:50]:
         place = ", ".join(filter(None, (line.file, line.place, line.row, line.person)))
         print(printable(f"{place}: {line.outcome}: {line.reason}"))
-    if len(failed) > 50:
-        print(f"… and {len(failed) - 50} more (--output FILE lists all)")
-    counts = collected.counts()
+    if len(failures) > 50:
+        print(f"… and {len(failures) - 50} more (--output FILE lists all)")
+    counts = collection.counts()
     rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in counts.items()]
     print(printable(as_text(["file", *OUTCOMES], rows)))
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 def _draft(options: argparse.Namespace) -> int:
@@ -218,22 +220,22 @@ def _draft(options: argparse.Namespace) -> int:
 
     from culture_tasks.cultures.drafting import draft
 
-    project, settings = _opened(options)
+    project, settings = _project_and_settings(options)
     with tqdm(desc="rows", unit="row", file=sys.stderr, disable=None) as bar:
-        drafted = draft(project, options.step, options.model, settings, most=options.number, progress=bar.update)
-    print(f"{drafted.saved} rows saved, {drafted.before} were there before, {len(drafted.failed)} failed")
-    for row, reason in drafted.failed[:20]:
+        drafts = draft(project, options.step, options.model, settings, most=options.number, progress=bar.update)
+    print(f"{drafts.saved} rows saved, {drafts.before} were there before, {len(drafts.failed)} failed")
+    for row, reason in drafts.failed[:20]:
         print(printable(f"  {row}: {reason}"))
-    if drafted.failed:
+    if drafts.failed:
         print("Call again to ask for the rows that failed.")
-    return 1 if drafted.failed and not drafted.saved else 0
+    return 1 if drafts.failed and not drafts.saved else 0
 
 
 def _agree(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.culture_forms import NothingBuiltError
     from culture_tasks.cultures.gold import gold_shares
 
-    project, settings = _opened(options)
+    project, settings = _project_and_settings(options)
     state = project.state(settings.data_folder)
     for problem in (problems := list(project.form.check(state))):
         print(printable(f"problem: {problem}"))
@@ -241,13 +243,13 @@ def _agree(options: argparse.Namespace) -> int:
     for step in project.steps.values():
         rows = [(row, state.of(step.name, row.name)) for row in step.rows(state)]
         missing = [row.people - len(entries) for row, entries in rows if step.by_people and row.people > len(entries)]
-        done, skipped, by_models = (
+        entry_count, skip_count, draft_count = (
             sum(len(entries_of(step.name, row.name)) for row, _ in rows)
             for entries_of in (state.of, state.skipped, state.by_models)
         )
-        numbers = (len(rows), len(rows) - len(missing), len(missing), done, skipped, by_models)
+        numbers = (len(rows), len(rows) - len(missing), len(missing), entry_count, skip_count, draft_count)
         table.append([step.name, *map(str, numbers)])
-        if missing and done:
+        if missing and entry_count:
             needs.append(f"{step.name}: {len(missing)} rows need {sum(missing)} more entries by people")
     print(printable(as_text(["step", "rows", "complete", "open", "entries", "skipped", "by models"], table)))
     for line in needs:
@@ -268,8 +270,8 @@ def _agree(options: argparse.Namespace) -> int:
     except NothingBuiltError as error:
         problems.append(str(error))
         counts, dropped = [f"nothing can be built yet: {error}"], error.dropped
-    more = [f"… and {len(dropped) - 20} more rows (--output FILE lists all)"] if len(dropped) > 20 else []
-    for line in (*counts, *(f"left out: {row.step}, {row.row}: {row.reason}" for row in dropped[:20]), *more, *notes):
+    rest = [f"… and {len(dropped) - 20} more rows (--output FILE lists all)"] if len(dropped) > 20 else []
+    for line in (*counts, *(f"left out: {row.step}, {row.row}: {row.reason}" for row in dropped[:20]), *rest, *notes):
         print(printable(line))
     if options.output is not None:
         with writing("culture agree", options.output):
@@ -290,22 +292,28 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
 def _build(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.building import DROPPED, build, pack
 
-    project, settings = _opened(options)
-    done = build(project, settings)
-    print(printable(f"{done.culture.folder}: {done.culture.benchmark}, with the tasks {', '.join(done.tasks)}"))
-    for name, number in done.built.counts.items():
+    project, settings = _project_and_settings(options)
+    building = build(project, settings)
+    print(
+        printable(
+            f"{building.culture.folder}: {building.culture.benchmark}, with the tasks {', '.join(building.tasks)}"
+        )
+    )
+    for name, number in building.built.counts.items():
         print(printable(f"  {name}: {number}"))
-    if done.built.dropped:
-        print(printable(f"  left out: {len(done.built.dropped)} rows, in {options.project / DROPPED}"))
-    for mark in done.culture.marks:
+    if building.built.dropped:
+        print(printable(f"  left out: {len(building.built.dropped)} rows, in {options.project / DROPPED}"))
+    for mark in building.culture.marks:
         print(printable(f"note: {mark}"))
     for heading, text in project.config.card.items():
         if not text.strip():
             print(printable(f"note: the data card says nothing about {heading}. Fill it in under [card]."))
     if options.zip is not None:
         with writing("culture build", options.zip):
-            pack(done.culture, options.zip)
+            pack(building.culture, options.zip)
     print(
-        printable(f"Next: CULTURE_TASKS_CULTURES={options.project} culture-tasks data check {done.culture.benchmark}")
+        printable(
+            f"Next: CULTURE_TASKS_CULTURES={options.project} culture-tasks data check {building.culture.benchmark}"
+        )
     )
     return 0

@@ -10,9 +10,9 @@ from culture_tasks.cli.options import (
     AddParser,
     add_json,
     coloured,
+    matching_tasks,
     names,
     print_json,
-    tasks_called,
     with_progress,
     writing,
 )
@@ -27,27 +27,27 @@ def register(add_parser: AddParser) -> None:
     parser = add_parser()
     parser.set_defaults(handler=_print_text)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    checking = actions.add_parser(
+    check = actions.add_parser(
         "check",
         help="report what is in the data and what is wrong with them",
         description="Reads all data of benchmarks and compares them with the papers. Exit status 1: tasks can't run.",
     )
     benchmark_names = f"{', '.join(sorted(benchmarks()))}, or several (default: all)"
-    checking.add_argument("benchmarks", nargs="*", type=_benchmark, metavar="BENCHMARK", help=benchmark_names)
-    checking.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
-    add_json(checking)
-    checking.set_defaults(handler=_check)
-    overlapping = actions.add_parser(
+    check.add_argument("benchmarks", nargs="*", type=_benchmark, metavar="BENCHMARK", help=benchmark_names)
+    check.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
+    add_json(check)
+    check.set_defaults(handler=_check)
+    overlap = actions.add_parser(
         "overlap",
         help="list the questions that benchmarks share",
         description="Compares the questions of tasks of several benchmarks: how many are the same, and how many are "
         "much alike (at least 70 % of their words and pairs of words).",
     )
     tasks = "tasks or groups of at least two benchmarks, or patterns"
-    overlapping.add_argument("tasks", nargs="+", type=names, metavar="TASK", help=tasks)
-    overlapping.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
-    add_json(overlapping)
-    overlapping.set_defaults(handler=_overlap)
+    overlap.add_argument("tasks", nargs="+", type=names, metavar="TASK", help=tasks)
+    overlap.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
+    add_json(overlap)
+    overlap.set_defaults(handler=_overlap)
     for benchmark in benchmarks().values():
         benchmark.add_data_commands(actions)
 
@@ -96,7 +96,7 @@ def _benchmark(name: str) -> str:
 def _overlap(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.overlaps import shared_questions
 
-    tasks = tasks_called([name for names in options.tasks for name in names], "data overlap")
+    tasks = matching_tasks([name for names in options.tasks for name in names], "data overlap")
     if len({benchmark_of(task.name).name for task in tasks}) < 2:
         raise SettingsError("data overlap: the tasks are of one benchmark. Name tasks of at least two.")
     settings = Settings.from_environment()

@@ -120,11 +120,11 @@ def _settings() -> Finding:
 
 
 def _packages() -> Finding:
-    required = filter(_applies, _requirements())
+    requirements = filter(_applies, _requirements())
     versions = {name: version for name in _SHOWN if (version := _version(name))}
     listing = ", ".join(f"{name} {version}" for name, version in versions.items())
     facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": _installed_extras()}
-    unmet = [requirement for requirement in required if not _is_met(requirement)]
+    unmet = [requirement for requirement in requirements if not _is_met(requirement)]
     if not unmet:
         return Finding("ok", listing, facts=facts)
     problems = ", ".join(f"{requirement.name} {_version(requirement.name) or 'missing'}" for requirement in unmet)
@@ -182,9 +182,9 @@ def _harness(harness: Harness) -> Finding:
     """Builds a harness's index of tasks in another process, and looks for our names in it."""
     # -P leaves out the current folder, which a harness's own command doesn't look into either.
     command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
-    how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
-        probe = subprocess.run(command, **how, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - one of our modules
+        probe = subprocess.run(command, **options, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - one of our modules
     except subprocess.TimeoutExpired:
         return Finding("fix", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
     if probe.returncode != 0:
@@ -248,7 +248,7 @@ def _verdict_cache(settings: Settings) -> Finding:
         return Finding("note", "off: a repeated run asks the judge again", "Unset CULTURE_JUDGE_CACHE.")
     completions = sum(stats.completions for stats in cache_files.stats(file))
     facts = {"file": str(file), "completions": completions}
-    if not os.access(_existing(file), os.W_OK):
+    if not os.access(_nearest(file), os.W_OK):
         remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
         return Finding("fix", f"{file}: can't be written", remedy, facts)
     contents = f"{completions:,} completions" if file.exists() else "made by the first run"
@@ -267,8 +267,8 @@ def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
     if report is not None:
         if report.usable:
             return Finding("ok", "data: read, and usable", facts=facts)
-        more = len(report.problems) - 1
-        problem = f"data: {report.problems[0]}{f' (and {more} more problems)' if more else ''}"
+        rest = len(report.problems) - 1
+        problem = f"data: {report.problems[0]}{f' (and {rest} more problems)' if rest else ''}"
         return Finding("fix", problem, f"`culture-tasks data check {benchmark.name}` lists all.", facts)
     kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
     parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]
@@ -306,18 +306,18 @@ def _gpu() -> Finding:
     if torch.backends.mps.is_available():
         return Finding("ok", "Apple's, as device mps", facts={"devices": [{"name": "mps"}]})
     if shutil.which("nvidia-smi"):
-        built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
+        build = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
         remedy = "Compare `nvidia-smi`, which names the driver's CUDA; install a torch that is built for it."
-        return Finding("fix", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
+        return Finding("fix", f"torch sees none: torch {torch.__version__} {build}", remedy, {"devices": []})
     return Finding("note", "none: models in this machine run on the CPU", facts={"devices": []})
 
 
 def _fonts() -> Finding:
-    without = [script for script, text in _SCRIPTS.items() if pictures.choose([text]).missing]
-    facts = {"without": without, "joins_letters": pictures.joins_letters()}
-    if without:
+    missing_scripts = [script for script, text in _SCRIPTS.items() if pictures.choose([text]).missing]
+    facts = {"without": missing_scripts, "joins_letters": pictures.joins_letters()}
+    if missing_scripts:
         remedy = "Figures as PNG or PDF have boxes instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
-        return Finding("note", f"none for {', '.join(without)}", remedy, facts)
+        return Finding("note", f"none for {', '.join(missing_scripts)}", remedy, facts)
     if not facts["joins_letters"]:
         remedy = "pip install 'matplotlib>=3.11', or take SVG or HTML, which are right."
         return Finding("note", "this matplotlib draws Arabic and Devanagari letters apart", remedy, facts)
@@ -328,7 +328,7 @@ def _disk() -> Finding:
     from huggingface_hub import constants
 
     places = {"models and data": Path(constants.HF_HOME), "results": Path.cwd()}
-    free = {purpose: shutil.disk_usage(_existing(place)).free / _GIGABYTE for purpose, place in places.items()}
+    free = {purpose: shutil.disk_usage(_nearest(place)).free / _GIGABYTE for purpose, place in places.items()}
     listing = "; ".join(f"{free[purpose]:.0f} GB free for {purpose} ({place})" for purpose, place in places.items())
     facts = {purpose: {"folder": str(place), "gigabytes": round(free[purpose], 1)} for purpose, place in places.items()}
     if min(free.values()) < _HARDLY_ANY:
@@ -338,6 +338,6 @@ def _disk() -> Finding:
     return Finding("ok", listing, facts=facts)
 
 
-def _existing(path: Path) -> Path:
+def _nearest(path: Path) -> Path:
     """Returns a path, or the nearest folder above it that exists."""
     return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())

@@ -22,7 +22,7 @@ from culture_tasks.cli.options import (
     add_repeatable,
     add_tasks,
     at_least,
-    entries_called,
+    matching_entries,
     model_options,
     names,
     not_negative,
@@ -59,9 +59,9 @@ _FIT = (
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("methods", help="list the methods with their options and requirements")
-    add_json(listed)
-    listed.set_defaults(handler=_list)
+    methods = actions.add_parser("methods", help="list the methods with their options and requirements")
+    add_json(methods)
+    methods.set_defaults(handler=_list)
     _add_table(actions)
     fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
@@ -159,20 +159,20 @@ def _fill_table(options: argparse.Namespace) -> int:
 def _table_options(options: argparse.Namespace, settings: Settings) -> TableOptions:
     from culture_tasks.insertion.table import TableOptions
 
-    options.tasks = tuple(entries_called(options.tasks, "insertion"))
+    options.tasks = tuple(matching_entries(options.tasks, "insertion"))
     if options.batch_size != "auto" and not (options.batch_size.isdigit() and int(options.batch_size)):
         raise SettingsError(f"insertion: --batch-size {options.batch_size}. Expected a whole number, or auto.")
-    of_methods: dict[str, dict[str, str]] = {}
+    method_options: dict[str, dict[str, str]] = {}
     for name, value in settings_of("--set", options.set).items():
         method, _, option = name.partition(".")
-        of_methods.setdefault(method, {})[option] = value
+        method_options.setdefault(method, {})[option] = value
     shared = ("out", "tasks", "limit", "fit_limit", "batch_size", "backend")
     return TableOptions(
         **{name: getattr(options, name) for name in shared},
         pretrained=options.model,
         model=model_options(options, options.device),
         backend_arguments=settings_of("--backend-args", options.backend_args),
-        options=of_methods,
+        options=method_options,
         judge=hashlib.sha256((settings.judge or "").encode()).hexdigest()[:16],
     )
 
@@ -195,7 +195,7 @@ def _plan(
     from culture_tasks.insertion.estimates import ASSUMED
     from culture_tasks.insertion.table import estimate
 
-    planned: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     stored = set[str]()
     for row in rows:
         expected = estimate(
@@ -203,7 +203,7 @@ def _plan(
         )
         fitted = row.is_fitted(data)
         finished = fitted and row.is_evaluated()
-        planned.append(
+        entries.append(
             {
                 "method": row.name,
                 "fitted": fitted,
@@ -217,8 +217,8 @@ def _plan(
         )
     counts = estimator.requests
     return {
-        "rows": planned,
-        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in planned),
+        "rows": entries,
+        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in entries),
         "device": estimator.device.name,
         "assumed": ASSUMED,
         "requests": {"alone": counts.alone, "after": counts.after, "insertions": counts.insertions},
@@ -250,9 +250,9 @@ def _plan_in_words(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"{plan['hours']:.1f} hours, estimated for one {plan['device']}, not measured. Assumed: {plan['assumed']}."
     yield "Models:"
     for name, model in plan["models"].items():
-        in_place = f"in the {model['place']}"
+        place = f"in the {model['place']}"
         missing = f"{model['download_gib']:.1f} GiB to download"
-        yield f"  {name}: {missing if model['place'] == 'Hub' else in_place}"
+        yield f"  {name}: {missing if model['place'] == 'Hub' else place}"
 
 
 def _list(options: argparse.Namespace) -> int:

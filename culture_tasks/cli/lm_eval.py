@@ -41,16 +41,16 @@ def _run(options: argparse.Namespace) -> int:
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.tasks._index import TaskIndex
 
-    replaced = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
-    before = sys.argv, *(vars(owner)[name] for owner, name, _ in replaced)
+    patches = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
+    arguments, originals = sys.argv, [vars(owner)[name] for owner, name, _ in patches]
     try:
         sys.argv = ["lm_eval", *options.arguments]
-        for owner, name, extended in replaced:
-            setattr(owner, name, extended(getattr(owner, name)))
+        for owner, name, wrap in patches:
+            setattr(owner, name, wrap(getattr(owner, name)))
         cli_evaluate()
     finally:
-        sys.argv, *originals = before
-        for (owner, name, _), original in zip(replaced, originals, strict=True):
+        sys.argv = arguments
+        for (owner, name, _), original in zip(patches, originals, strict=True):
             setattr(owner, name, original)
     return 0
 
@@ -81,10 +81,10 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
         if with_images and isinstance(self.model, str) and not getattr(get_model(self.model), "MULTIMODAL", False):
-            listed = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
+            image_tasks = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
             raise ImagesNotShownError(  # which lm-eval itself does only once the model is loaded
-                f"{listed}: the model type {self.model!r} takes no images. Use hf-multimodal, vllm-vlm or an API model "
-                "of chat completions, or leave these tasks out."
+                f"{image_tasks}: the model type {self.model!r} takes no images. Use hf-multimodal, vllm-vlm or an API "
+                "model of chat completions, or leave these tasks out."
             )
         for name, config in with_images.items():
             shots = config.get("num_fewshot")  # 0 in a task's file stays 0, whatever the command says
@@ -98,7 +98,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     return process_tasks
 
 
-def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _ours(index: Mapping[str, Any], selections: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields name and content of the selected tasks that load our data: our own, and variants of them.
 
     ``index`` has lm-eval's tasks, groups and tags by name; what is selected is a name, or the content of a file or of a
@@ -106,7 +106,7 @@ def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[s
     """
     from lm_eval.tasks._yaml_loader import load_yaml
 
-    for selection in selected:
+    for selection in selections:
         name = selection if isinstance(selection, str) else selection.get("task", selection.get("group"))
         entry = index.get(name) if isinstance(name, str) else None
         content: Mapping[str, Any] = {} if isinstance(selection, str) else selection

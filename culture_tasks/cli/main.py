@@ -20,7 +20,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
     "selftest": (
         "selftest:register",
-        "ask the model and the judge, to check that prompts arrive and answers score as they should",
+        "check that prompts reach the model whole, and that the judge grades as it should",
     ),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
@@ -39,7 +39,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
-    "completion": ("completion:register", "print a script for a shell, which completes commands and options"),
+    "completion": ("completion:register", "print a script that completes commands and options in a shell"),
 }
 """Of each command: the function that makes its parser and sets the ``handler``, and its help."""
 

@@ -103,13 +103,13 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **more: Any) -> None:
+def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **options: Any) -> None:
     """Adds an option whose value is a list of tasks, with commas, which may be repeated."""
-    how = f"{meaning}; a list with commas or patterns; may be repeated"
-    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=how, **{"default": (), **more})
+    text = f"{meaning}; a list with commas or patterns; may be repeated"
+    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
 
 
-def entries_called(names: Sequence[str], command: str) -> list[str]:
+def matching_entries(names: Sequence[str], command: str) -> list[str]:
     """Returns the names of the tasks, groups and tags that fit names or patterns, each once.
 
     Raises:
@@ -117,16 +117,16 @@ def entries_called(names: Sequence[str], command: str) -> list[str]:
     """
     from culture_tasks.benchmarks.registry import entries
 
-    fitting = {name: fnmatch.filter(entries(), name) for name in names}
-    for name, matches in fitting.items():
+    matches_by_name = {name: fnmatch.filter(entries(), name) for name in names}
+    for name, matches in matches_by_name.items():
         if not matches:
             raise SettingsError(
                 f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
             )
-    return list(dict.fromkeys(entry for matches in fitting.values() for entry in matches))
+    return list(dict.fromkeys(entry for matches in matches_by_name.values() for entry in matches))
 
 
-def tasks_called(names: Sequence[str], command: str) -> list[Task]:
+def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
     """Returns the tasks below names or patterns that a user gave to a command, each once.
 
     Raises:
@@ -134,12 +134,12 @@ def tasks_called(names: Sequence[str], command: str) -> list[Task]:
     """
     from culture_tasks.benchmarks.registry import tasks_below
 
-    return list(dict.fromkeys(task for name in entries_called(names, command) for task in tasks_below(name)))
+    return list(dict.fromkeys(task for name in matching_entries(names, command) for task in tasks_below(name)))
 
 
-def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **more: Any) -> None:
+def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **options: Any) -> None:
     """Adds an option that may be repeated, whose values are a list."""
-    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **more)
+    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **options)
 
 
 def add_judge_and_prices(parser: argparse.ArgumentParser) -> None:
@@ -189,9 +189,9 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         Exit status: 1 if something has to be fixed.
     """
     if as_json:
-        listed = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
-        well = all(finding["state"] != "fix" for finding in listed)
-        print_json({"version": __version__, "well": well, "findings": listed})
+        entries = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
+        well = all(finding["state"] != "fix" for finding in entries)
+        print_json({"version": __version__, "well": well, "findings": entries})
         return 0 if well else 1
     from tqdm import tqdm  # whose bar leaves room for what it writes
 
@@ -203,8 +203,8 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         beginning = f"{finding.state:<4}  {subject:<{width}}  "
         lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
         for text, indent in lines if finding.remedy else lines[:1]:
-            after = " " * len(indent)
-            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
+            blank = " " * len(indent)
+            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=blank)
             block = "\n".join(wrapped)
             tqdm.write(coloured(block[:4], _STATES[finding.state]) + block[4:], file=sys.stdout)
             sys.stdout.flush()
@@ -221,7 +221,7 @@ def writing(command: str, path: Path) -> Iterator[None]:
         raise SettingsError(f"{command}: can't write to {path} ({error.strerror}). Choose another place.") from None
 
 
-def rated_data() -> str:
+def rated_data_help() -> str:
     """Returns the rated responses that benchmarks offer, as the help of a command lists them."""
     from culture_tasks.people.rated_responses import offered
 
@@ -261,10 +261,10 @@ def model_options(options: argparse.Namespace, device: str | None) -> ModelOptio
 
 def settings_of(flag: str, texts: Sequence[str]) -> dict[str, str]:
     """Returns the values of an option of knowledge insertion that is given as ``NAME=VALUE``, by name."""
-    parsed: dict[str, str] = {}
+    values: dict[str, str] = {}
     for setting in texts:
         name, equals, value = setting.partition("=")
         if not equals or not name:
             raise SettingsError(f"insertion: {flag} {setting!r}. Expected OPTION=VALUE, such as {flag} epochs=1.")
-        parsed[name] = value
-    return parsed
+        values[name] = value
+    return values

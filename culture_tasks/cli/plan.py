@@ -21,9 +21,9 @@ from culture_tasks.cli.options import (
     add_judge_and_prices,
     add_tasks,
     between_0_and_1,
+    matching_tasks,
     positive,
     print_json,
-    tasks_called,
 )
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import SettingsError
@@ -38,7 +38,7 @@ from culture_tasks.rejudge.estimates import (
     sum_of_money,
     total_by_judge,
 )
-from culture_tasks.rejudge.ways import assumed
+from culture_tasks.rejudge.ways import assumed_components
 from culture_tasks.report.wording import counted
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
@@ -96,20 +96,20 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("plan: neither --width nor --difference is given. Give one, such as --width 3.")
     settings, prices = judge_and_prices(options)
     settings = settings.model_copy(update={"subset": None})
-    loaded = load(options.results, Names()).runs if options.results else []
-    seconds = seconds_by_document(loaded)
+    all_runs = load(options.results, Names()).runs if options.results else []
+    seconds = seconds_by_document(all_runs)
     plans: list[Plan] = []
-    for task in tasks_called(options.tasks, "plan"):
-        runs = [run for run in loaded if run.columns is not None and run.run.task == task.name]
+    for task in matching_tasks(options.tasks, "plan"):
+        runs = [run for run in all_runs if run.columns is not None and run.run.task == task.name]
         plan = _plan(task, runs, settings, options)
         goals = ((options.width, plan.for_width), (options.difference, plan.for_difference))
-        most = max(number or plan.documents for goal, number in goals if goal is not None)
+        size = max(number or plan.documents for goal, number in goals if goal is not None)
         money, time = _money(task, settings, prices), seconds.get(task.name)
         plans.append(
             replace(
                 plan,
-                money=None if money is None else money.times(most / plan.documents),
-                seconds=None if time is None else time.times(most),
+                money=None if money is None else money.times(size / plan.documents),
+                seconds=None if time is None else time.times(size),
             )
         )
     if options.json:
@@ -168,17 +168,19 @@ def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: ar
             if first.run.model != second.run.model and first.run.settings.judged_by == second.run.settings.judged_by
         )
     has_clusters = len(set(structure.clusters)) < len(structure.clusters)
-    of_score = _mean(per_run or [assumed(scale, shared_clusters=has_clusters)])
-    of_difference = _mean(per_pair or [Components(*(2.0 * (1.0 - _CORRELATION) * part for part in of_score))])
+    score_components = _mean(per_run or [assumed_components(scale, shared_clusters=has_clusters)])
+    difference_components = _mean(
+        per_pair or [Components(*(2.0 * (1.0 - _CORRELATION) * part for part in score_components))]
+    )
     numbers, per_item = np.unique(structure.clusters, return_inverse=True)[1][order], len(rows) / len(structure.items)
 
     def is_narrow(n: int) -> bool:
         width: float = options.width
-        return half_width(of_score, population(order[:n], structure.clusters), n) <= width
+        return half_width(score_components, population(order[:n], structure.clusters), n) <= width
 
     def shows_difference(n: int) -> bool:
         counts = np.bincount(numbers[:n]) / n
-        variance = of_difference.clusters * float(counts @ counts) + of_difference.items / n
+        variance = difference_components.clusters * float(counts @ counts) + difference_components.items / n
         reach = float(special.ndtri(0.975) + special.ndtri(options.power))
         difference: float = options.difference
         return reach * math.sqrt(variance) <= difference

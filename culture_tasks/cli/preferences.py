@@ -17,7 +17,7 @@ from culture_tasks.cli.options import (
     not_negative,
     number,
     print_json,
-    rated_data,
+    rated_data_help,
     writing,
 )
 from culture_tasks.errors import DataUnavailableError
@@ -65,7 +65,7 @@ _MERGE = (
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    raw, sources = argparse.RawDescriptionHelpFormatter, _SOURCES.format(offered=rated_data())
+    raw, sources = argparse.RawDescriptionHelpFormatter, _SOURCES.format(offered=rated_data_help())
     text = "write a folder to train on: data, recipes and a manifest"
     build = actions.add_parser("build", help=text, description=_BUILD, epilog=sources, formatter_class=raw)
     _add_sources(build)
@@ -97,16 +97,16 @@ def register(add_parser: AddParser) -> None:
     stat.set_defaults(handler=_stat, test_questions=True)
 
     text = "merge a LoRA adapter into the model that it was trained on"
-    merging = actions.add_parser("merge", help=text, description=_MERGE)
-    merging.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
-    merging.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    merge_parser = actions.add_parser("merge", help=text, description=_MERGE)
+    merge_parser.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
+    merge_parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
     base = "the base model (default: the one that the adapter was trained on)"
-    merging.add_argument("--base", metavar="MODEL", help=base)
+    merge_parser.add_argument("--base", metavar="MODEL", help=base)
     types = ("auto", "bfloat16", "float16", "float32")
     dtype = "data type of the weights (default: the checkpoint's)"
-    merging.add_argument("--dtype", choices=types, default="auto", help=dtype)
-    merging.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
-    merging.set_defaults(handler=_merge)
+    merge_parser.add_argument("--dtype", choices=types, default="auto", help=dtype)
+    merge_parser.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
+    merge_parser.set_defaults(handler=_merge)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -162,10 +162,10 @@ def _stat(options: argparse.Namespace) -> int:
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
-            shared: Overlap | str = overlap(questions, tests)
+            test_overlap: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
-            shared = str(error)
-    stat = preference_stat(rated, questions, rule, options.seed, shared)
+            test_overlap = str(error)
+    stat = preference_stat(rated, questions, rule, options.seed, test_overlap)
     paths: list[Path] = []
     if options.output is not None:
         with writing("preferences", options.output):
@@ -174,8 +174,8 @@ def _stat(options: argparse.Namespace) -> int:
         print_json(stat.content)
         return 0
     print(stat.as_text())
-    if not isinstance(shared, str):
-        _print_near_duplicates(shared.near, rated, shared)
+    if not isinstance(test_overlap, str):
+        _print_near_duplicates(test_overlap.near, rated, test_overlap)
     if paths:
         print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in paths)}", 118))
     return 0
@@ -224,6 +224,6 @@ def _print_near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions,
 
 def _merge(options: argparse.Namespace) -> int:
     choices = {"base": options.base, "dtype": options.dtype, "trust_remote_code": options.trust_remote_code}
-    below = merge(options.adapter, options.output, **choices)
-    print(f"{options.adapter} merged into {below}: {options.output}")
+    base = merge(options.adapter, options.output, **choices)
+    print(f"{options.adapter} merged into {base}: {options.output}")
     return 0

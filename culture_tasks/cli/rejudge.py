@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.resend and options.batches not in ("wait", "submit"):
         raise SettingsError("rejudge: --resend needs --batch or --submit.")
     try:
-        return _graded(options)
+        return _rejudge(options)
     except KeyboardInterrupt:
         if options.batches is not None:
             _say("Interrupted. Batches that were sent go on: the same command, or --collect, fetches their results.")
@@ -85,20 +85,21 @@ def _run(options: argparse.Namespace) -> int:
         return _INTERRUPTED
 
 
-def _graded(options: argparse.Namespace) -> int:
+def _rejudge(options: argparse.Namespace) -> int:
     failed_only = options.failed_only
     runs = rejudging.find_runs(options.results)
-    judged = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
+    judged_runs = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
     if options.sample is not None:
-        judged = [
-            (run, [rejudging.sample_of(run.files, task, options.sample) for task in tasks]) for run, tasks in judged
+        judged_runs = [
+            (run, [rejudging.sample_of(run.files, task, options.sample) for task in tasks])
+            for run, tasks in judged_runs
         ]
-    if not judged:
+    if not judged_runs:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
             "with --log_samples and --output_path."
         )
-    result_files = [run.files.result_file for run, _ in judged]
+    result_files = [run.files.result_file for run, _ in judged_runs]
     settings = Settings.from_environment()
     prices = read_prices(settings.prices_file)
     judges: dict[str, BatchJudge] = {}
@@ -106,17 +107,19 @@ def _graded(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.callback(close_judges)
         sessions = [_batches(options, settings, judges)] if options.batches else _sessions(options.judge, settings)
-        work = [(session, rejudging.runs_for_judge(judged, session, failed_only=failed_only)) for session in sessions]
+        work = [
+            (session, rejudging.runs_for_judge(judged_runs, session, failed_only=failed_only)) for session in sessions
+        ]
         if options.batches:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:
             for file in state_files(result_files):
                 _say(f"Batches of these results were sent ({file}). Uncollected results will be paid for again.")
-        for session, graded in work:
-            rejudging.check_judges(session, _tasks(graded), failed_only=failed_only)
-        for session, graded in work:
+        for session, gradings in work:
+            rejudging.check_judges(session, _tasks(gradings), failed_only=failed_only)
+        for session, gradings in work:
             hold_session(session)
-            rejudging.submit(_tasks(graded), failed_only=failed_only)
+            rejudging.submit(_tasks(gradings), failed_only=failed_only)
         if rounds is not None:
             with redirect_stdout(sys.stderr if options.json else sys.stdout):
                 status = _status(rounds, options.batches)
@@ -124,8 +127,8 @@ def _graded(options: argparse.Namespace) -> int:
                 return status
             rounds.end_verdicts()
         summaries: list[dict[str, Any]] = []
-        for session, graded in work:
-            for run, tasks in graded:
+        for session, gradings in work:
+            for run, tasks in gradings:
                 progress = partial(with_progress, label="verdicts")
                 new = rejudging.finish(run, tasks, progress=progress, prices=prices, now=datetime.now())
                 summaries.append(_summary(new, tasks, session.settings.judge))
@@ -135,8 +138,8 @@ def _graded(options: argparse.Namespace) -> int:
             print_json({"currency": prices.currency, "runs": summaries})
         if rounds is not None:
             rounds.finish()
-        if refused := refused_requests():
-            (_say if options.json else print)(printable(refused))
+        if refusal := refused_requests():
+            (_say if options.json else print)(printable(refusal))
     return 0
 
 
@@ -175,8 +178,8 @@ def _rounds(
     result_files: Sequence[Path],
     stack: ExitStack,
 ) -> BatchRounds:
-    session, graded = work
-    rubrics = {sample.rubric.name: sample.rubric for task in _tasks(graded) for sample in task.samples}
+    session, gradings = work
+    rubrics = {sample.rubric.name: sample.rubric for task in _tasks(gradings) for sample in task.samples}
     for rubric in rubrics.values():
         stack.callback(session.judge(rubric.model).close)
     endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
@@ -195,8 +198,8 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
         rounds.wait()
     elif mode == "submit":
         rounds.submit()
-    elif running := rounds.collect():
-        print(printable(f"{described(running).capitalize()}. Collect again later."))
+    elif open_batches := rounds.collect():
+        print(printable(f"{described(open_batches).capitalize()}. Collect again later."))
         return _STILL_OPEN
     if unfetched := rounds.unfetched:
         print(
@@ -224,8 +227,8 @@ def _say(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
 
 
-def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
-    return [task for _, tasks in graded for task in tasks]
+def _tasks(gradings: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
+    return [task for _, tasks in gradings for task in tasks]
 
 
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:

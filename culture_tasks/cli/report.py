@@ -161,8 +161,10 @@ def _run(options: argparse.Namespace) -> int:
     images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-    of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)
-    paths += of_exports
+    export_paths, left_out = write_exports(
+        report, folder / "exports", exports, evaluator, samples=options.export_samples
+    )
+    paths += export_paths
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -171,8 +173,8 @@ def _run(options: argparse.Namespace) -> int:
     for path in paths:
         if path.parent == folder:
             print(printable(str(path)))
-    if below := sum(path.parent != folder for path in paths):
-        print(f"and {counted(below, 'file')} below {printable(str(folder))}")
+    if deeper := sum(path.parent != folder for path in paths):
+        print(f"and {counted(deeper, 'file')} below {printable(str(folder))}")
     for reason in left_out:
         print(f"not exported for the Hub: {printable(reason)}", file=sys.stderr)
     print_problems(report.problems)

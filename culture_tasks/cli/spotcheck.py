@@ -128,19 +128,19 @@ def _draw(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    rated = read_ratings(read_design(options.sheet), options.ratings)
-    units = checked_scores(options.results, Options(rated=(rated,)))
-    tables, _, _ = checked_by_people((rated,), units, panels_of(units))
+    ratings = read_ratings(read_design(options.sheet), options.ratings)
+    units = checked_scores(options.results, Options(rated=(ratings,)))
+    tables, _, _ = checked_by_people((ratings,), units, panels_of(units))
     file = _folder(options) / RATED_FILE
     with writing("spotcheck", file):
-        write(rated, file)
+        write(ratings, file)
     if options.json:
         print_json({"rated": file, "tables": tables})
         return 0
     print("\n\n".join(_as_text(table) for table in tables if table.rows))
     print(f"\n{printable(str(file))}")
     if options.width or options.culture_width:
-        print("\n".join(["", *_next_ratings(units, rated.design, options)]))
+        print("\n".join(["", *_next_ratings(units, ratings.design, options)]))
     return 0
 
 
@@ -166,18 +166,18 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
                 more = unit.more_ratings(width, culture)
                 place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
                 yield plain(f"{place}: {_change(unit.over(culture), width, unit.measured.unit.scale, more)}")
-                ratings |= Counter({name: unit.over(name).rated + many for name, many in (more or {}).items()})
+                ratings |= Counter({name: unit.over(name).rated + count for name, count in (more or {}).items()})
         fewest = plans.setdefault(key, {}).setdefault(unit.entrant.model, ratings)
         if ratings and (not fewest or ratings.total() < fewest.total()):
             plans[key][unit.entrant.model] = ratings
-    for key, of_models in plans.items():
+    for key, ratings_by_model in plans.items():
         sources = [source for source in design.populations if source.task in tasks_of[key]]
         counts = sum(
             (Counter({stratum.culture: stratum.drawn for stratum in source.strata}) for source in sources),
             Counter[str](),
         )
         models = max(Counter(source.task for source in sources).values())
-        ratings = reduce(or_, of_models.values())
+        ratings = reduce(or_, ratings_by_model.values())
         totals = {name: max(count, models * ratings[name]) for name, count in counts.items()}
         if totals != counts:
             numbers = [word for name, count in totals.items() for word in ("-n", f"{name}={count}")]

@@ -121,22 +121,22 @@ def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ..
         if len(names) > _NAMED:
             names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
         benchmark, facts = benchmark_of(peers[0].name), _facts(peers)
-        listed = (", ".join(names), peers[0].about, ", ".join(facts.harnesses), facts.modality)
+        names_and_facts = (", ".join(names), peers[0].about, ", ".join(facts.harnesses), facts.modality)
         paper = f"{benchmark.title} ({benchmark.paper})"
         judge = benchmark.judge or "none needed"
-        table.append((*listed, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
+        table.append((*names_and_facts, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
     return table
 
 
 def _line(peers: Sequence[Entry]) -> tuple[str, ...]:
     """Returns what a line of the terminal says of tasks that measure the same: all columns but the last."""
-    facts, more = _facts(peers), len(peers) - 1
-    only = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
+    facts, others = _facts(peers), len(peers) - 1
+    note = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
     languages = facts.languages
     return (
         peers[0].name,
-        f"+ {more}" if more else "",
-        f"{peers[0].about}{only}",
+        f"+ {others}" if others else "",
+        f"{peers[0].about}{note}",
         facts.modality,
         ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
     )

@@ -87,8 +87,8 @@ class Price(BaseModel, extra="forbid", frozen=True):
         plain = tokens.prompt_tokens - tokens.cached_tokens - tokens.batch_prompt_tokens
         output = tokens.completion_tokens - tokens.batch_completion_tokens
         in_batches = tokens.batch_prompt_tokens * self.input + tokens.batch_completion_tokens * self.output
-        now = plain * self.input + tokens.cached_tokens * cached + output * self.output
-        return (now + self.batch * in_batches) / _MILLION
+        at_once = plain * self.input + tokens.cached_tokens * cached + output * self.output
+        return (at_once + self.batch * in_batches) / _MILLION
 
 
 def whole_sum(parts: Iterable[float | None]) -> float | None:
@@ -114,8 +114,8 @@ class Prices(BaseModel, extra="forbid", frozen=True):
         for pattern, price in self.models.items():
             if any(fnmatchcase(name, pattern) for name in names):
                 return price
-        listed = map(_list_price, names) if self.currency == _LISTED_IN else ()
-        return next((price for price in listed if price is not None), None)
+        candidates = map(_list_price, names) if self.currency == _LISTED_IN else ()
+        return next((price for price in candidates if price is not None), None)
 
     def cost_of_requests(self, model: str, tokens: Tokens) -> float | None:
         """Returns what requests to a model cost; None where it has no price by tokens."""
@@ -152,8 +152,8 @@ def _list_price(name: str) -> Price | None:
             _, model = get_snapshot().find_provider_model(name, None, seller, None)
         except LookupError:
             continue
-        listed = model.get_prices(datetime.datetime.now(datetime.UTC))
-        amounts = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
+        prices = model.get_prices(datetime.datetime.now(datetime.UTC))
+        amounts = (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok)
         tokens_in, tokens_out, cached = (
             amount.base if isinstance(amount, TieredPrices) else amount for amount in amounts
         )

@@ -217,8 +217,8 @@ def _conflict(rows: Iterable[AnchorRow]) -> str:
         return f"verdicts of {names[0]} by {twice} with different prompts, sampling or delimiters"
     scales = {name: (rubric_named(name).lowest, rubric_named(name).highest) for name in rubrics}
     if len(set(scales.values())) > 1:
-        listed = ", ".join(f"{name} ({lowest} to {highest})" for name, (lowest, highest) in scales.items())
-        return f"rubrics with different scales: {listed}"
+        ranges = ", ".join(f"{name} ({lowest} to {highest})" for name, (lowest, highest) in scales.items())
+        return f"rubrics with different scales: {ranges}"
     return ""
 
 
@@ -235,16 +235,16 @@ def read_anchor(path: Path) -> Anchor:
     if not content:
         raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
     rows: list[AnchorRow] = []
-    for where, row in _lines(path, content, AnchorRow):
+    for place, row in _lines(path, content, AnchorRow):
         if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
-            raise DataError(f"{where}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
+            raise DataError(f"{place}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
             rubric = rubric_named(row.judge.rubric)
         except JudgeError as error:
-            raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
+            raise DataError(f"{place}: {error} Install the package that the benchmark comes from.") from None
         if not rubric.lowest <= row.rating <= rubric.highest:
             raise DataError(
-                f"{where}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
+                f"{place}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
                 f"{rubric.highest}, the scale of {rubric.name}."
             )
         rows.append(row)
@@ -263,9 +263,9 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
     """
     path = anchor.history_file
     history: list[NewVerdict] = []
-    for where, line in _lines(path, _complete_lines(_content(path) or b""), NewVerdict):
+    for place, line in _lines(path, _complete_lines(_content(path) or b""), NewVerdict):
         if line.row not in anchor.rows_by_name:
-            raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
+            raise DataError(f"{place}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
         history.append(line)
     return history
 
@@ -289,11 +289,11 @@ _Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
 def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
     """Yields the place of each line, for messages, with its content."""
     for number, line in enumerate(content.splitlines(), start=1):
-        where = f"anchor: {path}, line {number}"
+        place = f"anchor: {path}, line {number}"
         try:
-            yield where, kind.model_validate_json(line)
+            yield place, kind.model_validate_json(line)
         except ValidationError as error:
-            raise DataError(f"{where}, {damage(error)}. {_MADE_BY}") from None
+            raise DataError(f"{place}, {damage(error)}. {_MADE_BY}") from None
 
 
 # Asking again
@@ -333,7 +333,7 @@ def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[
 
 
 def ask_again(
-    anchor: Anchor, rows: Sequence[AnchorRow], judge: Judge, *, round_number: int, now: datetime
+    anchor: Anchor, rows: Sequence[AnchorRow], judge: Judge, *, round_number: int, date: datetime
 ) -> Iterator[Verdict]:
     """Asks for new verdicts, all together, and yields each once it is in the history file.
 
@@ -351,7 +351,7 @@ def ask_again(
                 line = NewVerdict(
                     row=row.row,
                     round=round_number,
-                    date=now,
+                    date=date,
                     outcome="failed" if verdict.outcome == "unjudged" else verdict.outcome,
                     rating=verdict.score,
                     reply_model=verdict.reply_model and storable(verdict.reply_model),
@@ -405,7 +405,7 @@ def most_points(lowest: float, highest: float) -> float:
 
 def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
     """Returns the rounds of a history, each with its confidence sequence, looked at after each look."""
-    most = most_points(*anchor.scale)
+    cap = most_points(*anchor.scale)
     results = []
     for number in dict.fromkeys(line.round for line in history):
         lines = [line for line in history if line.round == number]
@@ -416,7 +416,7 @@ def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
                 if line.date == date and line.rating is not None:
                     ratings.setdefault(line.row, line.rating)  # two looks at the same time may both ask
             differences = tuple(rating - anchor.rows_by_name[row].rating for row, rating in ratings.items())
-            current = sequence_interval(np.clip(differences, -most, most), -most, most, confidence_of(number))
+            current = sequence_interval(np.clip(differences, -cap, cap), -cap, cap, confidence_of(number))
             if current.low > 0.0 or current.high < 0.0:
                 alarm = (date, current)
         results.append(Round(number, len(lines), differences, current, alarm))

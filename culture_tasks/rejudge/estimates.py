@@ -120,7 +120,7 @@ class Estimator:
                 estimate = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
                 longest = prompt + task.decoding.max_tokens
                 estimates.append(self._with_requests(estimate, rubric, prompt=Bounds(prompt, longest), times=repeats))
-        return list(summed(estimates).values()) or [Estimate(task.name, questions=len(rows))]
+        return list(sums_by_task(estimates).values()) or [Estimate(task.name, questions=len(rows))]
 
     def estimate_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
@@ -206,7 +206,7 @@ def money_text(amount: Bounds | None) -> str:
     return amount.text(lambda end: f"{end:,.{digits}f}")
 
 
-def summed(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
+def sums_by_task(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
     """Returns the sums by task and judge, without tasks that no judge grades."""
     sums: dict[tuple[str, str], Estimate] = {}
     for estimate in estimates:
@@ -218,5 +218,5 @@ def summed(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
 
 def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
     """Returns the sums by judge, without tasks that no judge grades."""
-    sums = summed(replace(estimate, task="all") for estimate in estimates)
+    sums = sums_by_task(replace(estimate, task="all") for estimate in estimates)
     return {judge: total for (_, judge), total in sums.items()}

@@ -132,8 +132,8 @@ def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
 def _origin(file: Path, runs: Mapping[Path, RunFiles]) -> Path:
     """Follows a grading to the run that it started from, through gradings of gradings."""
     visited = {file}
-    while file in runs and (before := runs[file].graded_from) is not None and before not in visited:
-        file = before
+    while file in runs and (source := runs[file].graded_from) is not None and source not in visited:
+        file = source
         visited.add(file)
     return file
 
@@ -151,8 +151,8 @@ def _read(path: Path) -> RunFiles:
 
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades."""
-    logged = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
-    return [TaskToGrade(name, samples) for name, samples in logged if samples]
+    samples_by_name = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
+    return [TaskToGrade(name, samples) for name, samples in samples_by_name if samples]
 
 
 def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
@@ -260,10 +260,10 @@ def finish(
     groups = renew_groups(results, {task.name: task.new_records for task in tasks})
     keep_tasks(results, {*groups, *(task.name for task in tasks)})
     results.pop(COSTS, None)
-    judged = {
+    judged_by_task = {
         task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
     }
-    if costs := judge_costs(judged, prices):
+    if costs := judge_costs(judged_by_task, prices):
         results[COSTS] = costs
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
     if size := max((task.subset.documents for task in tasks if task.subset), default=0):
@@ -291,7 +291,7 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     if task.subset is not None:
         config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
         row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
-        many = len(task.samples)
-        results.setdefault("n-samples", {})[task.name] = {"original": many, "effective": many}
+        count = len(task.samples)
+        results.setdefault("n-samples", {})[task.name] = {"original": count, "effective": count}
     if isinstance(config.get("metric_list"), list):
         config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *metrics]

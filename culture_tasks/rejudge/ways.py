@@ -63,18 +63,18 @@ class Grading(NamedTuple):
     explained: Bounds = Bounds(0.0, 1.0)
 
 
-def assumed(scale: Scale, *, shared_clusters: bool) -> Components:
+def assumed_components(scale: Scale, *, shared_clusters: bool) -> Components:
     """Returns the variance components of a score on a scale with two ends where no run is known.
 
     Right and wrong vary as much as they can, ratings by a quarter of their scale; half of it is between clusters.
     """
     width = (scale.high or 0.0) - (scale.low or 0.0)
     total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
-    of_clusters = total / 2.0 if shared_clusters else 0.0
-    return Components(of_clusters, total - of_clusters)
+    between_clusters = total / 2.0 if shared_clusters else 0.0
+    return Components(between_clusters, total - between_clusters)
 
 
-def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, size: int) -> Grading:
+def grading_of(runs: Sequence[LoadedRun], judge: str, *, fallback: Components, size: int) -> Grading:
     """Returns how the scores of a judge's model vary, by the results of one task.
 
     The judge's own verdicts count, or else another's on the same responses. Of several that graded all, a judge comes
@@ -83,7 +83,7 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
     Args:
         runs: The runs of the task, with the gradings of each.
         judge: The judge's model.
-        otherwise: The variance components where nothing is graded.
+        fallback: The variance components where nothing is graded.
         size: Number of responses of a run.
     """
     by_origin: dict[Path, list[LoadedRun]] = {}
@@ -108,8 +108,8 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
     mean_share = float(np.mean(explained)) if explained else math.nan
     return Grading(
         len(spreads),
-        Components(*np.mean(spreads, axis=0).tolist()) if spreads else otherwise,
-        float(np.mean(errors)) if errors else sum(otherwise) / size,
+        Components(*np.mean(spreads, axis=0).tolist()) if spreads else fallback,
+        float(np.mean(errors)) if errors else sum(fallback) / size,
         " or ".join(names),
         Bounds(mean_share, mean_share) if explained else Bounds(0.0, 1.0),
     )
@@ -155,8 +155,8 @@ def ways(
     if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
         return []
     has_shared_clusters = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
-    otherwise = assumed(metric.scale, shared_clusters=has_shared_clusters)
-    grading = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
+    fallback = assumed_components(metric.scale, shared_clusters=has_shared_clusters)
+    grading = grading_of(runs, judge, fallback=fallback, size=task.subset.items)
     amounts = {"all": money, "sample": money_of_sample}
     people = None if people is None else min(people, task.subset.items)
     return list(ways_by(grading, task.name, judge, task.subset, money=amounts, people=people))

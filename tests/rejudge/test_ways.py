@@ -32,7 +32,7 @@ def graded(folder, judge, scores, places, stamp, **changes):
 
 
 def grading(folder, judge="dear"):
-    return grading_of(load([str(folder)], Names()).runs, judge, otherwise=ASSUMED, size=60)
+    return grading_of(load([str(folder)], Names()).runs, judge, fallback=ASSUMED, size=60)
 
 
 def test_what_is_known_of_a_judge_by_the_results_at_hand(tmp_path):
@@ -54,7 +54,7 @@ def test_what_is_known_of_a_judge_by_the_results_at_hand(tmp_path):
     assert sum(both.spread) == pytest.approx(np.var(DEAR[::2], ddof=1))
     assert both.error == pytest.approx(np.var(DEAR[::2], ddof=1) / 60)  # of all 60, not of the 30
 
-    nothing = grading_of([], "dear", otherwise=ASSUMED, size=50)
+    nothing = grading_of([], "dear", fallback=ASSUMED, size=50)
     assert nothing == Grading(0, ASSUMED, 0.1)
 
 
