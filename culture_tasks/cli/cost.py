@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -112,26 +112,16 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
     if options.people is not None and options.sample is None:
         raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
-    tasks, side_by_side = matching_tasks(options.tasks, "cost"), list[Way]()
+    tasks = matching_tasks(options.tasks, "cost")
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
+    side_by_side: list[Way] = []
     if options.results:
         tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
-        size: int | None = options.sample
-        drawn_tasks = [task if size is None else sample_of(files, task, size) for files, task in tasks_of_runs]
-        estimates = _estimates_of(drawn_tasks, estimator, judge_of)
-        if size is not None:
-            estimates_of_all = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
-            runs = load([str(path) for path in options.results], Names()).runs
-            for name, task in {task.name: task for task in drawn_tasks}.items():
-                task_runs = [run for run in runs if run.run.task == name]
-                judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
-                money, money_of_sample = (
-                    sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
-                    for part in (estimates_of_all, estimates)
-                )
-                side_by_side += ways(
-                    task, task_runs, judges, money=money, money_of_sample=money_of_sample, people=options.people
-                )
+        estimates = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
+        if options.sample is not None:
+            samples = [sample_of(files, task, options.sample) for files, task in tasks_of_runs]
+            estimates_of_all, estimates = estimates, _estimates_of(samples, estimator, judge_of)
+            side_by_side = list(_ways(samples, estimates, estimates_of_all, prices, options))
     else:
         counts = {"repeats": options.repeats, "limit": options.limit}
         estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **counts)]
@@ -151,13 +141,9 @@ def _run(options: argparse.Namespace) -> int:
     for estimate in (*estimates, *(totals if len(estimates) > 1 else ())):
         numbers = (estimate.questions, estimate.verdicts, estimate.kept, estimate.requests)
         tokens = (estimate.tokens_in.text("{:,.0f}".format), estimate.tokens_out.text("{:,.0f}".format))
-        judge, money = (
-            estimate.judge or "none needed",
-            _money(estimate, prices, options) if estimate.judge else Bounds(),
-        )
-        rows.append(
-            (estimate.task, printable(judge), *(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
-        )
+        money = _money(estimate, prices, options) if estimate.judge else Bounds()
+        texts = (*(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
+        rows.append((estimate.task, printable(estimate.judge or "none needed"), *texts))
     print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
@@ -193,12 +179,37 @@ def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: 
     return list(estimates.values())
 
 
+def _ways(
+    samples: Sequence[TaskToGrade],
+    estimates: Sequence[Estimate],
+    estimates_of_all: Sequence[Estimate],
+    prices: Prices,
+    options: argparse.Namespace,
+) -> Iterator[Way]:
+    """Yields the ways to grade each task, by the estimates of its samples and of all its responses."""
+    runs = load([str(path) for path in options.results], Names()).runs
+    for name, task in {task.name: task for task in samples}.items():
+        judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
+        money, money_of_sample = (
+            sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
+            for part in (estimates_of_all, estimates)
+        )
+        yield from ways(
+            task,
+            [run for run in runs if run.run.task == name],
+            judges,
+            money=money,
+            money_of_sample=money_of_sample,
+            people=options.people,
+        )
+
+
 def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
     return estimate.money(prices.price_of(estimate.judge), in_batches=options.batch) if estimate.judge else None
 
 
-def _print_ways(ways: Sequence[Way], currency: str) -> None:
+def _print_ways(side_by_side: Sequence[Way], currency: str) -> None:
     def widths(bounds: Bounds) -> str:
         return bounds.text("±{:.2g}".format)
 
@@ -211,7 +222,7 @@ def _print_ways(ways: Sequence[Way], currency: str) -> None:
             widths(way.these),
             widths(way.alike),
         )
-        for way in ways
+        for way in side_by_side
     ]
     print()
     print(as_markdown(header, rows, numbers=3))
@@ -220,12 +231,12 @@ def _print_ways(ways: Sequence[Way], currency: str) -> None:
         "would give to all responses to these questions, and of the score for questions like these. Scores of a judge "
         "that has graded nothing here, and of people, are assumed to vary as the others do."
     )
-    if any(way.these.low < way.these.high for way in ways):
+    if any(way.these.low < way.these.high for way in side_by_side):
         print(
             "A range goes from perfect agreement of the two to none. The agreement of two judges is known where both "
             "graded at least 20 of these responses."
         )
-    if assumed_tasks := [name for name, runs in {way.task: way.runs for way in ways}.items() if not runs]:
+    if assumed_tasks := [name for name, runs in {way.task: way.runs for way in side_by_side}.items() if not runs]:
         print(
             f"No results tell how scores of {', '.join(assumed_tasks)} vary: they are assumed to vary as in "
             "`culture-tasks plan`."
