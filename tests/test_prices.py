@@ -16,7 +16,7 @@ def test_a_judge_of_each_paper_has_a_list_price_and_a_batch_costs_half():
     prices = read_prices(None)
     assert (prices.currency, prices.origin) == ("USD", f"list prices of genai-prices {version('genai-prices')}")
     for model in {rubric.model for rubric in rubrics().values()}:
-        price = prices.of(model)
+        price = prices.price_of(model)
         assert price is not None, model
         assert price.batch == 0.5
         assert price.cached_input < price.input
@@ -24,22 +24,22 @@ def test_a_judge_of_each_paper_has_a_list_price_and_a_batch_costs_half():
 
 def test_a_name_that_is_longer_or_shorter_is_another_model():
     prices = list_prices()
-    assert prices.of("gpt-4o").input == 2.5
-    assert prices.of("gpt-4o-mini").input == 0.15
-    assert prices.of("gpt-4o-2024-05-13").input == 5.0  # an older, dearer one
-    assert prices.of("gpt-4o-of-mine") is None
-    assert prices.of("claude-sonnet-4-5").input == 3.0  # of short requests
-    assert [prices.of(name) for name in ("openai/gpt-oss-20b", "gpt-oss-20b", "gemma-3-27b-it", "Qwen/Qwen3-8B")] == [
-        None
-    ] * 4
+    assert prices.price_of("gpt-4o").input == 2.5
+    assert prices.price_of("gpt-4o-mini").input == 0.15
+    assert prices.price_of("gpt-4o-2024-05-13").input == 5.0  # an older, dearer one
+    assert prices.price_of("gpt-4o-of-mine") is None
+    assert prices.price_of("claude-sonnet-4-5").input == 3.0  # of short requests
+    assert [
+        prices.price_of(name) for name in ("openai/gpt-oss-20b", "gpt-oss-20b", "gemma-3-27b-it", "Qwen/Qwen3-8B")
+    ] == [None] * 4
 
 
 def test_the_user_s_prices_come_before_the_list_and_another_currency_has_no_list():
     own = {"gpt-4o": {"input": 1.0, "output": 1.0}}
     prices = Prices(currency="USD", models=own)
-    assert (prices.of("gpt-4o").input, prices.of("gpt-4o-mini").input) == (1.0, 0.15)
-    assert Prices(currency="EUR", models=own).of("gpt-4o-mini") is None
-    assert prices.of_requests("org/own-judge", Usage(1, 1)) is None
+    assert (prices.price_of("gpt-4o").input, prices.price_of("gpt-4o-mini").input) == (1.0, 0.15)
+    assert Prices(currency="EUR", models=own).price_of("gpt-4o-mini") is None
+    assert prices.cost_of_requests("org/own-judge", Usage(1, 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_the_user_s_prices_come_before_the_list_and_another_currency_has_no_list
 )
 def test_requests_cost_what_their_tokens_do(usage, amount):
     price = Price(input=2.0, cached_input=0.5, output=8.0, batch=0.5)
-    assert price.of_requests(usage) == pytest.approx(amount / 1e6)
+    assert price.cost_of_requests(usage) == pytest.approx(amount / 1e6)
     # without a price for cached tokens they cost as others do, and hours tell nothing of requests
-    assert Price(input=2.0, output=8.0).of_requests(Usage(100, 10, 60)) == pytest.approx((200 + 80) / 1e6)
-    assert Price(hour=2.0).of_requests(Usage(1, 1)) is None
-    assert Price(input=1.0, output=1.0, hour=2.0).of_requests(Usage(1, 1)) is None
+    assert Price(input=2.0, output=8.0).cost_of_requests(Usage(100, 10, 60)) == pytest.approx((200 + 80) / 1e6)
+    assert Price(hour=2.0).cost_of_requests(Usage(1, 1)) is None
+    assert Price(input=1.0, output=1.0, hour=2.0).cost_of_requests(Usage(1, 1)) is None
 
 
 def test_amounts_are_shown_with_the_digits_that_say_something():
     amounts = {0.0: "0.00 USD", 0.01234: "0.0123 USD", 0.999: "0.9990 USD", 1.0: "1.00 USD", 1234.5: "1,234.50 USD"}
-    assert {amount: Prices(currency="USD", models={}).shown(amount) for amount in amounts} == amounts
+    assert {amount: Prices(currency="USD", models={}).text(amount) for amount in amounts} == amounts

@@ -19,7 +19,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, tasks_below
 from culture_tasks.cli.main import build_parser
-from culture_tasks.cli.tasks import HEADER, alike, rows
+from culture_tasks.cli.tasks import HEADER, rows, similar_entries
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, file_key, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
@@ -76,7 +76,7 @@ def _tasks(benchmark_name: str) -> str:
 
 
 def _tasks_of(benchmark: str, columns: Sequence[str]) -> str:
-    entries = [family for family in alike() if benchmark_of(family[0].name).name == benchmark]
+    entries = [family for family in similar_entries() if benchmark_of(family[0].name).name == benchmark]
     return as_markdown(columns, ([cells[column] for column in columns] for cells in map(_cells, rows(entries=entries))))
 
 

@@ -16,9 +16,9 @@ from culture_tasks.cli.options import (
     at_least,
     between_0_and_1,
     print_json,
-    rated_data,
-    unwritable,
+    rated_data_help,
     with_progress,
+    writing,
 )
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
@@ -32,8 +32,8 @@ _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
 tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
 and by category. With several judges, each is compared with people and with each other. Only scored verdicts count;
-coverage and the numbers of other outcomes are reported. Verdicts are taken from the cache (CULTURE_JUDGE_CACHE) if they
-are there.
+coverage and the numbers of other outcomes are reported. Verdicts in the cache (CULTURE_JUDGE_CACHE) aren't asked for
+again.
 """
 
 _EPILOG = """\
@@ -52,7 +52,7 @@ examples:
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG.format(offered=rated_data()))
+    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG.format(offered=rated_data_help()))
     judges = "judge, such as openai:gpt-4o or lexical; repeat the option to compare judges (default: CULTURE_JUDGE)"
     parser.add_argument("--judge", action="append", metavar="SPEC", help=judges)
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
@@ -70,8 +70,8 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--resamples", type=at_least(1), default=1_000, metavar="N", help=resamples)
     confidence = "confidence of the intervals (default: %(default)s)"
     parser.add_argument("--confidence", type=between_0_and_1, default=0.95, metavar="P", help=confidence)
-    skipping = "skip rows that can't be used, instead of refusing the data"
-    parser.add_argument("--skip-invalid", action="store_true", help=skipping)
+    skip_invalid = "skip rows that can't be used, instead of refusing the data"
+    parser.add_argument("--skip-invalid", action="store_true", help=skip_invalid)
     add_json(parser)
     parser.set_defaults(handler=_run)
 
@@ -80,10 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     folder: Path | None = options.output
     if folder is not None:  # it must be writable before any verdict is paid for
-        try:
+        with writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable("agreement", folder, error) from None
     specs = _specs(options, settings)
     rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
     intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
@@ -95,8 +93,8 @@ def _run(options: argparse.Namespace) -> int:
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        graded = grade(judges, data.responses, partial(with_progress, what="verdicts"))
-    raters = [*([human] if human else []), *graded]
+        judge_raters = grade(judges, data.responses, partial(with_progress, label="verdicts"))
+    raters = [*([human] if human else []), *judge_raters]
     report = AgreementReport(
         data=data,
         raters=raters,

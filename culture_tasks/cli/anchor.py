@@ -29,13 +29,13 @@ now, and asks the judge for them again, on any day and as often as you like.
 """
 
 _MAKE = """\
-Draws responses from judged runs of one judge, evenly from tasks, cultures and ratings, one for each cluster, and writes
-them with their ratings to a file that needs no other. The same runs give the same file. Nothing is asked.
+Draws responses from judged runs of one judge, evenly from tasks, cultures and ratings, one per cluster, and writes them
+with their ratings to one file. The same runs give the same file. The judge isn't asked.
 """
 
 _CHECK = """\
 Asks the judge for the ratings of an anchor set again, past the verdict cache, and adds them to a history file beside
-it. The interval of the mean difference may be looked at any day: an unchanged judge is called changed in at most 5 % of
+it. The interval of the mean difference holds on any day: an unchanged judge is called changed in at most 5 % of
 cases, however often you look. Exit status: 0 no drift seen, 1 drift, 2 an error, 3 the judge gave no rating.
 """
 
@@ -54,9 +54,9 @@ def register(add_parser: AddParser) -> None:
     make = steps.add_parser("make", help="draw an anchor set from judged runs", description=_MAKE)
     make.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     make.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write, such as a.jsonl")
-    size = "number of responses (default: %(default)s); docs/drift.md says which change so many find"
+    size = "number of responses (default: %(default)s); docs/drift.md says which change is found by how many"
     make.add_argument("--size", type=at_least(1), default=200, metavar="N", help=size)
-    judge = "whose verdicts, as in CULTURE_JUDGE, where the runs have those of several judges"
+    judge = "the judge whose verdicts are taken, as in CULTURE_JUDGE, where the runs have several"
     make.add_argument("--judge", metavar="SPEC", help=judge)
     add_tasks(make, "only these tasks (default: all)")
     add_json(make)
@@ -71,8 +71,8 @@ def register(add_parser: AddParser) -> None:
 
 
 def _make(options: argparse.Namespace) -> int:
-    which = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
-    anchor = anchors.make_anchor(options.results, options.output, **which)
+    draw = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
+    anchor = anchors.make_anchor(options.results, options.output, **draw)
     counts = Counter(row.task for row in anchor.rows)
     if options.json:
         print_json({"file": anchor.path, "judge": anchor.judge_name, "tasks": counts})
@@ -80,7 +80,7 @@ def _make(options: argparse.Namespace) -> int:
     print(as_text(("task", "responses"), [(task, str(counts[task])) for task in sorted(counts)]))
     print(printable(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}"))
     if len(anchor.rows) < options.size:
-        print("These are all that there are, one for each cluster. More runs of other questions give more.")
+        print("These are all that there are, one per cluster. Runs of other questions add more.")
     return 0
 
 
@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
     spec = spec_for(settings, next(iter(anchor.rubrics.values())).model)
     number, rows = anchors.open_rows(anchor, anchors.read_history(anchor))
     rows = rows[: options.number]
-    used, rated = Usage(), 0
+    usage, ratings = Usage(), 0
     with ExitStack() as stack:
         stack.callback(close_judges)  # and forget the budget
         judge = make_judge(spec, settings)
@@ -101,27 +101,27 @@ def _check(options: argparse.Namespace) -> int:
         judge.check([(anchor.rubrics[row.judge.rubric], row.item) for row in rows])
         anchors.check_identity(anchor, judge, sampling=True)
         try:
-            for verdict in anchors.ask_again(anchor, rows, judge, round_number=number, now=datetime.now(UTC)):
-                used += verdict.usage
-                rated += verdict.score is not None
+            for verdict in anchors.ask_again(anchor, rows, judge, round_number=number, date=datetime.now(UTC)):
+                usage += verdict.usage
+                ratings += verdict.score is not None
         except KeyboardInterrupt:
             print("Interrupted. The ratings so far are kept: the same command goes on.", file=sys.stderr)
             return _INTERRUPTED
         if refused_requests():
             note = "CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n."
             print(note, file=sys.stderr if options.json else sys.stdout)
-    money = prices.of_requests(spec.model, used)
+    money = prices.cost_of_requests(spec.model, usage)
     history = anchors.read_history(anchor)
     if options.json:
-        look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
+        look = {"verdicts": len(rows), "rated": ratings, "tokens": usage, "money": money, "currency": prices.currency}
         rounds = anchors.rounds(anchor, history)
-        shown = [{**one._asdict(), "identical": one.identical, "limit": one.limit} for one in rounds]
-        changed = any(one.alarm for one in rounds)
-        print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": shown})
-        return _DRIFT if changed else 0 if rated else _NOTHING_RATED
-    cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.shown(money)}"
-    print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
-    return _DRIFT if _print(anchor, history) else 0 if rated else _NOTHING_RATED
+        entries = [{**round_._asdict(), "identical": round_.identical, "limit": round_.limit} for round_ in rounds]
+        has_changed = any(round_.alarm for round_ in rounds)
+        print_json({"judge": anchor.judge_name, "changed": has_changed, "look": look, "rounds": entries})
+        return _DRIFT if has_changed else 0 if ratings else _NOTHING_RATED
+    cost = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {prices.text(money)}"
+    print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - ratings:,} without a rating; {cost}.")
+    return _DRIFT if _print(anchor, history) else 0 if ratings else _NOTHING_RATED
 
 
 def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
@@ -129,18 +129,22 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     rounds, scale = anchors.rounds(anchor, history), "on the scale from {} to {}".format(*anchor.scale)
     header = ("round", "asked", "no rating", "identical", "mean difference", "interval")
     print(as_text(header, list(map(_row, rounds))))
-    looks, rated = len({line.date for line in history}), [line for line in history if line.rating is not None]
-    identical = _share(sum(one.identical for one in rounds), len(rated))
+    looks, rated_lines = len({line.date for line in history}), [line for line in history if line.rating is not None]
+    identical = _share(sum(round_.identical for round_ in rounds), len(rated_lines))
     print(f"All looks: {looks}; verdicts asked for: {len(history):,}; identical ratings: {identical or 'none yet'}.")
-    most = anchors.most_points(*anchor.scale)
-    if larger := sum(abs(each) > most for one in rounds for each in one.differences):
-        print(f"Differences of more than {most:g} points, which count as {most:g}: {larger}.")
+    cap = anchors.most_points(*anchor.scale)
+    if larger := sum(abs(difference) > cap for round_ in rounds for difference in round_.differences):
+        print(f"Differences of more than {cap:g} points, which count as {cap:g}: {larger}.")
     model = anchor.rows[0].judge.model
-    before = sorted({row.reply_model or model for row in anchor.rows})
-    now = sorted({line.reply_model or model for line in rated if line.round == rounds[-1].number})
-    if now and now != before:
-        print(printable(f"The endpoint names the model {', '.join(now)}; with the old ratings, {', '.join(before)}."))
-    if alarm := next((one.alarm for one in reversed(rounds) if one.alarm), None):
+    old_models = sorted({row.reply_model or model for row in anchor.rows})
+    new_models = sorted({line.reply_model or model for line in rated_lines if line.round == rounds[-1].number})
+    if new_models and new_models != old_models:
+        print(
+            printable(
+                f"The endpoint names the model {', '.join(new_models)}; with the old ratings, {', '.join(old_models)}."
+            )
+        )
+    if alarm := next((round_.alarm for round_ in reversed(rounds) if round_.alarm), None):
         date, change = alarm
         print(f"The judge has changed by {change.value:+.2f} ({_ends(change)}) {scale} (look of {date:%Y-%m-%d}).")
         print("Scores from before and after don't compare: grade all with one judge, and make a new anchor set.")
@@ -149,14 +153,14 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     return alarm is not None
 
 
-def _row(one: Round) -> tuple[str, ...]:
-    rated = len(one.differences)
-    counts = (str(one.number), str(one.asked), str(one.asked - rated), _share(one.identical, rated))
-    return (*counts, f"{one.difference.value:+.2f}", _ends(one.difference)) if rated else (*counts, "", "")
+def _row(round_: Round) -> tuple[str, ...]:
+    ratings = len(round_.differences)
+    counts = (str(round_.number), str(round_.asked), str(round_.asked - ratings), _share(round_.identical, ratings))
+    return (*counts, f"{round_.difference.value:+.2f}", _ends(round_.difference)) if ratings else (*counts, "", "")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else ""
+def _share(part: int, total: int) -> str:
+    return f"{part / total:.1%}" if total else ""
 
 
 def _ends(change: Interval) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, print_json
+from culture_tasks.cli.options import AddParser, add_json, print_json, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
@@ -39,8 +38,8 @@ def register(add_parser: AddParser) -> None:
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     export.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
-    written = "file to write (default: standard output)"
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help=written)
+    output = "file to write (default: standard output)"
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -56,16 +55,16 @@ def _stats(options: argparse.Namespace) -> int:
     size = file.stat().st_size if file.exists() else 0
     prices = read_prices(Settings.from_environment().prices_file)
     if options.json:
-        rows = [{**asdict(each), "money": prices.of_requests(each.model, each.usage)} for each in judges]
+        rows = [{**asdict(judge), "money": prices.cost_of_requests(judge.model, judge.usage)} for judge in judges]
         print_json({"file": file, "bytes": size, "currency": prices.currency, "prices": prices.origin, "judges": rows})
         return 0
     print(f"{file}: {sum(judge.completions for judge in judges):,} completions, {size / 1e6:.1f} MB")
     for judge in judges:
         usage = judge.usage
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-        money = prices.shown(prices.of_requests(judge.model, usage))
-        who = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
-        print(printable(f"  {who}: {judge.completions:,} completions, {tokens}, {money}"))
+        money = prices.text(prices.cost_of_requests(judge.model, usage))
+        key = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
+        print(printable(f"  {key}: {judge.completions:,} completions, {tokens}, {money}"))
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0
@@ -86,11 +85,11 @@ def _clear(options: argparse.Namespace) -> int:
 def _merge(options: argparse.Namespace) -> int:
     copies = cache_files.merge(options.files, options.output)
     if options.json:
-        print_json([each._asdict() for each in copies])
+        print_json([copy._asdict() for copy in copies])
         return 0
-    for each in copies:
-        unreadable = f", {each.unreadable:,} rows left out that are not as they were written" if each.unreadable else ""
-        print(f"{each.file}: {each.completions:,} completions, {each.copied:,} copied to {options.output}{unreadable}")
+    for copy in copies:
+        unreadable = f", {copy.unreadable:,} rows left out that are not as they were written" if copy.unreadable else ""
+        print(f"{copy.file}: {copy.completions:,} completions, {copy.copied:,} copied to {options.output}{unreadable}")
     return 0
 
 
@@ -98,6 +97,9 @@ def _export(options: argparse.Namespace) -> int:
     import jsonlines
 
     completions, path = cache_files.export(_file(options)), options.output or options.former
-    with nullcontext(sys.stdout) if path is None else path.open("w", encoding="utf-8") as output:
+    if path is None:
+        jsonlines.Writer(sys.stdout).write_all(completions)
+        return 0
+    with writing("cache", path), path.open("w", encoding="utf-8") as output:
         jsonlines.Writer(output).write_all(completions)
     return 0

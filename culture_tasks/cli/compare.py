@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
 from culture_tasks.report.model import PEOPLE, Cell
@@ -24,8 +24,8 @@ Compares B with A on the items that both answered: difference with an interval, 
 benchmarks), and how many items would make it significant; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and after
-`rejudge --sample` of both by the better judge's; it is the corrected ones that are tested.
+the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings; after
+`rejudge --sample` of both, by the better judge's. The corrected differences are tested.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
@@ -53,18 +53,18 @@ def register(add_parser: AddParser) -> None:
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("a", metavar="A", help="the first model's results")
     parser.add_argument("b", metavar="B", help="the second model's results")
-    passing = "let the exit status say whether B may pass, as above"
-    parser.add_argument("--fail-on-regression", action="store_true", help=passing)
+    regression = "let the exit status say whether B may pass, as above"
+    parser.add_argument("--fail-on-regression", action="store_true", help=regression)
     require = (
-        "look at this task or group alone, and require it; may be a pattern, and be repeated (default: all that A has)"
+        "compare only this task or group, and require it; may be a pattern, and be repeated (default: all that A has)"
     )
     add_repeatable(parser, "--require", "NAME", require)
     margin = (
-        "tolerate a drop up to this size, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
+        "tolerate a drop up to this size, on the benchmark's scale; NAME may be a pattern, or name a culture as "
         "in culturalvqa:nigeria; may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
-    json = "write the outcome to a JSON file, or print it, and nothing else, where no file is named"
+    json = "write the outcome to a JSON file; without FILE, print it and nothing else"
     parser.add_argument("--json", nargs="?", type=Path, const=_STDOUT, metavar="FILE", help=json)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)
@@ -86,9 +86,9 @@ def _run(options: argparse.Namespace) -> int:
     _print(models)
     if not options.fail_on_regression:
         return 0
-    listed = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
+    reasons = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
     for check in result.having("regression") + result.having("not compared"):
-        if (check.name, check.message) not in listed:
+        if (check.name, check.message) not in reasons:
             print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
@@ -105,11 +105,9 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
         if path == _STDOUT:
             print(escaped(write(result)), end="")
             continue
-        try:
+        with writing("compare", path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(write(result), encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise SettingsError(f"compare: can't write {path} ({error.strerror}). Choose another file.") from None
 
 
 def _print(models: TwoModels) -> None:
@@ -117,26 +115,29 @@ def _print(models: TwoModels) -> None:
     for key, side in zip("AB", models.sides, strict=True):
         more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
         print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
-    apart = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
-    for first, tests in (("benchmark", models.tests), ("culture", apart)):
+    different_cultures = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+    for first, tests in (("benchmark", models.tests), ("culture", different_cultures)):
         if tests:
             header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
             print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
-        print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
-    contradicted: dict[str, list[str]] = {}
+        print(f"\n{len(different_cultures)} of {len(models.cultures)} cultures differ")
+    contradictions: dict[str, list[str]] = {}
     for tested in (*models.tests, *models.cultures):
         if tested.test.correction is not None and tested.test.contradicts_judge:
             test, points = tested.test, scale_of_differences(tested.scale)
             ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
             corrected, judge = (
-                amount(one, points, signed=True) for one in (test.difference, tested.test.correction.judge)
+                amount(difference, points, signed=True)
+                for difference in (test.difference, tested.test.correction.judge)
             )
-            said = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
-            contradicted.setdefault(tested.test.correction.by, []).append(said)
-    for by, differences in contradicted.items():
-        what = "People's ratings contradict the judge's" if by == PEOPLE else f"{by} contradicts the other judge's"
-        print(plain(f"{what} difference: {'; '.join(differences)}."))
+            contradiction = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
+            contradictions.setdefault(tested.test.correction.by, []).append(contradiction)
+    for grader, differences in contradictions.items():
+        claim = (
+            "People's ratings contradict the judge's" if grader == PEOPLE else f"{grader} contradicts the other judge's"
+        )
+        print(plain(f"{claim} difference: {'; '.join(differences)}."))
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     for tested in (*models.tests, *models.cultures):
@@ -153,8 +154,8 @@ _CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items
 def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
     test, scale = tested.test, tested.scale
     difference = number(test.difference, scale, signed=True)
-    needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
-    own = test.correction.judge if test.correction else test.difference
+    items_needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
+    judges_difference = test.correction.judge if test.correction else test.difference
     by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
     texts = {
         "A": number(tested.cells[0].value, scale),
@@ -165,7 +166,7 @@ def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
         "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         "items": str(test.n),
         "rated": str(test.correction.rated) if test.correction else "",
-        "judge's B - A": number(own, scale, signed=True),
-        "verdict": f"{test.verdict}{by_judge}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
+        "judge's B - A": number(judges_difference, scale, signed=True),
+        "verdict": f"{test.verdict}{by_judge}{items_needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
     }
     return (tested.title, *(texts[column] for column in header))

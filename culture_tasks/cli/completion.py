@@ -51,7 +51,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
-            about = {choice.dest: choice.help for choice in action._choices_actions}
+            helps = {choice.dest: choice.help for choice in action._choices_actions}
             for name, inner in action.choices.items():
-                inner.description = about.get(name)  # shtab shows the first line of it beside a command
+                inner.description = helps.get(name)  # shtab shows the first line of it beside a command
                 yield from _actions(inner)

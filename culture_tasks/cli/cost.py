@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +15,9 @@ from culture_tasks.cli.options import (
     add_judge_and_prices,
     add_tasks,
     at_least,
+    matching_tasks,
     positive,
     print_json,
-    tasks_called,
 )
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
@@ -36,7 +36,7 @@ from culture_tasks.rejudge.estimates import (
     sum_of_money,
     total_by_judge,
 )
-from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sampled
+from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sample_of
 from culture_tasks.rejudge.ways import Way, ways
 from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.run_files import RunFiles
@@ -58,19 +58,19 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     add_judge_and_prices(parser)
     sample = (
-        "with --results: of N responses of each task, as for rejudge --sample, and beside other ways to grade them, "
-        "with the widths of intervals to expect"
+        "with --results: estimate for N responses of each task, as for rejudge --sample, and compare other ways to "
+        "grade them, with the widths of intervals to expect"
     )
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
-    people = "with --sample: also people who rate N responses of each task (see spotcheck)"
+    people = "with --sample: also compare people who rate N responses of each task (see spotcheck)"
     parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
-    parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
+    parser.add_argument("--batch", action="store_true", help="estimate at the price of batches (see rejudge --batch)")
     tokenizer = (
-        "count tokens by this one: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
+        "count tokens with it: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
         "the judge's encoding, or a rule)"
     )
     parser.add_argument("--tokenizer", metavar="NAME", help=tokenizer)
-    repeats = "responses to a question (default: %(default)s)"
+    repeats = "responses per question (default: %(default)s)"
     parser.add_argument("--repeats", type=at_least(1), default=1, metavar="N", help=repeats)
     parser.add_argument("--limit", type=at_least(1), metavar="N", help="only the first N questions of each task")
     seconds = "how long the endpoint takes for a request (default: %(default)s)"
@@ -82,12 +82,12 @@ def register(add_parser: AddParser) -> None:
 def judge_and_prices(options: argparse.Namespace) -> tuple[Settings, Prices]:
     """Returns the settings with the judge of a command's options, without a budget, and the prices."""
     settings = Settings.from_environment()
-    chosen = {"judge": options.judge or settings.judge, "judge_budget": None}
-    return settings.model_copy(update=chosen), read_prices(options.prices or settings.prices_file)
+    updates = {"judge": options.judge or settings.judge, "judge_budget": None}
+    return settings.model_copy(update=updates), read_prices(options.prices or settings.prices_file)
 
 
 def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -> Estimator:
-    """Returns what estimates a judge's cost, by the model's own way of counting tokens unless another one is named."""
+    """Returns what estimates a judge's cost; it counts with the model's encoding where no tokenizer is named."""
     counter = token_counts.counter_for(model, tokenizer)
     return Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
 
@@ -96,6 +96,10 @@ def _run(options: argparse.Namespace) -> int:
     settings, prices = judge_and_prices(options)
     spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
+        if options.json:
+            content = {"counted_by": "", "currency": prices.currency, "prices": prices.origin}
+            print_json(content | {"tasks": [], "totals": []})
+            return 0
         print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
         return 0
 
@@ -105,50 +109,41 @@ def _run(options: argparse.Namespace) -> int:
     if not options.tasks and not options.results:
         raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
     if options.sample is not None and not options.results:
-        raise SettingsError("cost: --sample is of finished runs. Name them with --results.")
+        raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
     if options.people is not None and options.sample is None:
-        raise SettingsError("cost: --people stands beside a sample. Give its size with --sample.")
-    tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
+        raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
+    tasks = matching_tasks(options.tasks, "cost")
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
+    side_by_side: list[Way] = []
     if options.results:
-        found = _tasks_of(options.results, {task.name for task in tasks})
-        size: int | None = options.sample
-        drawn = [task if size is None else sampled(files, task, size) for files, task in found]
-        estimates = _of_tasks(drawn, estimator, judge_of)
-        if size is not None:
-            whole = _of_tasks([task for _, task in found], estimator, judge_of)
-            runs = load([str(path) for path in options.results], Names()).runs
-            for name, task in {task.name: task for task in drawn}.items():
-                of_task = [run for run in runs if run.run.task == name]
-                judges = " + ".join(each.judge for each in estimates if each.task == name)
-                money, of_sample = (
-                    sum_of_money(_money(each, prices, options) for each in some if each.task == name)
-                    for some in (whole, estimates)
-                )
-                side_by_side += ways(
-                    task, of_task, judges, money=money, money_of_sample=of_sample, people=options.people
-                )
+        tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
+        estimates = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
+        if options.sample is not None:
+            samples = [sample_of(files, task, options.sample) for files, task in tasks_of_runs]
+            estimates_of_all, estimates = estimates, _estimates_of(samples, estimator, judge_of)
+            side_by_side = list(_ways(samples, estimates, estimates_of_all, prices, options))
     else:
-        many = {"repeats": options.repeats, "limit": options.limit}
-        estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
+        counts = {"repeats": options.repeats, "limit": options.limit}
+        estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **counts)]
     totals = list(total_by_judge(estimates).values())
     counter = estimator.counter.name
     if options.json:
         content = {"counted_by": counter, "currency": prices.currency, "prices": prices.origin}
         lists = {"tasks": estimates, "totals": totals}
         entries = {
-            name: [{**asdict(each), "money": _money(each, prices, options)} for each in some]
-            for name, some in lists.items()
+            name: [{**asdict(estimate), "money": _money(estimate, prices, options)} for estimate in part]
+            for name, part in lists.items()
         }
         print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     rows: list[tuple[str, ...]] = []
-    for each in (*estimates, *(totals if len(estimates) > 1 else ())):
-        numbers = (each.questions, each.verdicts, each.kept, each.requests)
-        tokens = (each.tokens_in.text("{:,.0f}".format), each.tokens_out.text("{:,.0f}".format))
-        judge, money = each.judge or "none needed", _money(each, prices, options) if each.judge else Bounds()
-        rows.append((each.task, printable(judge), *(f"{one:,.0f}" for one in numbers), *tokens, money_text(money)))
+    for estimate in (*estimates, *(totals if len(estimates) > 1 else ())):
+        numbers = (estimate.questions, estimate.verdicts, estimate.kept, estimate.requests)
+        tokens = (estimate.tokens_in.text("{:,.0f}".format), estimate.tokens_out.text("{:,.0f}".format))
+        money = _money(estimate, prices, options) if estimate.judge else Bounds()
+        texts = (*(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
+        rows.append((estimate.task, printable(estimate.judge or "none needed"), *texts))
     print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
@@ -157,10 +152,10 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
+def _tasks_of(paths: Sequence[Path], task_names: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
     """Returns the judged tasks of finished runs; of several gradings of a run, one counts."""
-    found = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
-    tasks = [pair for pairs in found.values() for pair in pairs if not chosen or pair[1].name in chosen]
+    gradings = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
+    tasks = [pair for pairs in gradings.values() for pair in pairs if not task_names or pair[1].name in task_names]
     if not tasks:
         raise DataError(
             "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
@@ -169,79 +164,104 @@ def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, T
     return tasks
 
 
-def _of_tasks(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
+def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
     """Returns the estimates of the tasks of finished runs by task and judge."""
-    found: dict[tuple[str, str], Estimate] = {}
+    estimates: dict[tuple[str, str], Estimate] = {}
     for task in tasks:
         by_model: dict[str, list[Any]] = {}
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
         for model, items in by_model.items():
             with closing(BatchJudge(model, estimator.settings, asks=False)) as judge:
-                one = estimator.of_responses(task.name, judge, items)
+                estimate = estimator.estimate_responses(task.name, judge, items)
             key = (task.name, model)
-            found[key] = found[key] + one if key in found else one
-    return list(found.values())
+            estimates[key] = estimates[key] + estimate if key in estimates else estimate
+    return list(estimates.values())
 
 
-def _money(each: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
+def _ways(
+    samples: Sequence[TaskToGrade],
+    estimates: Sequence[Estimate],
+    estimates_of_all: Sequence[Estimate],
+    prices: Prices,
+    options: argparse.Namespace,
+) -> Iterator[Way]:
+    """Yields the ways to grade each task, by the estimates of its samples and of all its responses."""
+    runs = load([str(path) for path in options.results], Names()).runs
+    for name, task in {task.name: task for task in samples}.items():
+        judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
+        money, money_of_sample = (
+            sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
+            for part in (estimates_of_all, estimates)
+        )
+        yield from ways(
+            task,
+            [run for run in runs if run.run.task == name],
+            judges,
+            money=money,
+            money_of_sample=money_of_sample,
+            people=options.people,
+        )
+
+
+def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
-    return each.money(prices.of(each.judge), in_batches=options.batch) if each.judge else None
+    return estimate.money(prices.price_of(estimate.judge), in_batches=options.batch) if estimate.judge else None
 
 
-def _print_ways(found: Sequence[Way], currency: str) -> None:
-    def widths(of: Bounds) -> str:
-        return of.text("±{:.2g}".format)
+def _print_ways(side_by_side: Sequence[Way], currency: str) -> None:
+    def widths(bounds: Bounds) -> str:
+        return bounds.text("±{:.2g}".format)
 
     header = ("task", "graded by", currency, "these questions", "questions like these")
     rows = [
         (
-            each.task,
-            printable(each.by),
-            "—" if each.is_by_people and each.money is None else money_text(each.money),
-            widths(each.these),
-            widths(each.alike),
+            way.task,
+            printable(way.by),
+            "—" if way.is_by_people and way.money is None else money_text(way.money),
+            widths(way.these),
+            widths(way.alike),
         )
-        for each in found
+        for way in side_by_side
     ]
     print()
     print(as_markdown(header, rows, numbers=3))
     print(
-        "Money is for all of the runs. ± is half the width of the 95 % interval to expect of a model's score: of what "
-        "the judge would give to all responses to these questions, and of the score for questions like these. Scores "
-        "of a judge that has graded nothing here, and of people, are taken to vary as the others do."
+        "Money is for all of the runs. ± is half the width of the 95 % interval to expect: of the score that the judge "
+        "would give to all responses to these questions, and of the score for questions like these. Scores of a judge "
+        "that has graded nothing here, and of people, are assumed to vary as the others do."
     )
-    if any(each.these.low < each.these.high for each in found):
+    if any(way.these.low < way.these.high for way in side_by_side):
         print(
-            "A range is from perfect agreement of the two to none. That of two judges is known where the results "
-            "have 20 responses that both graded."
+            "A range goes from perfect agreement of the two to none. The agreement of two judges is known where both "
+            "graded at least 20 of these responses."
         )
-    if assumed_for := [name for name, runs in {each.task: each.runs for each in found}.items() if not runs]:
+    if assumed_tasks := [name for name, runs in {way.task: way.runs for way in side_by_side}.items() if not runs]:
         print(
-            f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
-            "assumes."
+            f"No results tell how scores of {', '.join(assumed_tasks)} vary: they are assumed to vary as in "
+            "`culture-tasks plan`."
         )
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
-    if any(not each.measured for each in totals):
+    if any(not total.measured for total in totals):
         print(
-            f"Replies are taken to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
+            f"Replies are assumed to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
             f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
         )
-    has_price = {each.judge: each.money(prices.of(each.judge)) is not None for each in totals}
+    has_price = {total.judge: total.money(prices.price_of(total.judge)) is not None for total in totals}
     if not all(has_price.values()):
-        unpriced = printable(", ".join(judge for judge, known in has_price.items() if not known))
+        unpriced = printable(", ".join(judge for judge, is_known in has_price.items() if not is_known))
         print(f"Without a price: {unpriced}. Give it one with --prices FILE: {EXAMPLE}.")
     if prices.origin and any(has_price.values()):
         print(f"Prices{' of batches' if options.batch else ''}: {prices.origin}.")
-    requests = sum(each.requests for each in totals)
+    requests = sum(total.requests for total in totals)
     if options.batch:
         print("Time: up to 24 hours for a batch.")
     elif requests:
-        together = settings.judge_concurrency
+        concurrency = settings.judge_concurrency
         print(
-            f"Time: about {duration(max(requests / together, 1.0) * options.seconds)}, with {together} requests in "
-            f"flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the endpoint's "
-            "rate limits allow it."
+            f"Time: about {duration(max(requests / concurrency, 1.0) * options.seconds)}, with {concurrency} requests "
+            f"in flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the "
+            "endpoint's rate limits allow it."
         )

@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_data, reading_data
-from culture_tasks.cli.options import AddParser, add_json, coloured, names, print_json, tasks_called, with_progress
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    coloured,
+    matching_tasks,
+    names,
+    print_json,
+    with_progress,
+    writing,
+)
 from culture_tasks.data.checking import DataReport
 from culture_tasks.errors import DataUnavailableError, SettingsError, hint
 from culture_tasks.settings import Settings
@@ -18,27 +27,27 @@ def register(add_parser: AddParser) -> None:
     parser = add_parser()
     parser.set_defaults(handler=_print_text)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    checking = actions.add_parser(
+    check = actions.add_parser(
         "check",
         help="report what is in the data and what is wrong with them",
         description="Reads all data of benchmarks and compares them with the papers. Exit status 1: tasks can't run.",
     )
-    which = f"{', '.join(sorted(benchmarks()))}, or several (default: all)"
-    checking.add_argument("benchmarks", nargs="*", type=_benchmark, metavar="BENCHMARK", help=which)
-    checking.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
-    add_json(checking)
-    checking.set_defaults(handler=_check)
-    overlapping = actions.add_parser(
+    benchmark_names = f"{', '.join(sorted(benchmarks()))}, or several (default: all)"
+    check.add_argument("benchmarks", nargs="*", type=_benchmark, metavar="BENCHMARK", help=benchmark_names)
+    check.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
+    add_json(check)
+    check.set_defaults(handler=_check)
+    overlap = actions.add_parser(
         "overlap",
         help="list the questions that benchmarks share",
         description="Compares the questions of tasks of several benchmarks: how many are the same, and how many are "
-        "much alike (at least 70 %% of their words and pairs of words).",
+        "much alike (at least 70 % of their words and pairs of words).",
     )
     tasks = "tasks or groups of at least two benchmarks, or patterns"
-    overlapping.add_argument("tasks", nargs="+", type=names, metavar="TASK", help=tasks)
-    overlapping.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
-    add_json(overlapping)
-    overlapping.set_defaults(handler=_overlap)
+    overlap.add_argument("tasks", nargs="+", type=names, metavar="TASK", help=tasks)
+    overlap.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
+    add_json(overlap)
+    overlap.set_defaults(handler=_overlap)
     for benchmark in benchmarks().values():
         benchmark.add_data_commands(actions)
 
@@ -52,22 +61,22 @@ def _print_text(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     reports: dict[str, DataReport] = {}
-    chosen = list(dict.fromkeys(options.benchmarks)) or sorted(benchmarks())
-    for name in with_progress(chosen, "data"):
+    benchmark_names = list(dict.fromkeys(options.benchmarks)) or sorted(benchmarks())
+    for name in with_progress(benchmark_names, "data"):
         try:
             with reading_data(settings):
                 reports[name] = check_data(name, options.data or settings.data_folder)
         except DataUnavailableError as error:
-            if len(chosen) == 1:
+            if len(benchmark_names) == 1:
                 raise
             reports[name] = DataReport(benchmarks()[name].title, problems=[str(error)])
     unusable = [name for name, report in reports.items() if not report.usable]
     if options.json:
-        counted = [(name, report, [count._asdict() for count in report.counts]) for name, report in reports.items()]
+        counts = {name: [count._asdict() for count in report.counts] for name, report in reports.items()}
         print_json(
             [
-                {"benchmark": name, "usable": each.usable, "counts": counts, "problems": each.problems}
-                for name, each, counts in counted
+                {"benchmark": name, "usable": report.usable, "counts": counts[name], "problems": report.problems}
+                for name, report in reports.items()
             ]
         )
         return 1 if unusable else 0
@@ -87,13 +96,16 @@ def _benchmark(name: str) -> str:
 def _overlap(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.overlaps import shared_questions
 
-    tasks = tasks_called([name for some in options.tasks for name in some], "data overlap")
+    tasks = matching_tasks([name for names in options.tasks for name in names], "data overlap")
     if len({benchmark_of(task.name).name for task in tasks}) < 2:
         raise SettingsError("data overlap: the tasks are of one benchmark. Name tasks of at least two.")
     settings = Settings.from_environment()
     with reading_data(settings):
-        found = list(shared_questions(tasks, settings))
-    rows = [[*each.benchmarks, *each.sizes, each.same, len(each.questions) - each.same] for each in found]
+        overlaps = list(shared_questions(tasks, settings))
+    rows = [
+        [*overlap.benchmarks, *overlap.sizes, overlap.same, len(overlap.questions) - overlap.same]
+        for overlap in overlaps
+    ]
     if options.json:
         keys = ("first", "second", "first_questions", "second_questions", "same", "alike")
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
@@ -101,7 +113,8 @@ def _overlap(options: argparse.Namespace) -> int:
         header = ("first", "second", "questions", "questions", "the same", "much alike")
         print(as_text(header, [list(map(str, row)) for row in rows]))
     if options.output is not None:
-        pairs = sorted((pair for each in found for pair in each.questions), key=lambda pair: -pair.similarity)
+        pairs = sorted((pair for overlap in overlaps for pair in overlap.questions), key=lambda pair: -pair.similarity)
         columns = ["similarity", "first task", "first item", "first", "second task", "second item", "second"]
-        write_csv(options.output, columns, [[pair.similarity, *pair.first, *pair.second] for pair in pairs])
+        with writing("data overlap", options.output):
+            write_csv(options.output, columns, [[pair.similarity, *pair.first, *pair.second] for pair in pairs])
     return 0

@@ -90,18 +90,20 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
     try:
         settings = Settings.from_environment()
     except SettingsError as error:
-        found = "judge, data and verdict cache weren't looked at: a setting is wrong"
-        yield "settings", Finding("fix", found, str(error))
+        problem = "judge, data and verdict cache weren't looked at: a setting is wrong"
+        yield "settings", Finding("fix", problem, str(error))
     else:
         looks.append(("settings", _settings))
         looks += [("judge", partial(_judge, settings, ask_judge))] if rubrics() else []
         looks.append(("verdict cache", partial(_verdict_cache, settings)))
         folder = settings.data_folder
         if folder is not None and not folder.is_dir():
-            found = f"CULTURE_TASKS_DATA={folder}: no such folder"
-            looks.append(("data", lambda: Finding("fix", found, "Name an existing one, or unset it.")))
+            problem = f"CULTURE_TASKS_DATA={folder}: no such folder"
+            looks.append(("data", lambda: Finding("fix", problem, "Name an existing one, or unset it.")))
         else:
-            looks += [(each.title, partial(_data, each, settings, read_data)) for each in benchmarks().values()]
+            looks += [
+                (benchmark.title, partial(_data, benchmark, settings, read_data)) for benchmark in benchmarks().values()
+            ]
     looks += [("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)]
     for subject, look in with_progress(looks, "doctor"):
         # An error of a judge's libraries may hold its address or key; errors of ours don't.
@@ -111,41 +113,45 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
 def _settings() -> Finding:
     file = settings_file()
     if file is None:
-        found = f"no {FILE_NAME} here, above or at home"
-        return Finding("ok", found, facts={"file": None})
+        return Finding("ok", f"no {FILE_NAME} here, above or at home", facts={"file": None})
     keys = [file_key(variable) for variable in read_settings_file(file)]
-    found = f"{file}: {', '.join(keys) or 'nothing'}; environment variables prevail"
-    return Finding("ok", found, facts={"file": str(file), "keys": keys})
+    summary = f"{file}: {', '.join(keys) or 'nothing'}; environment variables prevail"
+    return Finding("ok", summary, facts={"file": str(file), "keys": keys})
 
 
 def _packages() -> Finding:
-    required = [each for each in _requirements() if each.marker is None or each.marker.evaluate({"extra": ""})]
+    requirements = filter(_applies, _requirements())
     versions = {name: version for name in _SHOWN if (version := _version(name))}
-    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    listing = ", ".join(f"{name} {version}" for name, version in versions.items())
     facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": _installed_extras()}
-    wrong = [each for each in required if not _is_met(each)]
-    if not wrong:
-        return Finding("ok", shown, facts=facts)
-    named = ", ".join(f"{each.name} {_version(each.name) or 'missing'}" for each in wrong)
-    install = " ".join(f"'{each.name}{each.specifier}'" for each in wrong)
-    return Finding("fix", f"{shown}; not as needed: {named}", f"pip install {install}", facts)
+    unmet = [requirement for requirement in requirements if not _is_met(requirement)]
+    if not unmet:
+        return Finding("ok", listing, facts=facts)
+    problems = ", ".join(f"{requirement.name} {_version(requirement.name) or 'missing'}" for requirement in unmet)
+    install = " ".join(f"'{requirement.name}{requirement.specifier}'" for requirement in unmet)
+    return Finding("fix", f"{listing}; not as needed: {problems}", f"pip install {install}", facts)
 
 
 def _extras() -> Finding:
     extras = _installed_extras()
-    there, missing = (", ".join(name for name, is_there in extras.items() if is_there is one) for one in (True, False))
-    return Finding("ok", f"installed: {there or 'none'}; not installed: {missing or 'none'}")
+    installed = ", ".join(name for name, is_installed in extras.items() if is_installed)
+    missing = ", ".join(name for name, is_installed in extras.items() if not is_installed)
+    return Finding("ok", f"installed: {installed or 'none'}; not installed: {missing or 'none'}")
 
 
 def _requirements() -> list[Requirement]:
     return [Requirement(line) for line in metadata.requires(_PROJECT) or ()]
 
 
+def _applies(requirement: Requirement, extra: str = "") -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
 def _installed_extras() -> dict[str, bool]:
-    of_extras = [each for each in _requirements() if each.marker and not each.marker.evaluate({"extra": ""})]
+    requirements = [requirement for requirement in _requirements() if not _applies(requirement)]
     extras = metadata.metadata(_PROJECT).get_all("Provides-Extra") or ()
     return {
-        extra: all(_is_met(each) for each in of_extras if each.marker and each.marker.evaluate({"extra": extra}))
+        extra: all(_is_met(requirement) for requirement in requirements if _applies(requirement, extra))
         for extra in extras
     }
 
@@ -176,9 +182,9 @@ def _harness(harness: Harness) -> Finding:
     """Builds a harness's index of tasks in another process, and looks for our names in it."""
     # -P leaves out the current folder, which a harness's own command doesn't look into either.
     command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
-    how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
-        probe = subprocess.run(command, **how, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - one of our modules
+        probe = subprocess.run(command, **options, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - one of our modules
     except subprocess.TimeoutExpired:
         return Finding("fix", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
     if probe.returncode != 0:
@@ -188,14 +194,14 @@ def _harness(harness: Harness) -> Finding:
     facts = json.loads(probe.stdout)
     if missing := facts["missing"]:
         remedy = " ".join(facts.get("plug_ins") or ["Reinstall culture-tasks."])
-        found = f"doesn't know {len(missing)} of our {facts['names']} tasks and groups, such as {missing[0]}"
-        return Finding("fix", found, remedy, facts)
-    if taken := facts["taken"]:
-        name, path = next(iter(taken.items()))
-        found = f"takes {len(taken)} of our {facts['names']} names from elsewhere, such as {name} from {path}"
-        return Finding("fix", found, "Remove the other package, or its task files.", facts)
-    by = " through `culture-tasks lm-eval run`" if harness == "lm_eval" else ""
-    return Finding("ok", f"knows all {facts['names']} of our tasks and groups{by}", facts=facts)
+        problem = f"doesn't know {len(missing)} of our {facts['names']} tasks and groups, such as {missing[0]}"
+        return Finding("fix", problem, remedy, facts)
+    if clashes := facts["taken"]:
+        name, path = next(iter(clashes.items()))
+        problem = f"takes {len(clashes)} of our {facts['names']} names from elsewhere, such as {name} from {path}"
+        return Finding("fix", problem, "Remove the other package, or its task files.", facts)
+    way = " through `culture-tasks lm-eval run`" if harness == "lm_eval" else ""
+    return Finding("ok", f"knows all {facts['names']} of our tasks and groups{way}", facts=facts)
 
 
 def _judge(settings: Settings, ask: bool) -> Finding:
@@ -209,8 +215,8 @@ def _judge(settings: Settings, ask: bool) -> Finding:
     if spec.backend == "lexical":
         return Finding("note", "text overlap stands in for a judge: good for trials, not for results", facts=facts)
     if spec.backend == "none":
-        found = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
-        return Finding("note", found, facts=facts)
+        summary = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
+        return Finding("note", summary, facts=facts)
     facts["rubric"] = rubric.name
     timeout = min(settings.judge_timeout, _JUDGE_SECONDS)
     judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off", "judge_timeout": timeout}))
@@ -227,26 +233,26 @@ def _judge(settings: Settings, ask: bool) -> Finding:
         return Finding("ok", f"{spec}: can be loaded, as far as that shows without loading it", facts=facts)
     tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
     facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
-    found = (
+    summary = (
         f"{spec}: rated a right answer {verdict.score:g} on a scale of {rubric.lowest:g} to {rubric.highest:g} "
         f"({rubric.name}; one question, {tokens} tokens, {facts['seconds']:.1f} s)"
     )
     if verdict.score == rubric.highest:
-        return Finding("ok", found, facts=facts)
-    return Finding("note", found, "A good judge gives a right answer the highest rating.", facts)
+        return Finding("ok", summary, facts=facts)
+    return Finding("note", summary, "A good judge gives a right answer the highest rating.", facts)
 
 
 def _verdict_cache(settings: Settings) -> Finding:
     file = settings.cache_file
     if file is None:
         return Finding("note", "off: a repeated run asks the judge again", "Unset CULTURE_JUDGE_CACHE.")
-    completions = sum(each.completions for each in cache_files.stats(file))
+    completions = sum(stats.completions for stats in cache_files.stats(file))
     facts = {"file": str(file), "completions": completions}
-    if not os.access(_existing(file), os.W_OK):
+    if not os.access(_nearest(file), os.W_OK):
         remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
         return Finding("fix", f"{file}: can't be written", remedy, facts)
-    held = f"{completions:,} completions" if file.exists() else "made by the first run"
-    return Finding("ok", f"{file}: {held}", facts=facts)
+    contents = f"{completions:,} completions" if file.exists() else "made by the first run"
+    return Finding("ok", f"{file}: {contents}", facts=facts)
 
 
 def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
@@ -261,31 +267,31 @@ def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
     if report is not None:
         if report.usable:
             return Finding("ok", "data: read, and usable", facts=facts)
-        more = len(report.problems) - 1
-        found = f"data: {report.problems[0]}{f' (and {more} more problems)' if more else ''}"
-        return Finding("fix", found, f"`culture-tasks data check {benchmark.name}` lists all.", facts)
+        rest = len(report.problems) - 1
+        problem = f"data: {report.problems[0]}{f' (and {rest} more problems)' if rest else ''}"
+        return Finding("fix", problem, f"`culture-tasks data check {benchmark.name}` lists all.", facts)
     kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
     parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]
-    found = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
+    summary = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
     advice = {state.partition(": ")[0]: state.partition(": ")[2] for state in reversed(states)}
     if counts["error"]:
-        return Finding("fix", found, advice["error"], facts)
+        return Finding("fix", summary, advice["error"], facts)
     if counts["missing"]:
         missing = advice["missing"]
-        return Finding("note", found, f"{missing[0].upper()}{missing[1:]}. Source: {benchmark.data}.", facts)
+        return Finding("note", summary, f"{missing[0].upper()}{missing[1:]}. Source: {benchmark.data}.", facts)
     if counts["not downloaded"]:
-        return Finding("note", f"{found}; the first run downloads them", facts=facts)
-    return Finding("ok", found, facts=facts)
+        return Finding("note", f"{summary}; the first run downloads them", facts=facts)
+    return Finding("ok", summary, facts=facts)
 
 
 def _hub() -> Finding:
     from huggingface_hub import constants, get_token
 
     offline, logged_in = bool(constants.HF_HUB_OFFLINE), get_token() is not None
-    found = f"{endpoint()}, {'logged in' if logged_in else 'not logged in (gated data need `hf auth login`)'}"
+    summary = f"{endpoint()}, {'logged in' if logged_in else 'not logged in (gated data need `hf auth login`)'}"
     if offline:
-        found = f"not asked: HF_HUB_OFFLINE is set, and {constants.HF_HOME} is all there is"
-    return Finding("ok", found, facts={"endpoint": endpoint(), "offline": offline, "logged_in": logged_in})
+        summary = f"not asked: HF_HUB_OFFLINE is set, and {constants.HF_HOME} is all there is"
+    return Finding("ok", summary, facts={"endpoint": endpoint(), "offline": offline, "logged_in": logged_in})
 
 
 def _gpu() -> Finding:
@@ -295,23 +301,23 @@ def _gpu() -> Finding:
         cards = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
         devices = [{"name": card.name, "gigabytes": round(card.total_memory / _GIGABYTE, 1)} for card in cards]
         kinds = Counter(f"{device['name']} ({device['gigabytes']:.0f} GB)" for device in devices)
-        shown = ", ".join(f"{number} × {kind}" if number > 1 else kind for kind, number in kinds.items())
-        return Finding("ok", shown, facts={"devices": devices})
+        listing = ", ".join(f"{number} × {kind}" if number > 1 else kind for kind, number in kinds.items())
+        return Finding("ok", listing, facts={"devices": devices})
     if torch.backends.mps.is_available():
         return Finding("ok", "Apple's, as device mps", facts={"devices": [{"name": "mps"}]})
     if shutil.which("nvidia-smi"):
-        built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
+        build = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
         remedy = "Compare `nvidia-smi`, which names the driver's CUDA; install a torch that is built for it."
-        return Finding("fix", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
+        return Finding("fix", f"torch sees none: torch {torch.__version__} {build}", remedy, {"devices": []})
     return Finding("note", "none: models in this machine run on the CPU", facts={"devices": []})
 
 
 def _fonts() -> Finding:
-    without = [script for script, text in _SCRIPTS.items() if pictures.choose([text]).missing]
-    facts = {"without": without, "joins_letters": pictures.joins_letters()}
-    if without:
+    missing_scripts = [script for script, text in _SCRIPTS.items() if pictures.choose([text]).missing]
+    facts = {"without": missing_scripts, "joins_letters": pictures.joins_letters()}
+    if missing_scripts:
         remedy = "Figures as PNG or PDF have boxes instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
-        return Finding("note", f"none for {', '.join(without)}", remedy, facts)
+        return Finding("note", f"none for {', '.join(missing_scripts)}", remedy, facts)
     if not facts["joins_letters"]:
         remedy = "pip install 'matplotlib>=3.11', or take SVG or HTML, which are right."
         return Finding("note", "this matplotlib draws Arabic and Devanagari letters apart", remedy, facts)
@@ -322,16 +328,16 @@ def _disk() -> Finding:
     from huggingface_hub import constants
 
     places = {"models and data": Path(constants.HF_HOME), "results": Path.cwd()}
-    free = {what: shutil.disk_usage(_existing(place)).free / _GIGABYTE for what, place in places.items()}
-    shown = "; ".join(f"{free[what]:.0f} GB free for {what} ({place})" for what, place in places.items())
-    facts = {what: {"folder": str(place), "gigabytes": round(free[what], 1)} for what, place in places.items()}
+    free = {purpose: shutil.disk_usage(_nearest(place)).free / _GIGABYTE for purpose, place in places.items()}
+    listing = "; ".join(f"{free[purpose]:.0f} GB free for {purpose} ({place})" for purpose, place in places.items())
+    facts = {purpose: {"folder": str(place), "gigabytes": round(free[purpose], 1)} for purpose, place in places.items()}
     if min(free.values()) < _HARDLY_ANY:
-        return Finding("fix", shown, "Make room, or name another folder by HF_HOME.", facts)
+        return Finding("fix", listing, "Make room, or name another folder by HF_HOME.", facts)
     if free["models and data"] < _LITTLE:
-        return Finding("note", shown, "A model of 7B takes 15 GB; HF_HOME names another folder.", facts)
-    return Finding("ok", shown, facts=facts)
+        return Finding("note", listing, "A model of 7B takes 15 GB; HF_HOME names another folder.", facts)
+    return Finding("ok", listing, facts=facts)
 
 
-def _existing(path: Path) -> Path:
+def _nearest(path: Path) -> Path:
     """Returns a path, or the nearest folder above it that exists."""
-    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())

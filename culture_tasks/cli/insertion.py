@@ -22,7 +22,7 @@ from culture_tasks.cli.options import (
     add_repeatable,
     add_tasks,
     at_least,
-    entries_called,
+    matching_entries,
     model_options,
     names,
     not_negative,
@@ -44,7 +44,7 @@ _CHECKPOINT = "training.safetensors"
 _TASKS = ("crosscult_single", "crosscult_sequential")
 
 _TABLE = (
-    "Prints what the table needs, then fits and evaluates each method in processes and writes the report with the "
+    "Prints the plan, then fits and evaluates each method in separate processes, and writes the report with the "
     "published rows beside. After a crash the same command continues. Judge and data are those of the environment "
     "(CULTURE_JUDGE, CULTURE_TASKS_DATA)."
 )
@@ -59,9 +59,9 @@ _FIT = (
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
-    add_json(listed)
-    listed.set_defaults(handler=_list)
+    methods = actions.add_parser("methods", help="list the methods with their options and requirements")
+    add_json(methods)
+    methods.set_defaults(handler=_list)
     _add_table(actions)
     fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
@@ -118,11 +118,11 @@ def _fill_table(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.table import CULTURE_TASKS, find_models, row_estimator, rows_of
 
     settings = Settings.from_environment()
-    chosen = _table_options(options, settings)
-    rows = rows_of(chosen, options.methods)
-    models = find_models(chosen, rows)
-    if chosen.backend is not None:
-        check_arguments(chosen.backend_arguments)
+    table = _table_options(options, settings)
+    rows = rows_of(table, options.methods)
+    models = find_models(table, rows)
+    if table.backend is not None:
+        check_arguments(table.backend_arguments)
     tasks = {task.name: task for name in options.tasks for task in tasks_below(name)}
     load_ahead(tasks)
     for name in tasks:
@@ -131,14 +131,14 @@ def _fill_table(options: argparse.Namespace) -> int:
         data = load_training_data(settings.data_folder, options.fit_limit)
     documents = [doc for name in tasks for doc in _documents(name, options.limit)]
     tokens = max(task.decoding.max_tokens for task in tasks.values())
-    estimator = row_estimator(chosen, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
+    estimator = row_estimator(table, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
     plan = _plan(rows, models, data, estimator)
     if options.json:
         print_json(plan)
         return 0
     print("\n".join(_plan_in_words(plan)))
     judge = (settings.judge or "that of the paper").partition(",")[0]  # a local judge's arguments may hold a key
-    print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {chosen.out}\n", flush=True)
+    print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {table.out}\n", flush=True)
     if options.plan:
         return 0
     failures = []
@@ -149,7 +149,7 @@ def _fill_table(options: argparse.Namespace) -> int:
             failures.append(str(error))
         else:
             print(f"{row.name}: done", flush=True)
-    command = [*CULTURE_TASKS, "report", str(chosen.out / "results"), "-o", str(chosen.out / "report"), "--published"]
+    command = [*CULTURE_TASKS, "report", str(table.out / "results"), "-o", str(table.out / "report"), "--published"]
     status = subprocess.run(command, check=False).returncode  # noqa: S603 - this interpreter
     for failure in failures:
         print(f"culture-tasks: error: {printable(failure)}", file=sys.stderr)
@@ -159,20 +159,20 @@ def _fill_table(options: argparse.Namespace) -> int:
 def _table_options(options: argparse.Namespace, settings: Settings) -> TableOptions:
     from culture_tasks.insertion.table import TableOptions
 
-    options.tasks = tuple(entries_called(options.tasks, "insertion"))
+    options.tasks = tuple(matching_entries(options.tasks, "insertion"))
     if options.batch_size != "auto" and not (options.batch_size.isdigit() and int(options.batch_size)):
         raise SettingsError(f"insertion: --batch-size {options.batch_size}. Expected a whole number, or auto.")
-    of_methods: dict[str, dict[str, str]] = {}
+    method_options: dict[str, dict[str, str]] = {}
     for name, value in settings_of("--set", options.set).items():
         method, _, option = name.partition(".")
-        of_methods.setdefault(method, {})[option] = value
+        method_options.setdefault(method, {})[option] = value
     shared = ("out", "tasks", "limit", "fit_limit", "batch_size", "backend")
     return TableOptions(
         **{name: getattr(options, name) for name in shared},
         pretrained=options.model,
         model=model_options(options, options.device),
         backend_arguments=settings_of("--backend-args", options.backend_args),
-        options=of_methods,
+        options=method_options,
         judge=hashlib.sha256((settings.judge or "").encode()).hexdigest()[:16],
     )
 
@@ -195,7 +195,7 @@ def _plan(
     from culture_tasks.insertion.estimates import ASSUMED
     from culture_tasks.insertion.table import estimate
 
-    planned: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     stored = set[str]()
     for row in rows:
         expected = estimate(
@@ -203,7 +203,7 @@ def _plan(
         )
         fitted = row.is_fitted(data)
         finished = fitted and row.is_evaluated()
-        planned.append(
+        entries.append(
             {
                 "method": row.name,
                 "fitted": fitted,
@@ -217,8 +217,8 @@ def _plan(
         )
     counts = estimator.requests
     return {
-        "rows": planned,
-        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in planned),
+        "rows": entries,
+        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in entries),
         "device": estimator.device.name,
         "assumed": ASSUMED,
         "requests": {"alone": counts.alone, "after": counts.after, "insertions": counts.insertions},
@@ -250,9 +250,9 @@ def _plan_in_words(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"{plan['hours']:.1f} hours, estimated for one {plan['device']}, not measured. Assumed: {plan['assumed']}."
     yield "Models:"
     for name, model in plan["models"].items():
-        in_place = f"in the {model['place']}"
+        place = f"in the {model['place']}"
         missing = f"{model['download_gib']:.1f} GiB to download"
-        yield f"  {name}: {missing if model['place'] == 'Hub' else in_place}"
+        yield f"  {name}: {missing if model['place'] == 'Hub' else place}"
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -315,9 +315,9 @@ def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.core.value_store import ValueStore
 
-    chosen = method_class(options.method)
-    config = chosen.read_config(settings_of("--set", options.set))
-    if not chosen.needs_state:
+    method_type = method_class(options.method)
+    config = method_type.read_config(settings_of("--set", options.set))
+    if not method_type.needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     settings = Settings.from_environment()
     with reading_data(settings):
@@ -331,15 +331,15 @@ def _fit(options: argparse.Namespace) -> int:
         )
     device = str(processes.device) if processes.num_processes > 1 else options.device
     model = MultimodalModel.load(options.model, model_options(options, device))
-    method = chosen(model, config)
+    method = method_type(model, config)
     method.batch_size = options.batch_size
     if not options.overwrite and _is_done(options.output, method, data):
         print(f"{options.output}: is already fitted")
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
-    shown = Progress(hidden=not processes.is_main_process)
+    progress = Progress(hidden=not processes.is_main_process)
     with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
-        method.fit(data, store, shown, checkpoints)
+        method.fit(data, store, progress, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)
         checkpoints.clear()
@@ -355,7 +355,7 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     if not state.exists(folder):
         return False
     present, _ = state.read(folder)
-    wanted = {
+    expected = {
         "method": method.name,
         "version": method.answers_version,
         "config": method.config.model_dump(mode="json"),
@@ -363,10 +363,10 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
         "parts": dict(method.model.identity.parts),
         "data": data.facts,
     }
-    different = state.differences(present.compared, present.model_copy(update=wanted).compared)
-    if different:
+    differences = state.differences(present.compared, present.model_copy(update=expected).compared)
+    if differences:
         raise state.StateError(
-            f"{folder}: holds the state of another fit ({different}). "
+            f"{folder}: holds the state of another fit ({differences}). "
             "Name another --output, or replace it with --overwrite."
         )
     return True
@@ -376,7 +376,7 @@ def _show(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.state import read
 
     description, tensors = read(options.state)
-    shown = description.model_dump(mode="json", exclude={"facts", "tensors"})
+    content = description.model_dump(mode="json", exclude={"facts", "tensors"})
     sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    print_json({**shown, "fingerprint": description.fingerprint, "tensors": sizes})
+    print_json({**content, "fingerprint": description.fingerprint, "tensors": sizes})
     return 0

@@ -6,7 +6,7 @@ already isn't read twice: lm-eval may come to read the entry point of the group 
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
 makes sure that the model's engine is installed and takes images where tasks have some, loads and checks the data sets
-of our tasks, and makes sure that somebody can grade.
+of our tasks, and makes sure that a judge can grade.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ def _run(options: argparse.Namespace) -> int:
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.tasks._index import TaskIndex
 
-    replaced = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
-    before = sys.argv, *(vars(owner)[name] for owner, name, _ in replaced)
+    patches = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
+    arguments, originals = sys.argv, [vars(owner)[name] for owner, name, _ in patches]
     try:
         sys.argv = ["lm_eval", *options.arguments]
-        for owner, name, extended in replaced:
-            setattr(owner, name, extended(getattr(owner, name)))
+        for owner, name, wrap in patches:
+            setattr(owner, name, wrap(getattr(owner, name)))
         cli_evaluate()
     finally:
-        sys.argv, *originals = before
-        for (owner, name, _), original in zip(replaced, originals, strict=True):
+        sys.argv = arguments
+        for (owner, name, _), original in zip(patches, originals, strict=True):
             setattr(owner, name, original)
     return 0
 
@@ -58,11 +58,11 @@ def _run(options: argparse.Namespace) -> int:
 def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
     @functools.wraps(original)
     def build(paths: Iterable[Path], **options: Any) -> Any:
-        given = list(paths)
-        known = {path.resolve() for path in given}
+        folders = list(paths)
+        places = {path.resolve() for path in folders}
         write_task_files_of_cultures()
-        ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in known]
-        return original([*given, *ours], **options)
+        ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in places]
+        return original([*folders, *ours], **options)
 
     return staticmethod(build)
 
@@ -81,10 +81,10 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
         if with_images and isinstance(self.model, str) and not getattr(get_model(self.model), "MULTIMODAL", False):
-            listed = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
+            image_tasks = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
             raise ImagesNotShownError(  # which lm-eval itself does only once the model is loaded
-                f"{listed}: the model type {self.model!r} takes no images. Use hf-multimodal, vllm-vlm or an API model "
-                "of chat completions, or leave these tasks out."
+                f"{image_tasks}: the model type {self.model!r} takes no images. Use hf-multimodal, vllm-vlm or an API "
+                "model of chat completions, or leave these tasks out."
             )
         for name, config in with_images.items():
             shots = config.get("num_fewshot")  # 0 in a task's file stays 0, whatever the command says
@@ -98,7 +98,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     return process_tasks
 
 
-def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _ours(index: Mapping[str, Any], selections: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields name and content of the selected tasks that load our data: our own, and variants of them.
 
     ``index`` has lm-eval's tasks, groups and tags by name; what is selected is a name, or the content of a file or of a
@@ -106,10 +106,10 @@ def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[s
     """
     from lm_eval.tasks._yaml_loader import load_yaml
 
-    for each in selected:
-        name = each if isinstance(each, str) else each.get("task", each.get("group"))
+    for selection in selections:
+        name = selection if isinstance(selection, str) else selection.get("task", selection.get("group"))
         entry = index.get(name) if isinstance(name, str) else None
-        content: Mapping[str, Any] = {} if isinstance(each, str) else each
+        content: Mapping[str, Any] = {} if isinstance(selection, str) else selection
         if entry is not None and entry.yaml_path is None:
             yield from _ours(index, sorted(entry.tags))
             continue

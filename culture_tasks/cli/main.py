@@ -18,11 +18,14 @@ from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
-    "selftest": ("selftest:register", "ask the model and the judge whether all arrives and scores as it should"),
+    "selftest": (
+        "selftest:register",
+        "check that prompts reach the model whole, and that the judge grades as it should",
+    ),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, or draw its cases"),
-    "culture": ("culture:register", "make data of a culture that no benchmark has, with people who live it"),
+    "culture": ("culture:register", "make data of a culture that no benchmark has, with people of that culture"),
     "plan": ("plan:register", "say how many questions an interval of a given width needs"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
     "merge": ("merge:register", "put the shards of a run together"),
@@ -35,13 +38,13 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "anchor": ("anchor:register", "find out whether the judge behind a name has changed"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
-    "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
-    "completion": ("completion:register", "print a script by which a shell completes commands and options"),
+    "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
+    "completion": ("completion:register", "print a script that completes commands and options in a shell"),
 }
-"""The function of each command that makes its parser and sets the ``handler``; and what it does."""
+"""Of each command: the function that makes its parser and sets the ``handler``, and its help."""
 
 
-def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     """Returns the parser of the whole command, with the options of one command, or with None those of all.
 
     The modules of other commands aren't imported.
@@ -50,10 +53,10 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (register, about) in _COMMANDS.items():
+    for name, (register, summary) in _COMMANDS.items():
         raw = argparse.RawDescriptionHelpFormatter
-        add_parser = partial(commands.add_parser, name, help=about, formatter_class=raw)
-        if chosen is None or chosen == name:
+        add_parser = partial(commands.add_parser, name, help=summary, formatter_class=raw)
+        if command is None or command == name:
             pkgutil.resolve_name(f"culture_tasks.cli.{register}")(add_parser)
         else:
             add_parser()
@@ -74,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
         as for ``compare``).
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     options = argparse.Namespace()
     log = logging.StreamHandler()
     log.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
@@ -82,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
     try:
-        parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
-        options = parser.parse_args(given)
+        parser = build_parser(next((word for word in words if not word.startswith("-")), ""))
+        options = parser.parse_args(words)
         if options.verbose:
             logging.getLogger().setLevel(logging.INFO)
         status = int(options.handler(options))

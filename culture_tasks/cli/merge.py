@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, print_json, unwritable
+from culture_tasks.cli.options import AddParser, add_json, print_json, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.results.merging import merge
@@ -34,16 +34,14 @@ def register(add_parser: AddParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     hold_session(Session(settings))
-    try:
-        merged = merge(options.results, options.output, settings, read_prices(settings.prices_file))
-    except OSError as error:
-        raise unwritable("merge", options.output, error) from None
+    with writing("merge", options.output):
+        result = merge(options.results, options.output, settings, read_prices(settings.prices_file))
     if options.json:
-        parts = {"shards": merged.shards, "tasks": merged.tasks, "left_out": merged.left_out}
-        print_json({"result_file": merged.run.result_file, **parts})
+        parts = {"shards": result.shards, "tasks": result.tasks, "left_out": result.left_out}
+        print_json({"result_file": result.run.result_file, **parts})
         return 0
-    print(as_text(("task", "documents"), [(plain(task), str(count)) for task, count in merged.tasks.items()]))
-    print(plain(f"{merged.run.result_file}: {merged.shards} result files put together"))
-    if merged.left_out:
-        print(plain(f"Not included, since every shard ran them whole: {', '.join(merged.left_out)}"))
+    print(as_text(("task", "documents"), [(plain(task), str(count)) for task, count in result.tasks.items()]))
+    print(plain(f"{result.run.result_file}: {result.shards} result files put together"))
+    if result.left_out:
+        print(plain(f"Not included, since every shard ran them whole: {', '.join(result.left_out)}"))
     return 0

@@ -12,7 +12,8 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
@@ -73,7 +74,7 @@ class _ListOfNames(argparse.Action):
 def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], float]:
     """Returns the type of an option whose value is a number; ``expected`` names the allowed numbers in a message."""
 
-    def parsed(text: str) -> float:
+    def parse(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
@@ -82,13 +83,13 @@ def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], f
             raise argparse.ArgumentTypeError(f"{text}: expected {expected}")
         return value
 
-    return parsed
+    return parse
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """Returns the type of an option that takes whole numbers from a least one on."""
-    checked = number(f"a whole number of at least {least}", lambda value: value >= least and value.is_integer())
-    return lambda text: int(checked(text))
+def at_least(minimum: int) -> Callable[[str], int]:
+    """Returns the type of an option that takes whole numbers from a minimum on."""
+    parse = number(f"a whole number of at least {minimum}", lambda value: value >= minimum and value.is_integer())
+    return lambda text: int(parse(text))
 
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
@@ -102,13 +103,13 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **more: Any) -> None:
+def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **options: Any) -> None:
     """Adds an option whose value is a list of tasks, with commas, which may be repeated."""
-    how = f"{meaning}; a list with commas or patterns; may be repeated"
-    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=how, **{"default": (), **more})
+    text = f"{meaning}; a list with commas or patterns; may be repeated"
+    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
 
 
-def entries_called(names: Sequence[str], command: str) -> list[str]:
+def matching_entries(names: Sequence[str], command: str) -> list[str]:
     """Returns the names of the tasks, groups and tags that fit names or patterns, each once.
 
     Raises:
@@ -116,16 +117,16 @@ def entries_called(names: Sequence[str], command: str) -> list[str]:
     """
     from culture_tasks.benchmarks.registry import entries
 
-    fitting = {name: fnmatch.filter(entries(), name) for name in names}
-    for name, found in fitting.items():
-        if not found:
+    matches_by_name = {name: fnmatch.filter(entries(), name) for name in names}
+    for name, matches in matches_by_name.items():
+        if not matches:
             raise SettingsError(
                 f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
             )
-    return list(dict.fromkeys(entry for found in fitting.values() for entry in found))
+    return list(dict.fromkeys(entry for matches in matches_by_name.values() for entry in matches))
 
 
-def tasks_called(names: Sequence[str], command: str) -> list[Task]:
+def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
     """Returns the tasks below names or patterns that a user gave to a command, each once.
 
     Raises:
@@ -133,12 +134,12 @@ def tasks_called(names: Sequence[str], command: str) -> list[Task]:
     """
     from culture_tasks.benchmarks.registry import tasks_below
 
-    return list(dict.fromkeys(task for name in entries_called(names, command) for task in tasks_below(name)))
+    return list(dict.fromkeys(task for name in matching_entries(names, command) for task in tasks_below(name)))
 
 
-def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **more: Any) -> None:
+def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **options: Any) -> None:
     """Adds an option that may be repeated, whose values are a list."""
-    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **more)
+    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **options)
 
 
 def add_judge_and_prices(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +165,7 @@ def print_json(content: object) -> None:
 
 def escaped(text: str) -> str:
     """Returns JSON in which no character acts on a terminal."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROLS.sub(lambda control: f"\\u{ord(control.group()):04x}", text)
 
 
 def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
@@ -173,11 +174,11 @@ def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
     return text if is_plain or not (stream or sys.stdout).isatty() else f"\033[{_COLOURS[colour]}m{text}\033[0m"
 
 
-def with_progress(items: Sequence[Item], what: str) -> Iterable[Item]:
+def with_progress(items: Sequence[Item], label: str) -> Iterable[Item]:
     """Returns items that show on standard error, if that is a terminal, how many of them are done."""
     from tqdm import tqdm
 
-    bar: Iterable[Item] = tqdm(items, desc=what, file=sys.stderr, mininterval=1.0, disable=None, leave=False)
+    bar: Iterable[Item] = tqdm(items, desc=label, file=sys.stderr, mininterval=1.0, disable=None, leave=False)
     return bar
 
 
@@ -188,9 +189,9 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         Exit status: 1 if something has to be fixed.
     """
     if as_json:
-        listed = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
-        well = all(finding["state"] != "fix" for finding in listed)
-        print_json({"version": __version__, "well": well, "findings": listed})
+        entries = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
+        well = all(finding["state"] != "fix" for finding in entries)
+        print_json({"version": __version__, "well": well, "findings": entries})
         return 0 if well else 1
     from tqdm import tqdm  # whose bar leaves room for what it writes
 
@@ -202,33 +203,38 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         beginning = f"{finding.state:<4}  {subject:<{width}}  "
         lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
         for text, indent in lines if finding.remedy else lines[:1]:
-            after = " " * len(indent)
-            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
-            shown = "\n".join(wrapped)
-            tqdm.write(coloured(shown[:4], _STATES[finding.state]) + shown[4:], file=sys.stdout)
+            blank = " " * len(indent)
+            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=blank)
+            block = "\n".join(wrapped)
+            tqdm.write(coloured(block[:4], _STATES[finding.state]) + block[4:], file=sys.stdout)
             sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
 
 
-def unwritable(command: str, folder: Path, error: OSError) -> SettingsError:
-    """Returns the error for a folder that can't be written."""
-    return SettingsError(f"{command}: can't write to {folder} ({error.strerror}). Choose another folder with -o.")
+@contextmanager
+def writing(command: str, path: Path) -> Iterator[None]:
+    """Has a command say so where a file or folder can't be written."""
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError(f"{command}: can't write to {path} ({error.strerror}). Choose another place.") from None
 
 
-def rated_data() -> str:
+def rated_data_help() -> str:
     """Returns the rated responses that benchmarks offer, as the help of a command lists them."""
     from culture_tasks.people.rated_responses import offered
 
     return "\n".join(
         textwrap.fill(
-            f"{each.about}: from the Hub ({each.source.hub}, split {each.source.split}), or from {each.source.folder}/"
-            f"{each.source.stems[0]}.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA",
+            f"{ratings.about}: from the Hub ({ratings.source.hub}, split {ratings.source.split}), or from "
+            f"{ratings.source.folder}/{ratings.source.stems[0]}.parquet (or .jsonl, .json, .csv) in the folder "
+            "CULTURE_TASKS_DATA",
             112,
             initial_indent=f"  {name:<10}  ",
             subsequent_indent=" " * 14,
         )
-        for name, each in offered().items()
+        for name, ratings in offered().items()
     )
 
 
@@ -250,16 +256,15 @@ def model_options(options: argparse.Namespace, device: str | None) -> ModelOptio
     """Returns how a multimodal model is loaded."""
     from culture_tasks.insertion.core.adapter import ModelOptions
 
-    given = {name: getattr(options, name) for name in ModelOptions.model_fields}
-    return ModelOptions(**{**given, "device": device})
+    return ModelOptions(**{name: getattr(options, name) for name in ModelOptions.model_fields} | {"device": device})
 
 
-def settings_of(flag: str, given: Sequence[str]) -> dict[str, str]:
+def settings_of(flag: str, texts: Sequence[str]) -> dict[str, str]:
     """Returns the values of an option of knowledge insertion that is given as ``NAME=VALUE``, by name."""
-    parsed: dict[str, str] = {}
-    for setting in given:
+    values: dict[str, str] = {}
+    for setting in texts:
         name, equals, value = setting.partition("=")
         if not equals or not name:
             raise SettingsError(f"insertion: {flag} {setting!r}. Expected OPTION=VALUE, such as {flag} epochs=1.")
-        parsed[name] = value
-    return parsed
+        values[name] = value
+    return values

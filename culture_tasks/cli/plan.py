@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -21,9 +21,9 @@ from culture_tasks.cli.options import (
     add_judge_and_prices,
     add_tasks,
     between_0_and_1,
+    matching_tasks,
     positive,
     print_json,
-    tasks_called,
 )
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import SettingsError
@@ -38,29 +38,29 @@ from culture_tasks.rejudge.estimates import (
     sum_of_money,
     total_by_judge,
 )
-from culture_tasks.rejudge.ways import assumed
+from culture_tasks.rejudge.ways import assumed_components
 from culture_tasks.report.wording import counted
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown
 
 _DESCRIPTION = """\
-Says how many questions of each task give an interval of a half width, or find a difference of two models, when drawn by
-CULTURE_SUBSET; and what a judge costs for them. How much scores vary, and how long a run takes, is taken from earlier
-results of any models; without any, scores vary as much as they can.
+Says how many questions of each task, drawn by CULTURE_SUBSET, give an interval of a half width or show a difference of
+two models, and what a judge costs for them. The variance of scores and the time of a run are taken from earlier results
+of any models; without results, scores are assumed to vary as much as they can.
 For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
 """
-_ALIKE = 0.5
-"""Without results: the correlation of two models' scores."""
+_CORRELATION = 0.5
+"""That of two models' scores, where no results tell."""
 
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     add_tasks(parser, "tasks, groups or tags, as for a run", required=True)
-    width = "half of the width of the 95 %% interval of a score, on the metric's own scale"
+    width = "half the width of the 95 %% interval of a score, on the metric's scale"
     parser.add_argument("--width", type=positive, metavar="POINTS", help=width)
-    difference = "a difference of two models, on the metric's own scale, that a test is to find"
+    difference = "difference of two models that a test is to find, on the metric's scale"
     parser.add_argument("--difference", type=positive, metavar="POINTS", help=difference)
     power = "how often the test is to find it (default: %(default)s)"
     parser.add_argument("--power", type=between_0_and_1, default=0.8, metavar="SHARE", help=power)
@@ -73,7 +73,7 @@ def register(add_parser: AddParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is needed of a task: numbers of documents, None where all of them aren't enough or nothing was asked for.
+    """How many documents of a task are enough: None where all of them aren't, and where no goal was set.
 
     ``models`` is the number of earlier runs that the variance was taken from, ``pairs`` that of two models with
     the same judge whose differences vary. ``seconds`` is the time of one run, by the fastest and by the slowest of the
@@ -90,24 +90,28 @@ class Plan:
     money: Bounds | None = None
     seconds: Bounds | None = None
 
-    @property
-    def needed(self) -> int:
-        """The larger of the two numbers; all documents where there is none."""
-        return max(filter(None, (self.for_width, self.for_difference)), default=self.documents)
-
 
 def _run(options: argparse.Namespace) -> int:
     if options.width is None and options.difference is None:
         raise SettingsError("plan: neither --width nor --difference is given. Give one, such as --width 3.")
     settings, prices = judge_and_prices(options)
     settings = settings.model_copy(update={"subset": None})
-    loaded = load(options.results, Names()).runs if options.results else []
-    seconds = seconds_by_document(loaded)
+    all_runs = load(options.results, Names()).runs if options.results else []
+    seconds = seconds_by_document(all_runs)
     plans: list[Plan] = []
-    for task in tasks_called(options.tasks, "plan"):
-        runs = [run for run in loaded if run.columns is not None and run.run.task == task.name]
-        plan = _planned(task, runs, seconds=seconds.get(task.name), settings=settings, options=options)
-        plans.append(replace(plan, money=_cost(task, settings, prices, plan)))
+    for task in matching_tasks(options.tasks, "plan"):
+        runs = [run for run in all_runs if run.columns is not None and run.run.task == task.name]
+        plan = _plan(task, runs, settings, options)
+        goals = ((options.width, plan.for_width), (options.difference, plan.for_difference))
+        size = max(number or plan.documents for goal, number in goals if goal is not None)
+        money, time = _money(task, settings, prices), seconds.get(task.name)
+        plans.append(
+            replace(
+                plan,
+                money=None if money is None else money.times(size / plan.documents),
+                seconds=None if time is None else time.times(size),
+            )
+        )
     if options.json:
         print_json(plans)
         return 0
@@ -139,15 +143,13 @@ def _run(options: argparse.Namespace) -> int:
         )
     if options.difference is not None and not all(plan.pairs for plan in plans):
         print(
-            f"Two models' scores are taken to correlate by {_ALIKE} where the earlier runs have no two models with the "
-            "same judge."
+            f"Two models' scores are taken to correlate by {_CORRELATION} where the earlier runs have no two models "
+            "with the same judge."
         )
     return 0
 
 
-def _planned(
-    task: Task, runs: Sequence[LoadedRun], *, seconds: Bounds | None, settings: Settings, options: argparse.Namespace
-) -> Plan:
+def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: argparse.Namespace) -> Plan:
     metric = next(metric for metric in task.metrics() if metric.name == task.metric)
     scale = metric.scale
     if not isinstance(metric, MeanScore) or scale.low is None or scale.high is None:
@@ -156,26 +158,29 @@ def _planned(
         rows = task.data.load(settings).rows
     structure = structure_of(task.name, rows)
     order = structure.draw(len(structure.items))
-    known = runs if metric.per_cluster is None else ()
-    every = [_components_of(run) for run in known]
-    of_pairs = [
-        _components_of(one, two)
-        for one, two in combinations(known, 2)
-        if one.run.model != two.run.model and one.run.settings.judged_by == two.run.settings.judged_by
-    ]
-    found, paired = ([each for each in some if sum(each) > 0.0] for some in (every, of_pairs))  # others tell nothing
+    per_run: list[Components] = []
+    per_pair: list[Components] = []
+    if metric.per_cluster is None:
+        per_run = _varying(map(_components_of, runs))
+        per_pair = _varying(
+            _components_of(first, second)
+            for first, second in combinations(runs, 2)
+            if first.run.model != second.run.model and first.run.settings.judged_by == second.run.settings.judged_by
+        )
     has_clusters = len(set(structure.clusters)) < len(structure.clusters)
-    of_score = _mean(found or [assumed(scale, shared_clusters=has_clusters)])
-    of_difference = _mean(paired or [Components(*(2.0 * (1.0 - _ALIKE) * part for part in of_score))])
+    score_components = _mean(per_run or [assumed_components(scale, shared_clusters=has_clusters)])
+    difference_components = _mean(
+        per_pair or [Components(*(2.0 * (1.0 - _CORRELATION) * part for part in score_components))]
+    )
     numbers, per_item = np.unique(structure.clusters, return_inverse=True)[1][order], len(rows) / len(structure.items)
 
     def is_narrow(n: int) -> bool:
         width: float = options.width
-        return half_width(of_score, population(order[:n], structure.clusters), n) <= width
+        return half_width(score_components, population(order[:n], structure.clusters), n) <= width
 
-    def is_found(n: int) -> bool:
+    def shows_difference(n: int) -> bool:
         counts = np.bincount(numbers[:n]) / n
-        variance = of_difference.clusters * float(counts @ counts) + of_difference.items / n
+        variance = difference_components.clusters * float(counts @ counts) + difference_components.items / n
         reach = float(special.ndtri(0.975) + special.ndtri(options.power))
         difference: float = options.difference
         return reach * math.sqrt(variance) <= difference
@@ -188,42 +193,45 @@ def _planned(
         return round((least + bisect_left(range(least, len(order)), True, key=is_enough)) * per_item)
 
     for_width = None if options.width is None else documents(is_narrow)
-    for_difference = None if options.difference is None else documents(is_found)
-    plan = Plan(
+    for_difference = None if options.difference is None else documents(shows_difference)
+    return Plan(
         task.name,
         documents=len(rows),
         clusters=len(set(structure.clusters)),
-        models=len(found),
-        pairs=len(paired),
+        models=len(per_run),
+        pairs=len(per_pair),
         for_width=for_width,
         for_difference=for_difference,
     )
-    return replace(plan, seconds=None if seconds is None else seconds.times(plan.needed))
 
 
-def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
+def _components_of(run: LoadedRun, baseline: LoadedRun | None = None) -> Components:
     """Returns the variance components of a run's scores, or of their difference from another's on common items."""
-    assert one.columns is not None
-    if two is None or two.columns is None:
-        return components(one.columns.scores, one.columns.clusters)
-    _, first, second = np.intersect1d(one.columns.items, two.columns.items, return_indices=True)
-    return components(one.columns.scores[first] - two.columns.scores[second], one.columns.clusters[first])
+    assert run.columns is not None
+    if baseline is None or baseline.columns is None:
+        return components(run.columns.scores, run.columns.clusters)
+    _, first, second = np.intersect1d(run.columns.items, baseline.columns.items, return_indices=True)
+    return components(run.columns.scores[first] - baseline.columns.scores[second], run.columns.clusters[first])
 
 
-def _mean(found: Sequence[Components]) -> Components:
-    return Components(*np.mean(found, axis=0).tolist())
+def _varying(parts: Iterable[Components]) -> list[Components]:
+    """Returns the components of scores that vary: others tell nothing."""
+    return [part for part in parts if sum(part) > 0.0]
 
 
-def _cost(task: Task, settings: Settings, prices: Prices, plan: Plan) -> Bounds | None:
-    """Returns what the judge costs for a plan's questions; None without a price."""
+def _mean(parts: Sequence[Components]) -> Components:
+    return Components(*np.mean(parts, axis=0).tolist())
+
+
+def _money(task: Task, settings: Settings, prices: Prices) -> Bounds | None:
+    """Returns what the judge costs for all questions of a task; None without a price."""
     spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
         return Bounds()
     estimator = estimator_of(settings, spec.model if spec else "gpt-4o")
-    totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
-    money = sum_of_money(each.money(prices.of(each.judge)) for each in totals.values())
-    return None if money is None else money.times(plan.needed / plan.documents)
+    totals = total_by_judge(estimator.estimate_run(task, lambda model: spec.model if spec else model))
+    return sum_of_money(total.money(prices.price_of(total.judge)) for total in totals.values())
 
 
-def _number(needed: int | None, of: int) -> str:
-    return f"more than {of:,}" if needed is None else f"{needed:,}"
+def _number(number: int | None, documents: int) -> str:
+    return f"more than {documents:,}" if number is None else f"{number:,}"

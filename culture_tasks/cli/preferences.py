@@ -17,8 +17,8 @@ from culture_tasks.cli.options import (
     not_negative,
     number,
     print_json,
-    rated_data,
-    unwritable,
+    rated_data_help,
+    writing,
 )
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
@@ -65,7 +65,7 @@ _MERGE = (
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    raw, sources = argparse.RawDescriptionHelpFormatter, _SOURCES.format(offered=rated_data())
+    raw, sources = argparse.RawDescriptionHelpFormatter, _SOURCES.format(offered=rated_data_help())
     text = "write a folder to train on: data, recipes and a manifest"
     build = actions.add_parser("build", help=text, description=_BUILD, epilog=sources, formatter_class=raw)
     _add_sources(build)
@@ -97,16 +97,16 @@ def register(add_parser: AddParser) -> None:
     stat.set_defaults(handler=_stat, test_questions=True)
 
     text = "merge a LoRA adapter into the model that it was trained on"
-    merging = actions.add_parser("merge", help=text, description=_MERGE)
-    merging.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
-    merging.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    merge_parser = actions.add_parser("merge", help=text, description=_MERGE)
+    merge_parser.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
+    merge_parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
     base = "the base model (default: the one that the adapter was trained on)"
-    merging.add_argument("--base", metavar="MODEL", help=base)
+    merge_parser.add_argument("--base", metavar="MODEL", help=base)
     types = ("auto", "bfloat16", "float16", "float32")
     dtype = "data type of the weights (default: the checkpoint's)"
-    merging.add_argument("--dtype", choices=types, default="auto", help=dtype)
-    merging.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
-    merging.set_defaults(handler=_merge)
+    merge_parser.add_argument("--dtype", choices=types, default="auto", help=dtype)
+    merge_parser.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
+    merge_parser.set_defaults(handler=_merge)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -138,18 +138,18 @@ def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     rule = _rule(options)
     with reading_data(settings) as read:
-        rated = _gathered(options, settings)
+        rated = _rated_questions(options, settings)
         held_out, tests = hold_out_tests(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
-    chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(chosen, rule, options.seed, options.output, read, options.model)
+    choice = choose(rated, rule, options.seed, tests)
+    manifest = build(choice, rule, options.seed, options.output, read, options.model)
     if options.json:
         print_json(manifest)
         return 0
     words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
     rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     print(as_text(("", f"rated by {manifest.rated_by.name}"), rows))
-    _print_near_duplicates(manifest.near_duplicates, rated, chosen.overlap)
+    _print_near_duplicates(manifest.near_duplicates, rated, choice.overlap)
     print(f"written to {options.output}")
     return 0
 
@@ -158,38 +158,36 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
     with reading_data(settings):
-        rated = _gathered(options, settings)
+        rated = _rated_questions(options, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = hold_out_tests(options.hold_out, rule, settings)
-            shared: Overlap | str = overlap(questions, tests)
+            test_overlap: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
-            shared = str(error)
-    stat = preference_stat(rated, questions, rule, options.seed, shared)
-    written: list[Path] = []
+            test_overlap = str(error)
+    stat = preference_stat(rated, questions, rule, options.seed, test_overlap)
+    paths: list[Path] = []
     if options.output is not None:
-        try:
-            written = [*stat.write(options.output), *write_pictures(stat, options.output)]
-        except OSError as error:
-            raise unwritable("preferences", options.output, error) from None
+        with writing("preferences", options.output):
+            paths = [*stat.write(options.output), *write_pictures(stat, options.output)]
     if options.json:
         print_json(stat.content)
         return 0
     print(stat.as_text())
-    if not isinstance(shared, str):
-        _print_near_duplicates(shared.near, rated, shared)
-    if written:
-        print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in written)}", 118))
+    if not isinstance(test_overlap, str):
+        _print_near_duplicates(test_overlap.near, rated, test_overlap)
+    if paths:
+        print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in paths)}", 118))
     return 0
 
 
 def _rule(options: argparse.Namespace) -> Rule:
-    chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
+    values = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
     categories = [named_category("preferences: --category", name) for name in options.categories]
-    return Rule(**chosen | {"categories": categories})
+    return Rule(**values | {"categories": categories})
 
 
-def _gathered(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
+def _rated_questions(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
     selection = ResultSelection(options.tasks, options.judge, options.text_overlap, options.test_questions)
     return gather(options.sources, selection, options.rating, settings)
 
@@ -214,18 +212,18 @@ def _print_near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions,
     if not near:
         return
     questions = {question.fingerprint: question.text for question in rated.questions}
-    shown = [
-        (questions[each.question], shared.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
-        for each in near[:10]
+    pairs = [
+        (questions[pair.question], shared.tests[pair.task, pair.item], pair.task, f"{pair.similarity:.2f}")
+        for pair in near[:10]
     ]
-    many = len({each.question for each in near})
+    many = len({pair.question for pair in near})
     closely = "1 question closely resembles" if many == 1 else f"{many} questions closely resemble"
     print(f"\n{closely} a test question, and {'is' if many == 1 else 'are'} not left out:")
-    print(as_text(("question", "test question", "task", "similarity"), shown))
+    print(as_text(("question", "test question", "task", "similarity"), pairs))
 
 
 def _merge(options: argparse.Namespace) -> int:
     choices = {"base": options.base, "dtype": options.dtype, "trust_remote_code": options.trust_remote_code}
-    below = merge(options.adapter, options.output, **choices)
-    print(f"{options.adapter} merged into {below}: {options.output}")
+    base = merge(options.adapter, options.output, **choices)
+    print(f"{options.adapter} merged into {base}: {options.output}")
     return 0

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.resend and options.batches not in ("wait", "submit"):
         raise SettingsError("rejudge: --resend needs --batch or --submit.")
     try:
-        return _graded(options)
+        return _rejudge(options)
     except KeyboardInterrupt:
         if options.batches is not None:
             _say("Interrupted. Batches that were sent go on: the same command, or --collect, fetches their results.")
@@ -85,18 +85,21 @@ def _run(options: argparse.Namespace) -> int:
         return _INTERRUPTED
 
 
-def _graded(options: argparse.Namespace) -> int:
+def _rejudge(options: argparse.Namespace) -> int:
     failed_only = options.failed_only
     runs = rejudging.find_runs(options.results)
-    judged = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
+    judged_runs = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
     if options.sample is not None:
-        judged = [(run, [rejudging.sampled(run.files, task, options.sample) for task in own]) for run, own in judged]
-    if not judged:
+        judged_runs = [
+            (run, [rejudging.sample_of(run.files, task, options.sample) for task in tasks])
+            for run, tasks in judged_runs
+        ]
+    if not judged_runs:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
             "with --log_samples and --output_path."
         )
-    result_files = [run.files.result_file for run, _ in judged]
+    result_files = [run.files.result_file for run, _ in judged_runs]
     settings = Settings.from_environment()
     prices = read_prices(settings.prices_file)
     judges: dict[str, BatchJudge] = {}
@@ -104,37 +107,39 @@ def _graded(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.callback(close_judges)
         sessions = [_batches(options, settings, judges)] if options.batches else _sessions(options.judge, settings)
-        work = [(session, rejudging.to_grade(judged, session, failed_only=failed_only)) for session in sessions]
+        work = [
+            (session, rejudging.runs_for_judge(judged_runs, session, failed_only=failed_only)) for session in sessions
+        ]
         if options.batches:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:
             for file in state_files(result_files):
                 _say(f"Batches of these results were sent ({file}). Uncollected results will be paid for again.")
-        for session, graded in work:
-            rejudging.check_judges(session, _tasks(graded), failed_only=failed_only)
-        for session, graded in work:
+        for session, gradings in work:
+            rejudging.check_judges(session, _tasks(gradings), failed_only=failed_only)
+        for session, gradings in work:
             hold_session(session)
-            rejudging.submit(_tasks(graded), failed_only=failed_only)
+            rejudging.submit(_tasks(gradings), failed_only=failed_only)
         if rounds is not None:
             with redirect_stdout(sys.stderr if options.json else sys.stdout):
                 status = _status(rounds, options.batches)
             if status is not None:
                 return status
             rounds.end_verdicts()
-        written: list[dict[str, Any]] = []
-        for session, graded in work:
-            for run, tasks in graded:
-                shown = partial(with_progress, what="verdicts")
-                new = rejudging.finish(run, tasks, progress=shown, prices=prices, now=datetime.now())
-                written.append(_summary(new, tasks, session.settings.judge))
+        summaries: list[dict[str, Any]] = []
+        for session, gradings in work:
+            for run, tasks in gradings:
+                progress = partial(with_progress, label="verdicts")
+                new = rejudging.finish(run, tasks, progress=progress, prices=prices, now=datetime.now())
+                summaries.append(_summary(new, tasks, session.settings.judge))
                 if not options.json:
-                    _print(written[-1], prices, shows_judge=len(work) > 1)
+                    _print(summaries[-1], prices, shows_judge=len(work) > 1)
         if options.json:
-            print_json({"currency": prices.currency, "runs": written})
+            print_json({"currency": prices.currency, "runs": summaries})
         if rounds is not None:
             rounds.finish()
-        if refused := refused_requests():
-            (_say if options.json else print)(printable(refused))
+        if refusal := refused_requests():
+            (_say if options.json else print)(printable(refusal))
     return 0
 
 
@@ -173,8 +178,8 @@ def _rounds(
     result_files: Sequence[Path],
     stack: ExitStack,
 ) -> BatchRounds:
-    session, graded = work
-    rubrics = {sample.rubric.name: sample.rubric for task in _tasks(graded) for sample in task.samples}
+    session, gradings = work
+    rubrics = {sample.rubric.name: sample.rubric for task in _tasks(gradings) for sample in task.samples}
     for rubric in rubrics.values():
         stack.callback(session.judge(rubric.model).close)
     endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
@@ -193,8 +198,8 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
         rounds.wait()
     elif mode == "submit":
         rounds.submit()
-    elif running := rounds.collect():
-        print(printable(f"{described(running).capitalize()}. Collect again later."))
+    elif open_batches := rounds.collect():
+        print(printable(f"{described(open_batches).capitalize()}. Collect again later."))
         return _STILL_OPEN
     if unfetched := rounds.unfetched:
         print(
@@ -206,13 +211,13 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
     if mode == "submit" and rounds.were_sent:
         print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
         return 0
-    if mode == "collect" and (left := rounds.open_requests()):
+    if mode == "collect" and (remaining := rounds.open_requests()):
         foreign = rounds.foreign_results()
-        others = f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else "."
+        ending = f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else "."
         print(
-            f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
-            f"`--submit` sends them in another batch; without it and --collect, they are asked at once, at full "
-            f"price{others}"
+            f"{remaining:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for "
+            "again. `--submit` sends them in another batch; without it and --collect, they are asked at once, at full "
+            f"price{ending}"
         )
         return _STILL_OPEN
     return None
@@ -222,8 +227,8 @@ def _say(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
 
 
-def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
-    return [task for _, tasks in graded for task in tasks]
+def _tasks(gradings: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
+    return [task for _, tasks in gradings for task in tasks]
 
 
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
@@ -256,4 +261,4 @@ def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> 
     for cost in summary["costs"]:
         usage = cost["tokens"]
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-        print(f"{cost['verdicts']:,} verdicts {cost['part']}: {tokens}, {prices.shown(cost['money'])}")
+        print(f"{cost['verdicts']:,} verdicts {cost['part']}: {tokens}, {prices.text(cost['money'])}")

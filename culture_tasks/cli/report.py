@@ -58,25 +58,25 @@ def register(add_parser: AddParser) -> None:
         "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
-    shown = parser.add_argument_group("what to show")
+    display = parser.add_argument_group("what to show")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
-    shown.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
+    display.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
     columns = "only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'"
-    shown.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
-    shown.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
+    display.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
+    display.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     metrics = (
         "of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, 'mmlu*:*', or "
         "'*' for all; may be repeated"
     )
-    add_repeatable(shown, "--other-metrics", "PATTERN", metrics)
+    add_repeatable(display, "--other-metrics", "PATTERN", metrics)
     mean = "put the harnesses' own tasks into the mean, too"
-    shown.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
+    display.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
     prices = (
         'what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}, '
         '"Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
         "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)"
     )
-    shown.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+    display.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     beside = parser.add_argument_group("what to set beside the scores")
     trained = (
         "set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count as "
@@ -103,7 +103,7 @@ def register(add_parser: AddParser) -> None:
 def _add_exports(parser: argparse.ArgumentParser) -> None:
     exports = parser.add_argument_group("what to hand on")
     targets = (
-        "also write the numbers for others: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
+        "also export the numbers: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
         "Hub's model repositories, into exports/hf/), or all"
     )
     exports.add_argument("--export", default="", metavar="LIST", help=targets)
@@ -116,7 +116,7 @@ def _add_exports(parser: argparse.ArgumentParser) -> None:
     exports.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
     exports.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
-    address = "address of more about the evaluation, for the exports, such as a repository with its files"
+    address = "address with more about the evaluation, for the exports, such as a repository"
     exports.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
@@ -146,9 +146,7 @@ def _run(options: argparse.Namespace) -> int:
     formats = parse_formats(options.formats)
     exports = parse_exports(options.export)
     if options.export_samples and "eee" not in exports:
-        raise SettingsError(
-            "report: --export-samples is for --export eee, which isn't asked for. Add it, or leave both out."
-        )
+        raise SettingsError("report: --export-samples needs --export eee. Add it, or leave out --export-samples.")
     if not re.match(r"https?://\S+$|$", options.source_url):
         raise SettingsError(
             f"report: --source-url {options.source_url}. Expected an address that begins with https://."
@@ -159,12 +157,14 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError(
             f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
         )
-    report = build(options.results, choices(options), progress=partial(with_progress, what="results"))
-    images, most, progress = options.images, options.samples_per_cell, partial(with_progress, what="figures")
+    report = build(options.results, choices(options), progress=partial(with_progress, label="results"))
+    images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-    of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)
-    paths += of_exports
+    export_paths, left_out = write_exports(
+        report, folder / "exports", exports, evaluator, samples=options.export_samples
+    )
+    paths += export_paths
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -173,8 +173,8 @@ def _run(options: argparse.Namespace) -> int:
     for path in paths:
         if path.parent == folder:
             print(printable(str(path)))
-    if below := sum(path.parent != folder for path in paths):
-        print(f"and {counted(below, 'file')} below {printable(str(folder))}")
+    if deeper := sum(path.parent != folder for path in paths):
+        print(f"and {counted(deeper, 'file')} below {printable(str(folder))}")
     for reason in left_out:
         print(f"not exported for the Hub: {printable(reason)}", file=sys.stderr)
     print_problems(report.problems)
@@ -182,16 +182,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def choices(options: argparse.Namespace) -> Options:
-    """Returns what the user asked for; ``compare`` has some of the options."""
+    """Returns the options of the report; ``compare`` has some of them."""
     settings = Settings.from_environment()
-    known = {field.name for field in fields(Options)}
-    given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in known}
-    given["prices"] = read_prices(given.get("prices") or settings.prices_file)
-    given["outside"] = tuple(given.get("outside", ()))
-    given["rated"] = tuple(read_rated(path) for path in options.spotcheck)
+    option_names = {field.name for field in fields(Options)}
+    values: dict[str, Any] = {name: value for name, value in vars(options).items() if name in option_names}
+    values["prices"] = read_prices(values.get("prices") or settings.prices_file)
+    values["outside"] = tuple(values.get("outside", ()))
+    values["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
-        given["min_coverage"] = settings.judge_min_coverage
-    return Options(**given)
+        values["min_coverage"] = settings.judge_min_coverage
+    return Options(**values)
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
@@ -200,7 +200,7 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
         reason = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
         print(f"not included: {printable(reason)}", file=sys.stderr)
     if len(problems) > 10:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in problems).items())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(problem.kind for problem in problems).items())
         print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _WIDTH = 17  # of CrossCult-KIBench, the longest title
 
 _DESCRIPTION = """\
-Asks a model and the judge what shows whether a set-up is right: whether chat template, system message, scripts, length,
-stop strings and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty
-answers that are clearly right or wrong; and whether published predictions score as published. It takes minutes.
+Checks a set-up by asking the model and the judge: whether chat template, system message, scripts, length, stop strings
+and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty clearly right
+or wrong answers; and whether published predictions score as published. It takes minutes.
 Exit status 1: something has to be fixed.
 """
 
@@ -33,13 +33,13 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     model = (
-        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for one like OpenAI's"
+        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for an API like OpenAI's"
     )
     parser.add_argument("--model", metavar="TYPE", help=model)
     arguments = "as a harness takes them, such as pretrained=…; for endpoint model=NAME,base_url=ADDRESS"
     parser.add_argument("--model-args", default="", metavar="ARGS", help=arguments)
-    which = "harness that loads the model (default: lm_eval where it has the type)"
-    parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=which)
+    harness = "harness that loads the model (default: lm_eval where it has the type)"
+    parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=harness)
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")
     folder = "copy of a benchmark's repository with published predictions, to score again"
     parser.add_argument("--predictions", type=Path, metavar="DIR", help=folder)
@@ -61,7 +61,7 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
 
     settings = Settings.from_environment()
     if options.model:
-        yield from _of_model(options, settings)  # which lets go of the model, for a judge in this process
+        yield from _model_findings(options, settings)  # which lets go of the model, for a judge in this process
     if not options.no_judge:
         yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
     if options.predictions:
@@ -73,19 +73,19 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
                 yield subject, finding_of(look)
 
 
-def _of_model(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:
+def _model_findings(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:
     from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
     from culture_tasks.selftest.models import HarnessModel, load_model
     from culture_tasks.selftest.probes import looks_at
 
     models: list[HarnessModel] = []
-    shown = secrets_of_arguments(options.model_args).hidden
+    mask = secrets_of_arguments(options.model_args).hidden
 
     def load() -> Finding:
         models.append(load_model(options.model, options.model_args, options.harness))
-        found = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
-        return Finding("ok", found)
+        summary = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
+        return Finding("ok", summary)
 
-    yield "model", finding_of(load, shown)
+    yield "model", finding_of(load, mask)
     for subject, look in with_progress([*looks_at(models[0], settings)] if models else [], "selftest"):
-        yield subject, finding_of(look, shown)
+        yield subject, finding_of(look, mask)

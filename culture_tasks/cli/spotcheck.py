@@ -14,7 +14,7 @@ from operator import or_
 from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, unwritable
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, writing
 from culture_tasks.errors import SettingsError
 from culture_tasks.metrics.prediction_powered import Corrected
 from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Design, read_design, read_ratings, write
@@ -106,45 +106,41 @@ def _draw(options: argparse.Namespace) -> int:
     numbers: dict[str, int] = dict(options.number)
     if len(options.number) > 1 and ("" in numbers or len(numbers) < len(options.number)):
         raise SettingsError("spotcheck: several -n. Expected one number, or one number for each of some cultures.")
-    drawn = draw(sources, numbers.get("", numbers), seed=options.seed, now=datetime.now(UTC))
-    try:
+    sheet_draw = draw(sources, numbers.get("", numbers), seed=options.seed, now=datetime.now(UTC))
+    with writing("spotcheck", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        paths = write_sheets(drawn, folder, raters=options.raters, shared=options.shared, images=options.images)
-        write(drawn.design, folder / DESIGN_FILE)
-    except OSError as error:
-        raise unwritable("spotcheck", folder, error) from None
+        paths = write_sheets(sheet_draw, folder, raters=options.raters, shared=options.shared, images=options.images)
+        write(sheet_draw.design, folder / DESIGN_FILE)
     if options.json:
-        print_json({"populations": drawn.design.populations, "files": [*paths, folder / DESIGN_FILE]})
+        print_json({"populations": sheet_draw.design.populations, "files": [*paths, folder / DESIGN_FILE]})
         return 0
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
-        for source in drawn.design.populations
+        for source in sheet_draw.design.populations
         for stratum in source.strata
     ]
     print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
     for path in (*paths, folder / DESIGN_FILE):
         print(printable(str(path)))
-    if options.images is None and any(response.image for response in drawn.responses):
+    if options.images is None and any(response.image for response in sheet_draw.responses):
         print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
     return 0
 
 
 def _score(options: argparse.Namespace) -> int:
-    rated = read_ratings(read_design(options.sheet), options.ratings)
-    units = checked_scores(options.results, Options(rated=(rated,)))
-    tables, _, _ = checked_by_people((rated,), units, panels_of(units))
+    ratings = read_ratings(read_design(options.sheet), options.ratings)
+    units = checked_scores(options.results, Options(rated=(ratings,)))
+    tables, _, _ = checked_by_people((ratings,), units, panels_of(units))
     file = _folder(options) / RATED_FILE
-    try:
-        write(rated, file)
-    except OSError as error:
-        raise SettingsError(f"spotcheck: can't write {file} ({error.strerror}).") from None
+    with writing("spotcheck", file):
+        write(ratings, file)
     if options.json:
         print_json({"rated": file, "tables": tables})
         return 0
     print("\n\n".join(_as_text(table) for table in tables if table.rows))
     print(f"\n{printable(str(file))}")
     if options.width or options.culture_width:
-        print("\n".join(["", *_next_ratings(units, rated.design, options)]))
+        print("\n".join(["", *_next_ratings(units, ratings.design, options)]))
     return 0
 
 
@@ -161,47 +157,50 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
     plans: dict[str, dict[str, Counter[str]]] = {}  # ratings by culture, of each model of each unit
     tasks_of: dict[str, list[str]] = {}
     for unit in units:
-        key, needed = unit.measured.unit.key, Counter[str]()
-        tasks_of[key] = [each.run.run.task for each in unit.checked_runs]
-        wanted: list[tuple[str | None, float | None]] = [(None, options.width)]
-        wanted += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
-        for culture, width in wanted:
+        key, ratings = unit.measured.unit.key, Counter[str]()
+        tasks_of[key] = [checked_run.run.run.task for checked_run in unit.checked_runs]
+        goals: list[tuple[str | None, float | None]] = [(None, options.width)]
+        goals += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
+        for culture, width in goals:
             if width is not None:
                 more = unit.more_ratings(width, culture)
                 place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
                 yield plain(f"{place}: {_change(unit.over(culture), width, unit.measured.unit.scale, more)}")
-                needed |= Counter({name: unit.over(name).rated + many for name, many in (more or {}).items()})
-        other = plans.setdefault(key, {}).setdefault(unit.entrant.model, needed)
-        if needed and (not other or needed.total() < other.total()):
-            plans[key][unit.entrant.model] = needed
-    for key, of_models in plans.items():
+                ratings |= Counter({name: unit.over(name).rated + count for name, count in (more or {}).items()})
+        fewest = plans.setdefault(key, {}).setdefault(unit.entrant.model, ratings)
+        if ratings and (not fewest or ratings.total() < fewest.total()):
+            plans[key][unit.entrant.model] = ratings
+    for key, ratings_by_model in plans.items():
         sources = [source for source in design.populations if source.task in tasks_of[key]]
-        drawn = sum((Counter({one.culture: one.drawn for one in source.strata}) for source in sources), Counter[str]())
+        counts = sum(
+            (Counter({stratum.culture: stratum.drawn for stratum in source.strata}) for source in sources),
+            Counter[str](),
+        )
         models = max(Counter(source.task for source in sources).values())
-        needed = reduce(or_, of_models.values())
-        totals = {name: max(many, models * needed[name]) for name, many in drawn.items()}
-        if totals != drawn:
-            numbers = [word for name, many in totals.items() for word in ("-n", f"{name}={many}")]
+        ratings = reduce(or_, ratings_by_model.values())
+        totals = {name: max(count, models * ratings[name]) for name, count in counts.items()}
+        if totals != counts:
+            numbers = [word for name, count in totals.items() for word in ("-n", f"{name}={count}")]
             tasks = ["--tasks", ",".join(tasks_of[key]), "--seed", str(design.seed)]
             folder = f"{_folder(options)}_more"
             sheet = folder if len(plans) == 1 else f"{folder}_{key}"
             yield printable(
                 f"culture-tasks spotcheck draw {shlex.join([*options.results, *numbers, *tasks, '-o', sheet])}"
             )
-        elif needed:
+        elif ratings:
             yield "The sheet has enough responses: rate the rest of it."
 
 
-def _change(now: Corrected, width: float, scale: Scale, more: Mapping[str, int] | None) -> str:
-    if math.isnan(now.low):
-        return f"no interval yet ({now.reason})."
-    half, then = (f"±{amount(one / 2.0, scale)}" for one in (now.high - now.low, width))
+def _change(score: Corrected, width: float, scale: Scale, more: Mapping[str, int] | None) -> str:
+    if math.isnan(score.low):
+        return f"no interval yet ({score.reason})."
+    half, target = (f"±{amount(size / 2.0, scale)}" for size in (score.high - score.low, width))
     if more is None:
-        return f"the interval is {half}; ratings of all responses wouldn't make it {then}."
+        return f"the interval is {half}; ratings of all responses wouldn't make it {target}."
     if not any(more.values()):
         return f"the interval is {half}, which is narrow enough."
     by_culture = ", ".join(f"{name} {number}" for name, number in more.items() if number)
-    return f"{counted(sum(more.values()), 'more rating')} ({by_culture}) take the interval from {half} to {then}."
+    return f"{counted(sum(more.values()), 'more rating')} ({by_culture}) take the interval from {half} to {target}."
 
 
 def _as_text(table: Table) -> str:

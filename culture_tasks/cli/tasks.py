@@ -73,12 +73,12 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print_json([{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()])
         return 0
-    together = [[entry] for entry in entries().values()] if options.all else alike()
+    listing = [[entry] for entry in entries().values()] if options.all else similar_entries()
     if options.markdown:
-        body = [(*row, data_now(same[0])) for row, same in zip(rows(together), together, strict=True)]
+        body = [(*row, data_now(peers[0])) for row, peers in zip(rows(listing), listing, strict=True)]
         print(as_markdown((*HEADER, "data now"), body))
     else:
-        _print_by_benchmark(together, data_now)
+        _print_by_benchmark(listing, data_now)
     for problem in plug_in_problems():
         print(f"\n{problem}")
     return 0
@@ -93,50 +93,50 @@ class _Facts(NamedTuple):
     harnesses: list[str]
 
 
-def _facts(together: Sequence[Entry]) -> _Facts:
-    tasks = [task for entry in together for task in tasks_below(entry.name)]
+def _facts(peers: Sequence[Entry]) -> _Facts:
+    tasks = [task for entry in peers for task in tasks_below(entry.name)]
     return _Facts(
         modality="image+text" if any(task.shows_images for task in tasks) else "text",
         languages=list(dict.fromkeys(language for task in tasks for language in task.languages)),
         metric=tasks[0].metric,
-        harnesses=[name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in together)],
+        harnesses=[name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in peers)],
     )
 
 
-def alike() -> list[list[Entry]]:
+def similar_entries() -> list[list[Entry]]:
     """Returns the tasks and groups; those that measure the same are together, a group or tag before its members."""
-    found: dict[tuple[str, ...], list[Entry]] = {}
+    groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries().values():
         facts = _facts([entry])
         key = (benchmark_of(entry.name).name, entry.about, facts.modality, facts.metric)
-        found.setdefault(key, []).append(entry)
-    return list(found.values())
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
 
 
 def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ...]]:
-    """Returns the rows of the task table; the entries of a row measure the same (None for :func:`alike`)."""
-    found: list[tuple[str, ...]] = []
-    for together in alike() if entries is None else entries:
-        names = [f"`{entry.name}`" for entry in together]
+    """Returns the rows of the task table; the entries of a row measure the same (None for :func:`similar_entries`)."""
+    table: list[tuple[str, ...]] = []
+    for peers in similar_entries() if entries is None else entries:
+        names = [f"`{entry.name}`" for entry in peers]
         if len(names) > _NAMED:
             names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
-        benchmark, facts = benchmark_of(together[0].name), _facts(together)
-        listed = (", ".join(names), together[0].about, ", ".join(facts.harnesses), facts.modality)
+        benchmark, facts = benchmark_of(peers[0].name), _facts(peers)
+        names_and_facts = (", ".join(names), peers[0].about, ", ".join(facts.harnesses), facts.modality)
         paper = f"{benchmark.title} ({benchmark.paper})"
         judge = benchmark.judge or "none needed"
-        found.append((*listed, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
-    return found
+        table.append((*names_and_facts, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
+    return table
 
 
-def _line(together: Sequence[Entry]) -> tuple[str, ...]:
+def _line(peers: Sequence[Entry]) -> tuple[str, ...]:
     """Returns what a line of the terminal says of tasks that measure the same: all columns but the last."""
-    facts, more = _facts(together), len(together) - 1
-    only = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
+    facts, others = _facts(peers), len(peers) - 1
+    note = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
     languages = facts.languages
     return (
-        together[0].name,
-        f"+ {more}" if more else "",
-        f"{together[0].about}{only}",
+        peers[0].name,
+        f"+ {others}" if others else "",
+        f"{peers[0].about}{note}",
         facts.modality,
         ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
     )
@@ -157,7 +157,7 @@ def _as_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[[Entry], str]) -> None:
+def _print_by_benchmark(listing: Sequence[Sequence[Entry]], data_now: Callable[[Entry], str]) -> None:
     """Prints a table for each benchmark; what holds for all of its tasks stands above it."""
 
     def shortest(data: str) -> str:  # of several parts, what the first one that lacks something lacks
@@ -165,18 +165,20 @@ def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[
         return next((state for state in ("error", "missing", "not downloaded") if state in states), states[0])
 
     width = shutil.get_terminal_size(fallback=(120, 24)).columns
-    for name, group in groupby(together, lambda alike: benchmark_of(alike[0].name).name):
+    for name, group in groupby(listing, lambda peers: benchmark_of(peers[0].name).name):
         benchmark = benchmarks()[name]
-        lines = [(*_line(alike), data_now(alike[0])) for alike in group]
-        shared = {at for at in _MAY_BE_SHARED if len({line[at] for line in lines}) == 1}
-        columns = [at for at in range(len(_COLUMNS)) if at not in shared and any(line[at] for line in lines)]
+        lines = [(*_line(peers), data_now(peers[0])) for peers in group]
+        shared = {column for column in _MAY_BE_SHARED if len({line[column] for line in lines}) == 1}
+        columns = [
+            column for column in range(len(_COLUMNS)) if column not in shared and any(line[column] for line in lines)
+        ]
         facts = [f"{benchmark.title} ({benchmark.paper})", f"judge: {benchmark.judge or 'none needed'}"]
-        facts += [f"{_COLUMNS[at]}: {lines[0][at]}" for at in sorted(shared)]
+        facts += [f"{_COLUMNS[column]}: {lines[0][column]}" for column in sorted(shared)]
         facts.append(f"data: {benchmark.data}")
         print(textwrap.fill(printable("; ".join(facts)), width, subsequent_indent="  "))
         table = as_text(
-            [_COLUMNS[at] for at in columns],
-            [[shortest(line[at]) if at == _DATA else line[at] for at in columns] for line in lines],
+            [_COLUMNS[column] for column in columns],
+            [[shortest(line[column]) if column == _DATA else line[column] for column in columns] for line in lines],
             width - 2,
             wraps=columns.index(_COLUMNS.index("what it measures")),
         )

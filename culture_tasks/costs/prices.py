@@ -58,22 +58,24 @@ class Price(BaseModel, extra="forbid", frozen=True):
     hour: _Amount | None = None
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Price:
+    def _check_amounts(self) -> Price:
         if (self.input is None) != (self.output is None) or (self.input is None and self.hour is None):
             raise ValueError("expected 'input' and 'output', or 'hour'")
         return self
 
-    def of(self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None) -> float | None:
-        """Returns what a run costs; None where something is missing that the price is by."""
+    def cost_of_run(
+        self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None
+    ) -> float | None:
+        """Returns what a run costs; None where the tokens or seconds that the price is for are missing."""
         parts: list[float | None] = []
         if self.input is not None and self.output is not None:
-            known = [(tokens_in, self.input), (tokens_out, self.output)]
-            parts += [None if tokens is None else tokens * price / _MILLION for tokens, price in known]
+            amounts = [(tokens_in, self.input), (tokens_out, self.output)]
+            parts += [None if tokens is None else tokens * price / _MILLION for tokens, price in amounts]
         if self.hour is not None:
             parts.append(None if seconds is None else seconds * self.hour / _HOUR)
         return whole_sum(parts)
 
-    def of_requests(self, tokens: Tokens) -> float | None:
+    def cost_of_requests(self, tokens: Tokens) -> float | None:
         """Returns what requests cost; None for a model that has a price by the hour.
 
         A request in a batch has the batch's discount alone: where an endpoint adds that of its prompt cache, the sum is
@@ -83,23 +85,23 @@ class Price(BaseModel, extra="forbid", frozen=True):
             return None
         cached = self.input if self.cached_input is None else self.cached_input
         plain = tokens.prompt_tokens - tokens.cached_tokens - tokens.batch_prompt_tokens
-        written = tokens.completion_tokens - tokens.batch_completion_tokens
+        output = tokens.completion_tokens - tokens.batch_completion_tokens
         in_batches = tokens.batch_prompt_tokens * self.input + tokens.batch_completion_tokens * self.output
-        now = plain * self.input + tokens.cached_tokens * cached + written * self.output
-        return (now + self.batch * in_batches) / _MILLION
+        at_once = plain * self.input + tokens.cached_tokens * cached + output * self.output
+        return (at_once + self.batch * in_batches) / _MILLION
 
 
 def whole_sum(parts: Iterable[float | None]) -> float | None:
     """Returns a sum; None where a part is missing, and where there is none."""
     amounts = list(parts)
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known and len(known) == len(amounts) else None
+    present = [amount for amount in amounts if amount is not None]
+    return sum(present) if present and len(present) == len(amounts) else None
 
 
 class Prices(BaseModel, extra="forbid", frozen=True):
     """A file of prices, by name of the model or judge or by a pattern of names; the first that fits counts.
 
-    Models that it doesn't have cost their list price, which is in USD. The date is that of reading the source.
+    Models that it doesn't have cost their list price, which is in USD. ``date`` is when the source was read.
     """
 
     currency: Annotated[str, Field(min_length=1, max_length=10)]
@@ -107,25 +109,25 @@ class Prices(BaseModel, extra="forbid", frozen=True):
     source: Annotated[str, Field(max_length=500)] = ""
     models: Mapping[str, Price]
 
-    def of(self, *names: str) -> Price | None:
+    def price_of(self, *names: str) -> Price | None:
         """Returns the price of a model with these names, the file's before the list's, or None."""
         for pattern, price in self.models.items():
             if any(fnmatchcase(name, pattern) for name in names):
                 return price
-        listed = map(_list_price, names) if self.currency == _LISTED_IN else ()
-        return next((price for price in listed if price is not None), None)
+        candidates = map(_list_price, names) if self.currency == _LISTED_IN else ()
+        return next((price for price in candidates if price is not None), None)
 
-    def of_requests(self, model: str, tokens: Tokens) -> float | None:
+    def cost_of_requests(self, model: str, tokens: Tokens) -> float | None:
         """Returns what requests to a model cost; None where it has no price by tokens."""
-        price = self.of(model)
-        return None if price is None else price.of_requests(tokens)
+        price = self.price_of(model)
+        return None if price is None else price.cost_of_requests(tokens)
 
     @property
     def origin(self) -> str:
         """Where the prices are from and of when, in words; empty where the file doesn't say."""
         return ", ".join(part for part in (self.source, self.date.isoformat() if self.date else "") if part)
 
-    def shown(self, amount: float | None) -> str:
+    def text(self, amount: float | None) -> str:
         """Returns an amount with its currency: two digits after the point, four where it is below 1."""
         if amount is None:
             return "no price"
@@ -150,9 +152,11 @@ def _list_price(name: str) -> Price | None:
             _, model = get_snapshot().find_provider_model(name, None, seller, None)
         except LookupError:
             continue
-        listed = model.get_prices(datetime.datetime.now(datetime.UTC))
-        amounts = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
-        tokens_in, tokens_out, cached = (each.base if isinstance(each, TieredPrices) else each for each in amounts)
+        prices = model.get_prices(datetime.datetime.now(datetime.UTC))
+        amounts = (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok)
+        tokens_in, tokens_out, cached = (
+            amount.base if isinstance(amount, TieredPrices) else amount for amount in amounts
+        )
         if tokens_in is None or tokens_out is None:
             return None
         return Price(input=tokens_in, output=tokens_out, cached_input=cached, batch=_BATCH)

@@ -54,32 +54,32 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
         from transformers import AutoTokenizer
 
         try:
-            own = AutoTokenizer.from_pretrained(tokenizer)
+            auto_tokenizer = AutoTokenizer.from_pretrained(tokenizer)
         except (OSError, ValueError) as error:
             raise SettingsError(
                 f"cost: --tokenizer {tokenizer}: it can't be loaded ({' '.join(str(error).split())[:200]}). Name a "
                 f"tokenizer on the Hub, a folder with one, or one of {', '.join(encodings)}."
             ) from None
         return TokenCounter(
-            f"the tokenizer {tokenizer}", lambda text: len(own(text, add_special_tokens=False)["input_ids"])
+            f"the tokenizer {tokenizer}", lambda text: len(auto_tokenizer(text, add_special_tokens=False)["input_ids"])
         )
     try:
         encoding = tokenizer or tiktoken.encoding_name_for_model(model)
     except KeyError:
-        return _by_rule(f"no encoding of {model!r} is known")
-    loaded = _loaded(encoding)
-    if loaded is not None:
-        return TokenCounter(f"tiktoken's {loaded.name}", lambda text: len(loaded.encode(text, disallowed_special=())))
+        return _rule(f"no encoding of {model!r} is known")
+    codec = _load(encoding)
+    if codec is not None:
+        return TokenCounter(f"tiktoken's {codec.name}", lambda text: len(codec.encode(text, disallowed_special=())))
     if tokenizer is not None:
         raise SettingsError(
             f"cost: the encoding {encoding} is not on this machine and couldn't be downloaded. Name a tokenizer that "
             "is here, or leave out --tokenizer to count by a rule."
         )
-    return _by_rule(f"{encoding} isn't available")
+    return _rule(f"{encoding} isn't available")
 
 
-def _by_rule(why: str) -> TokenCounter:
-    return TokenCounter(f"a rule ({why}; --tokenizer names a tokenizer)", tokens_by_rule)
+def _rule(reason: str) -> TokenCounter:
+    return TokenCounter(f"a rule ({reason}; --tokenizer names a tokenizer)", tokens_by_rule)
 
 
 def tokens_by_rule(text: str) -> int:
@@ -88,21 +88,21 @@ def tokens_by_rule(text: str) -> int:
     return math.ceil(dense / 1.25 + ascii_ / 4 + (len(text) - dense - ascii_) / 3)
 
 
-def _loaded(encoding: str) -> tiktoken.Encoding | None:
+def _load(encoding: str) -> tiktoken.Encoding | None:
     """Loads an encoding: from tiktoken's folder, or else from the network, within a few seconds and unless offline."""
     import tiktoken
     from huggingface_hub import constants
 
-    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
+    override = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(override) if override else Path(tempfile.gettempdir()) / "data-gym-cache"
     file = hashlib.sha1(_ENCODINGS.format(encoding).encode(), usedforsecurity=False).hexdigest()
     if not (folder / file).is_file() and constants.HF_HUB_OFFLINE:
         return None
-    loaded: list[tiktoken.Encoding] = []
+    encodings: list[tiktoken.Encoding] = []
 
     def load() -> None:
         try:
-            loaded.append(tiktoken.get_encoding(encoding))
+            encodings.append(tiktoken.get_encoding(encoding))
         except Exception:  # noqa: BLE001  # broad: without a network anything may fail, and then the rule counts
             return
 
@@ -110,4 +110,4 @@ def _loaded(encoding: str) -> tiktoken.Encoding | None:
     thread = threading.Thread(target=load, name="culture-tasks-encoding", daemon=True)
     thread.start()
     thread.join(_SECONDS_TO_DOWNLOAD)
-    return loaded[0] if loaded else None
+    return encodings[0] if encodings else None

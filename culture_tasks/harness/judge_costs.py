@@ -60,6 +60,6 @@ def _entry(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, An
             "prompt_tokens": totals[part].prompt_tokens,
             "completion_tokens": totals[part].completion_tokens,
             **totals[part].discounts,
-            "money": whole_sum(starmap(prices.of_requests, by_model.items())) if by_model else 0.0,
+            "money": whole_sum(starmap(prices.cost_of_requests, by_model.items())) if by_model else 0.0,
         }
     return costs

@@ -120,7 +120,7 @@ class Anchor:
         return first.lowest, first.highest
 
     @cached_property
-    def by_name(self) -> Mapping[str, AnchorRow]:
+    def rows_by_name(self) -> Mapping[str, AnchorRow]:
         """Its rows by their names."""
         return {row.row: row for row in self.rows}
 
@@ -143,27 +143,27 @@ def make_anchor(
     Raises:
         DataError: If the runs have no scored verdicts, or those of several judges, or the file can't be written.
     """
-    found = [
+    rated_rows = [
         (cluster, row)
         for cluster, row in _rated_rows(results)
         if judge in (None, row.judge.name, row.judge.backend)
         if not tasks or any(fnmatchcase(row.task, name) for name in tasks)
     ]
-    if not found:
+    if not rated_rows:
         raise DataError(
             "anchor: no rating by a judge in these results. Expected runs of a judged benchmark with --log_samples and "
             "--output_path; --judge and --tasks must name a judge and tasks of theirs."
         )
-    if conflict := _conflict([row for _, row in found]):
+    if conflict := _conflict([row for _, row in rated_rows]):
         raise DataError(f"anchor: {conflict}. Choose with --judge and --tasks, or name fewer results.")
     # One response of each cluster, whatever its rating, and of several ratings of it the newest; and of responses that
     # are the same to the judge, which it rates once, one.
-    one_each = dict(sorted(found, key=lambda each: _hash_of([each[1].task, each[1].question, each[1].response])))
-    distinct = {(row.judge.rubric, row.item): cluster for cluster, row in one_each.items()}
-    clusters, rows = list(distinct.values()), [one_each[cluster] for cluster in distinct.values()]
+    by_cluster = dict(sorted(rated_rows, key=lambda pair: _hash_of([pair[1].task, pair[1].question, pair[1].response])))
+    distinct = {(row.judge.rubric, row.item): cluster for cluster, row in by_cluster.items()}
+    clusters, rows = list(distinct.values()), [by_cluster[cluster] for cluster in distinct.values()]
     strata = [f"{row.task}\n{row.culture}\n{row.rating:+020.6f}" for row in rows]
-    drawn = {rows[place].row: rows[place] for place in draw(size, clusters, clusters, strata)}
-    anchor = Anchor(path, tuple(sorted(drawn.values(), key=lambda row: row.row)))
+    selection = {rows[place].row: rows[place] for place in draw(size, clusters, clusters, strata)}
+    anchor = Anchor(path, tuple(sorted(selection.values(), key=lambda row: row.row)))
     lines = (json.dumps(row.model_dump(mode="json")) + "\n" for row in anchor.rows)
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
@@ -179,12 +179,12 @@ def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
     """Yields the cluster and the row of each response that a judge rated, those of the oldest run first."""
     for run in find_runs(results):
         for task in judged_tasks(run.files):
-            known = benchmarks().get(task.samples[0].record.benchmark)
+            benchmark = benchmarks().get(task.samples[0].record.benchmark)
             for sample in task.samples:
                 record = sample.record
-                culture = record.groups.get(known.report().culture) if known else None
-                for rated in sample.scored.values():
-                    item = item_of(sample.as_logged, rated.response)
+                culture = record.groups.get(benchmark.report().culture) if benchmark else None
+                for grading in sample.scored.values():
+                    item = item_of(sample.as_logged, grading.response)
                     content = {
                         "format": 1,
                         "task": task.name,
@@ -194,8 +194,8 @@ def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
                         "references": [storable(reference) for reference in item.references],
                         "response": storable(item.response),
                         "language": storable(item.language),
-                        "rating": rated.rating,
-                        "reply_model": rated.reply_model and storable(rated.reply_model),
+                        "rating": grading.rating,
+                        "reply_model": grading.reply_model and storable(grading.reply_model),
                         "rated": run.files.time.isoformat(),
                     }
                     if item.references:
@@ -217,8 +217,8 @@ def _conflict(rows: Iterable[AnchorRow]) -> str:
         return f"verdicts of {names[0]} by {twice} with different prompts, sampling or delimiters"
     scales = {name: (rubric_named(name).lowest, rubric_named(name).highest) for name in rubrics}
     if len(set(scales.values())) > 1:
-        listed = ", ".join(f"{name} ({lowest} to {highest})" for name, (lowest, highest) in scales.items())
-        return f"rubrics with different scales: {listed}"
+        ranges = ", ".join(f"{name} ({lowest} to {highest})" for name, (lowest, highest) in scales.items())
+        return f"rubrics with different scales: {ranges}"
     return ""
 
 
@@ -235,16 +235,16 @@ def read_anchor(path: Path) -> Anchor:
     if not content:
         raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
     rows: list[AnchorRow] = []
-    for where, row in _lines(path, content, AnchorRow):
+    for place, row in _lines(path, content, AnchorRow):
         if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
-            raise DataError(f"{where}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
+            raise DataError(f"{place}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
             rubric = rubric_named(row.judge.rubric)
         except JudgeError as error:
-            raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
+            raise DataError(f"{place}: {error} Install the package that the benchmark comes from.") from None
         if not rubric.lowest <= row.rating <= rubric.highest:
             raise DataError(
-                f"{where}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
+                f"{place}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
                 f"{rubric.highest}, the scale of {rubric.name}."
             )
         rows.append(row)
@@ -263,9 +263,9 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
     """
     path = anchor.history_file
     history: list[NewVerdict] = []
-    for where, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
-        if line.row not in anchor.by_name:
-            raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
+    for place, line in _lines(path, _complete_lines(_content(path) or b""), NewVerdict):
+        if line.row not in anchor.rows_by_name:
+            raise DataError(f"{place}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
         history.append(line)
     return history
 
@@ -279,7 +279,7 @@ def _content(path: Path) -> bytes | None:
         raise DataError(f"anchor: {path} can't be read ({error.strerror}). {_MADE_BY}") from None
 
 
-def _whole_lines(content: bytes) -> bytes:
+def _complete_lines(content: bytes) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
@@ -289,11 +289,11 @@ _Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
 def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
     """Yields the place of each line, for messages, with its content."""
     for number, line in enumerate(content.splitlines(), start=1):
-        where = f"anchor: {path}, line {number}"
+        place = f"anchor: {path}, line {number}"
         try:
-            yield where, kind.model_validate_json(line)
+            yield place, kind.model_validate_json(line)
         except ValidationError as error:
-            raise DataError(f"{where}, {damage(error)}. {_MADE_BY}") from None
+            raise DataError(f"{place}, {damage(error)}. {_MADE_BY}") from None
 
 
 # Asking again
@@ -306,15 +306,15 @@ def check_identity(anchor: Anchor, judge: Judge, *, sampling: bool) -> None:
         DataError: If model, prompt, delimiters or, where it is compared, sampling differ.
     """
     names = ["backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if sampling else [])]
-    for was in {row.judge.rubric: row.judge for row in anchor.rows}.values():
-        now = judge.identity(anchor.rubrics[was.rubric]).json
+    for expected in {row.judge.rubric: row.judge for row in anchor.rows}.values():
+        current = judge.identity(anchor.rubrics[expected.rubric]).json
         for name in names:
-            if (old := getattr(was, name)) != now[name]:
+            if (value := getattr(expected, name)) != current[name]:
                 raise DataError(
-                    f"anchor: {anchor.path} has verdicts of {was.name} by {was.rubric}. The judge now is "
-                    f"{now['backend']}:{now['model']}, and its {name} is {now[name]!r:.80}, not {old!r:.80}. That is "
-                    "another judge, no drift. Name the same judge with --judge and use the same settings, or make a "
-                    "new anchor set."
+                    f"anchor: {anchor.path} has verdicts of {expected.name} by {expected.rubric}. The judge now is "
+                    f"{current['backend']}:{current['model']}, and its {name} is {current[name]!r:.80}, not "
+                    f"{value!r:.80}. That is another judge, no drift. Name the same judge with --judge and use the "
+                    "same settings, or make a new anchor set."
                 )
 
 
@@ -324,7 +324,7 @@ def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[
     A response whose verdict failed is asked once more in another look.
     """
     number = max((line.round for line in history), default=1)
-    tries = dict.fromkeys(anchor.by_name, 0)
+    tries = dict.fromkeys(anchor.rows_by_name, 0)
     for line in history:
         if line.round == number:
             tries[line.row] += 1 if line.outcome == "failed" else _TRIES
@@ -333,7 +333,7 @@ def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[
 
 
 def ask_again(
-    anchor: Anchor, rows: Sequence[AnchorRow], judge: Judge, *, round_number: int, now: datetime
+    anchor: Anchor, rows: Sequence[AnchorRow], judge: Judge, *, round_number: int, date: datetime
 ) -> Iterator[Verdict]:
     """Asks for new verdicts, all together, and yields each once it is in the history file.
 
@@ -345,13 +345,13 @@ def ask_again(
     try:
         with path.open("ab+") as file:
             file.seek(0)
-            file.truncate(len(_whole_lines(file.read())))
+            file.truncate(len(_complete_lines(file.read())))
             for row, ticket in zip(rows, tickets, strict=True):
                 verdict = ticket.verdict()
                 line = NewVerdict(
                     row=row.row,
                     round=round_number,
-                    date=now,
+                    date=date,
                     outcome="failed" if verdict.outcome == "unjudged" else verdict.outcome,
                     rating=verdict.score,
                     reply_model=verdict.reply_model and storable(verdict.reply_model),
@@ -405,8 +405,8 @@ def most_points(lowest: float, highest: float) -> float:
 
 def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
     """Returns the rounds of a history, each with its confidence sequence, looked at after each look."""
-    most = most_points(*anchor.scale)
-    found = []
+    cap = most_points(*anchor.scale)
+    results = []
     for number in dict.fromkeys(line.round for line in history):
         lines = [line for line in history if line.round == number]
         ratings: dict[str, float] = {}
@@ -415,9 +415,9 @@ def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
             for line in lines:
                 if line.date == date and line.rating is not None:
                     ratings.setdefault(line.row, line.rating)  # two looks at the same time may both ask
-            differences = tuple(rating - anchor.by_name[row].rating for row, rating in ratings.items())
-            current = sequence_interval(np.clip(differences, -most, most), -most, most, confidence_of(number))
+            differences = tuple(rating - anchor.rows_by_name[row].rating for row, rating in ratings.items())
+            current = sequence_interval(np.clip(differences, -cap, cap), -cap, cap, confidence_of(number))
             if current.low > 0.0 or current.high < 0.0:
                 alarm = (date, current)
-        found.append(Round(number, len(lines), differences, current, alarm))
-    return found
+        results.append(Round(number, len(lines), differences, current, alarm))
+    return results

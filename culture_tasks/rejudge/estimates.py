@@ -26,12 +26,12 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.settings import Settings
 
-# From how many kept replies on their mean length counts.
+# The fewest replies in the cache whose mean length counts.
 FEWEST_REPLIES = 20
-# Tokens of a reply that holds a rating and nothing else.
+# Tokens of a reply with a rating and nothing else.
 SHORTEST_REPLY = 5
-_TOKENS_A_MESSAGE = 4
-_TOKENS_A_REQUEST = 3
+_TOKENS_PER_MESSAGE = 4
+_TOKENS_PER_REQUEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Bounds:
         """Returns a multiple."""
         return Bounds(self.low * factor, self.high * factor)
 
-    def text(self, of: Callable[[float], str]) -> str:
+    def text(self, form: Callable[[float], str]) -> str:
         """Returns both ends as text, or one where they read alike."""
-        return " to ".join(dict.fromkeys(of(end) for end in (self.low, self.high)))
+        return " to ".join(dict.fromkeys(form(end) for end in (self.low, self.high)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Estimate:
         amounts = []
         for end in ("low", "high"):
             usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
-            amounts.append(None if price is None else price.of_requests(usage.in_a_batch if in_batches else usage))
+            amounts.append(None if price is None else price.cost_of_requests(usage.in_a_batch if in_batches else usage))
         low, high = amounts
         return None if low is None or high is None else Bounds(low, high)
 
@@ -99,7 +99,7 @@ class Estimator:
     replies: Sequence[JudgeStats]
     settings: Settings
 
-    def before_a_run(
+    def estimate_run(
         self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1, limit: int | None = None
     ) -> list[Estimate]:
         """Estimates for a task whose responses aren't there yet, ``repeats`` for each question, by the judge's model.
@@ -117,12 +117,12 @@ class Estimator:
             if (expected := scorer.expected(row)) is not None:
                 rubric, item = expected
                 prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
-                one = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
+                estimate = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
                 longest = prompt + task.decoding.max_tokens
-                estimates.append(self._with_requests(one, rubric, prompt=Bounds(prompt, longest), times=repeats))
-        return list(summed(estimates).values()) or [Estimate(task.name, questions=len(rows))]
+                estimates.append(self._with_requests(estimate, rubric, prompt=Bounds(prompt, longest), times=repeats))
+        return list(sums_by_task(estimates).values()) or [Estimate(task.name, questions=len(rows))]
 
-    def of_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
+    def estimate_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
         tickets = [judge.submit(rubric, item) for rubric, item in items]
         open_jobs = judge.open_jobs().values()
@@ -133,24 +133,31 @@ class Estimator:
             total = self._with_requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 
-    def _with_requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
+    def _with_requests(self, estimate: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
         """Adds requests with prompts of this length, and their replies."""
-        kept = [stats for stats in self.replies if (stats.model, stats.rubric) == (of.judge, rubric.name)]
-        replies, tokens = sum(each.completions for each in kept), sum(each.usage.completion_tokens for each in kept)
-        first = replies - sum(each.asked_again for each in kept)
+        matching_stats = [
+            stats for stats in self.replies if (stats.model, stats.rubric) == (estimate.judge, rubric.name)
+        ]
+        replies = sum(stats.completions for stats in matching_stats)
+        tokens = sum(stats.usage.completion_tokens for stats in matching_stats)
+        first = replies - sum(stats.asked_again for stats in matching_stats)
         limit = int({**rubric.sampling, **self.settings.judge_parameters}.get("max_tokens") or 32_768)
-        sent, reply = float(times), Bounds(min(SHORTEST_REPLY, limit), limit)
+        requests, length = float(times), Bounds(min(SHORTEST_REPLY, limit), limit)
         is_measured = replies >= FEWEST_REPLIES and tokens > 0
         if is_measured:
-            sent, reply = times * (replies / first if first else 1.0), Bounds(tokens / replies, tokens / replies)
-        return of + Estimate(
-            of.task, requests=sent, tokens_in=prompt.times(sent), tokens_out=reply.times(sent), measured=is_measured
+            requests, length = times * (replies / first if first else 1.0), Bounds(tokens / replies, tokens / replies)
+        return estimate + Estimate(
+            estimate.task,
+            requests=requests,
+            tokens_in=prompt.times(requests),
+            tokens_out=length.times(requests),
+            measured=is_measured,
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
         texts = sum(self.counter.count(message["content"]) for message in messages)
-        return texts + _TOKENS_A_MESSAGE * len(messages) + _TOKENS_A_REQUEST
+        return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
 
 def seconds_by_document(runs: Iterable[LoadedRun]) -> dict[str, Bounds]:
@@ -160,18 +167,18 @@ def seconds_by_document(runs: Iterable[LoadedRun]) -> dict[str, Bounds]:
     that were run together share it alike.
     """
     files: dict[Path, list[LoadedRun]] = {}
-    for each in runs:
-        if each.result.seconds is not None and each.result.graded_from is None and not each.result.members:
-            files.setdefault(each.result.path, []).append(each)
-    found: dict[str, Bounds] = {}
-    for own in files.values():
-        documents = sum(each.result.expected or each.run.items for each in own)
-        if documents and own[0].result.together <= {each.run.task for each in own}:
-            seconds = (own[0].result.seconds or 0.0) / documents
-            for each in own:
-                known = found.get(each.run.task, Bounds(seconds, seconds))
-                found[each.run.task] = Bounds(min(known.low, seconds), max(known.high, seconds))
-    return found
+    for run in runs:
+        if run.result.seconds is not None and run.result.graded_from is None and not run.result.members:
+            files.setdefault(run.result.path, []).append(run)
+    times: dict[str, Bounds] = {}
+    for file_runs in files.values():
+        documents = sum(run.result.expected or run.run.items for run in file_runs)
+        if documents and file_runs[0].result.together <= {run.run.task for run in file_runs}:
+            seconds = (file_runs[0].result.seconds or 0.0) / documents
+            for run in file_runs:
+                time = times.get(run.run.task, Bounds(seconds, seconds))
+                times[run.run.task] = Bounds(min(time.low, seconds), max(time.high, seconds))
+    return times
 
 
 def duration(seconds: float) -> str:
@@ -183,9 +190,12 @@ def duration(seconds: float) -> str:
 
 def sum_of_money(amounts: Iterable[Bounds | None]) -> Bounds | None:
     """Returns a sum of amounts of money; None where one isn't known."""
-    every = list(amounts)
-    known = [amount for amount in every if amount is not None]
-    return sum(known, Bounds()) if len(known) == len(every) else None
+    total = Bounds()
+    for amount in amounts:
+        if amount is None:
+            return None
+        total += amount
+    return total
 
 
 def money_text(amount: Bounds | None) -> str:
@@ -196,17 +206,17 @@ def money_text(amount: Bounds | None) -> str:
     return amount.text(lambda end: f"{end:,.{digits}f}")
 
 
-def summed(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
+def sums_by_task(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
     """Returns the sums by task and judge, without tasks that no judge grades."""
     sums: dict[tuple[str, str], Estimate] = {}
-    for each in estimates:
-        if each.judge:
-            key = each.task, each.judge
-            sums[key] = sums[key] + each if key in sums else each
+    for estimate in estimates:
+        if estimate.judge:
+            key = estimate.task, estimate.judge
+            sums[key] = sums[key] + estimate if key in sums else estimate
     return sums
 
 
 def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
     """Returns the sums by judge, without tasks that no judge grades."""
-    sums = summed(replace(each, task="all") for each in estimates)
+    sums = sums_by_task(replace(estimate, task="all") for estimate in estimates)
     return {judge: total for (_, judge), total in sums.items()}

@@ -77,23 +77,23 @@ class TaskToGrade:
     def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics that a run of the task can have."""
         first = self.samples[0]
-        known = metrics_of(self.name, first.record.benchmark, self.metric).get(self.metric)
-        if known is None:
+        metric = metrics_of(self.name, first.record.benchmark, self.metric).get(self.metric)
+        if metric is None:
             return first.metrics
-        return judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
+        return judged_metrics(self.metric, first.parts, aggregation_of(metric, is_main=True))
 
     @property
     def new_records(self) -> TaskRecords:
         """The new records of the judged metrics that the samples have."""
         functions: dict[str, Aggregation] = {metric["metric"]: metric["aggregation"] for metric in self.metrics}
-        written = {
+        columns = {
             f"{name},{FILTER}": MetricRecords(functions[name], [record[name] for record in self.records])
             for name in self.records[0]
         }
-        return TaskRecords(self.metric, list(functions), written)
+        return TaskRecords(self.metric, list(functions), columns)
 
 
-class FoundRun(NamedTuple):
+class RunToGrade(NamedTuple):
     """A run that was found."""
 
     files: RunFiles
@@ -101,40 +101,40 @@ class FoundRun(NamedTuple):
     origin: Path
 
 
-def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
+def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
     """Finds the runs that files, folders or patterns name, by date; of a regraded run, a folder means its gradings."""
     runs: dict[Path, RunFiles] = {}
     for path in paths:
-        found = find([path])
-        if not found.results:
-            problem = found.problems[0]
+        search = find([path])
+        if not search.results:
+            problem = search.problems[0]
             reason = "holds no result file" if path.is_dir() else problem.detail
             raise DataError(
                 f"{path if path.is_dir() else problem.path}: {reason}. Expected results_<date>.json (lm-eval) or "
                 "<date>_results.json (lmms-eval), written with --output_path, or a folder with result files."
             )
-        if found.only:
-            raise DataError(f"{path}: a sample file. Name its result file, {found.results[0].name}.")
-        runs |= {file: _read(file) for file in found.results if file not in runs}
+        if search.only:
+            raise DataError(f"{path}: a sample file. Name its result file, {search.results[0].name}.")
+        runs |= {file: _read(file) for file in search.results if file not in runs}
     # A grading of a sample has less than its run: it takes no run's place, and is graded again only if it is named.
     runs = {
         file: run for file, run in runs.items() if file in paths or SAMPLED not in (run.content.get("config") or {})
     }
     superseded = {run.graded_from for run in runs.values()}
-    named = [
-        FoundRun(run, file if file in paths else _origin(file, runs))
+    selection = [
+        RunToGrade(run, file if file in paths else _origin(file, runs))
         for file, run in runs.items()
         if file in paths or file not in superseded
     ]
-    return sorted(named, key=lambda run: run.files.result_file.name)
+    return sorted(selection, key=lambda run: run.files.result_file.name)
 
 
 def _origin(file: Path, runs: Mapping[Path, RunFiles]) -> Path:
     """Follows a grading to the run that it started from, through gradings of gradings."""
-    seen = {file}
-    while file in runs and (before := runs[file].graded_from) is not None and before not in seen:
-        file = before
-        seen.add(file)
+    visited = {file}
+    while file in runs and (source := runs[file].graded_from) is not None and source not in visited:
+        file = source
+        visited.add(file)
     return file
 
 
@@ -151,11 +151,11 @@ def _read(path: Path) -> RunFiles:
 
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades."""
-    logged = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
-    return [TaskToGrade(name, samples) for name, samples in logged if samples]
+    samples_by_name = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
+    return [TaskToGrade(name, samples) for name, samples in samples_by_name if samples]
 
 
-def sampled(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
+def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
     """Draws so many of a task's samples, evenly from cultures and clusters; all of them where there are no more.
 
     Raises:
@@ -163,27 +163,27 @@ def sampled(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
     """
     if Subset.read((run.content.get("configs") or {}).get(task.name, {}).get("metadata")) is not None:
         raise DataError(
-            f"rejudge: {run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "
+            f"{run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "
             "say nothing of the others. Leave out --sample."
         )
     if number >= len(task.samples):
         return task
     records = [sample.record for sample in task.samples]
-    known = benchmarks().get(records[0].benchmark)
-    culture = known.report().culture if known else ""
+    benchmark = benchmarks().get(records[0].benchmark)
+    culture = benchmark.report().culture if benchmark else ""
     structure = structure_from(
         [record.item for record in records],
         [record.cluster for record in records],
         [record.groups.get(culture) for record in records],
     )
-    drawn = structure.draw(number)
+    places = structure.draw(number)
     return TaskToGrade(
-        task.name, [task.samples[place] for place in sorted(drawn)], Subset.from_items(structure, drawn, seed=0)
+        task.name, [task.samples[place] for place in sorted(places)], Subset.from_items(structure, places, seed=0)
     )
 
 
-def to_grade(
-    found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
+def runs_for_judge(
+    runs: Sequence[tuple[RunToGrade, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
     """Returns the runs that one judge is to grade, the oldest first: of several gradings of a run, the newest.
 
@@ -191,10 +191,10 @@ def to_grade(
     """
     gradings: dict[Path, tuple[RunFiles, Sequence[TaskToGrade]]] = {}
     by_this_judge: set[Path] = set()
-    for run, tasks in found:
+    for run, tasks in runs:
         with suppress(DataError):
             if failed_only:
-                _check_kept(session, [sample for task in tasks for sample in task.samples], asked=())
+                _check_scored(session, [sample for task in tasks for sample in task.samples], models_to_ask=())
                 by_this_judge.add(run.origin)
                 gradings[run.origin] = (run.files, tasks)
         if run.origin not in by_this_judge:
@@ -206,7 +206,7 @@ def to_grade(
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept."""
+    """Makes sure that every judge that will be asked can be used, and is the judge of the verdicts that are kept."""
     samples = [sample for task in tasks for sample in task.samples]
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
     for sample in samples:
@@ -215,15 +215,15 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
     for model, items in by_model.items():
         session.judge(model).check(items, responses_known=True)
     if failed_only:
-        _check_kept(session, samples, asked=by_model)
+        _check_scored(session, samples, models_to_ask=by_model)
 
 
-def _check_kept(session: Session, samples: Iterable[JudgedSample], asked: Collection[str]) -> None:
+def _check_scored(session: Session, samples: Iterable[JudgedSample], models_to_ask: Collection[str]) -> None:
     for sample in samples:
         rubric = sample.rubric
         if sample.scored:
             judge = session.judge(rubric.model).identity(rubric)
-            check_same_judge(sample.as_logged["judge"], judge.json, asking=rubric.model in asked)
+            check_same_judge(sample.as_logged["judge"], judge.json, asking=rubric.model in models_to_ask)
 
 
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
@@ -235,7 +235,7 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
     samples = [(sample, task.subset) for task in listed for sample in task.samples]
     documents = {
         id(sample): sample.submit(failed_only=failed_only, more={PROBABILITY: subset.chance} if subset else {})
-        for sample, subset in sorted(samples, key=lambda each: each[0].prompt_order)
+        for sample, subset in sorted(samples, key=lambda pair: pair[0].prompt_order)
     }
     for task in listed:
         task.documents = [documents[id(sample)] for sample in task.samples]
@@ -260,14 +260,14 @@ def finish(
     groups = renew_groups(results, {task.name: task.new_records for task in tasks})
     keep_tasks(results, {*groups, *(task.name for task in tasks)})
     results.pop(COSTS, None)
-    judged = {
+    judged_by_task = {
         task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
     }
-    if costs := judge_costs(judged, prices):
+    if costs := judge_costs(judged_by_task, prices):
         results[COSTS] = costs
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
-    if wanted := max((task.subset.documents for task in tasks if task.subset), default=0):
-        results["config"][SAMPLED] = wanted
+    if size := max((task.subset.documents for task in tasks if task.subset), default=0):
+        results["config"][SAMPLED] = size
     write_result_file(new)
     _log.info("wrote %s", new.result_file)
     return new
@@ -278,20 +278,20 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     names = set(task.new_records.names)
     row = task_row(results["results"].get(task.name, {}), task.new_records, harness)
     results["results"][task.name] = row
-    kept = [
+    metrics = [
         {**metric, "aggregation": str(metric["aggregation"])}
         for metric in task.metrics
         if f"{metric['metric']},{FILTER}" in row
     ]
     better = results.setdefault("higher_is_better", {}).get(task.name, {})
     results["higher_is_better"][task.name] = {name: better[name] for name in better if name not in names} | {
-        metric["metric"]: metric["higher_is_better"] for metric in kept
+        metric["metric"]: metric["higher_is_better"] for metric in metrics
     }
     config = results["configs"][task.name]
     if task.subset is not None:
         config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
         row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
-        many = len(task.samples)
-        results.setdefault("n-samples", {})[task.name] = {"original": many, "effective": many}
+        count = len(task.samples)
+        results.setdefault("n-samples", {})[task.name] = {"original": count, "effective": count}
     if isinstance(config.get("metric_list"), list):
-        config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *kept]
+        config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *metrics]

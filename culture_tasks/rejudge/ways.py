@@ -19,7 +19,7 @@ from culture_tasks.rejudge.rejudging import TaskToGrade
 from culture_tasks.results.loaded_runs import LoadedRun
 
 _FEWEST_PAIRS = 20
-"""Responses that two judges graded from which on their correlation counts."""
+"""The fewest responses graded by two judges whose correlation counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Way:
     Attributes:
         by: Who grades, in words.
         money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
-        these: Half the width of the 95 % interval of a model's score, of what the judge (or people) would give to all
-            of these responses; a range where it isn't known how the judges agree.
+        these: Half the width of the 95 % interval of the score that the judge (or people) would give to all of a
+            model's responses; a range where the agreement of the judges isn't known.
         alike: The same for questions like these.
         runs: Number of gradings that the widths were taken from; 0 where they are assumed.
         is_by_people: Whether people grade, whose cost isn't known.
@@ -52,29 +52,29 @@ class Grading(NamedTuple):
         runs: Number of runs that this was taken from; 0 where it is assumed.
         spread: The variance components of the scores.
         error: The squared standard error of the mean over all responses, for questions like these.
-        other: Who has graded all responses already; empty for nobody.
+        other_judge: Who has graded all responses already; empty for nobody.
         explained: The share of the variance that the other judge's scores explain: 0 to 1 where no results tell.
     """
 
     runs: int
     spread: Components
     error: float
-    other: str = ""
+    other_judge: str = ""
     explained: Bounds = Bounds(0.0, 1.0)
 
 
-def assumed(scale: Scale, *, shared_clusters: bool) -> Components:
+def assumed_components(scale: Scale, *, shared_clusters: bool) -> Components:
     """Returns the variance components of a score on a scale with two ends where no run is known.
 
     Right and wrong vary as much as they can, ratings by a quarter of their scale; half of it is between clusters.
     """
     width = (scale.high or 0.0) - (scale.low or 0.0)
     total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
-    of_clusters = total / 2.0 if shared_clusters else 0.0
-    return Components(of_clusters, total - of_clusters)
+    between_clusters = total / 2.0 if shared_clusters else 0.0
+    return Components(between_clusters, total - between_clusters)
 
 
-def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, size: int) -> Grading:
+def grading_of(runs: Sequence[LoadedRun], judge: str, *, fallback: Components, size: int) -> Grading:
     """Returns how the scores of a judge's model vary, by the results of one task.
 
     The judge's own verdicts count, or else another's on the same responses. Of several that graded all, a judge comes
@@ -83,49 +83,51 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
     Args:
         runs: The runs of the task, with the gradings of each.
         judge: The judge's model.
-        otherwise: The variance components where nothing is graded.
+        fallback: The variance components where nothing is graded.
         size: Number of responses of a run.
     """
     by_origin: dict[Path, list[LoadedRun]] = {}
-    for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):
-        if each.columns is not None and each.run.scored > 1:
-            by_origin.setdefault(each.result.graded_from or each.result.path, []).append(each)
+    for run in sorted(runs, key=lambda run: (not run.lexical, run.order)):
+        if run.columns is not None and run.run.scored > 1:
+            by_origin.setdefault(run.result.graded_from or run.result.path, []).append(run)
     spreads, errors, explained, names = [], [], [], {}
-    for own in by_origin.values():
-        of_judge = [each for each in own if each.run.settings.judged_by == judge]
-        others = [each for each in own if each.result.subset is None and each not in of_judge]
-        if others:
-            names[others[-1].run.settings.judged_by] = True
-            explained += [share for each in of_judge if (share := _explained(each, others[-1])) is not None]
-        for each in reversed(of_judge or others or own):
-            columns = each.columns
+    for gradings in by_origin.values():
+        judge_runs = [run for run in gradings if run.run.settings.judged_by == judge]
+        other_runs = [run for run in gradings if run.result.subset is None and run not in judge_runs]
+        if other_runs:
+            names[other_runs[-1].run.settings.judged_by] = True
+            explained += [share for run in judge_runs if (share := _explained_share(run, other_runs[-1])) is not None]
+        for run in reversed(judge_runs or other_runs or gradings):
+            columns = run.columns
             assert columns is not None
             mean = mean_and_error(columns.scores, columns.clusters)
             if mean.reason is None:
                 spreads.append(components(columns.scores, columns.clusters))
-                errors.append(mean.error**2 * each.run.scored / size)
+                errors.append(mean.error**2 * run.run.scored / size)
                 break
-    known = float(np.mean(explained)) if explained else math.nan
+    mean_share = float(np.mean(explained)) if explained else math.nan
     return Grading(
         len(spreads),
-        Components(*np.mean(spreads, axis=0).tolist()) if spreads else otherwise,
-        float(np.mean(errors)) if errors else sum(otherwise) / size,
+        Components(*np.mean(spreads, axis=0).tolist()) if spreads else fallback,
+        float(np.mean(errors)) if errors else sum(fallback) / size,
         " or ".join(names),
-        Bounds(known, known) if explained else Bounds(0.0, 1.0),
+        Bounds(mean_share, mean_share) if explained else Bounds(0.0, 1.0),
     )
 
 
-def _explained(one: LoadedRun, other: LoadedRun) -> float | None:
+def _explained_share(run: LoadedRun, other_run: LoadedRun) -> float | None:
     """Returns the share of the variance of a judge's scores that another's explain; None of few, or without any."""
-    assert one.columns is not None
-    assert other.columns is not None
-    _, first, second = np.intersect1d(one.columns.items, other.columns.items, return_indices=True)
-    pair = np.stack([one.columns.scores[first], other.columns.scores[second]])
+    assert run.columns is not None
+    assert other_run.columns is not None
+    _, first, second = np.intersect1d(run.columns.items, other_run.columns.items, return_indices=True)
+    pair = np.stack([run.columns.scores[first], other_run.columns.scores[second]])
     pair = pair[:, ~np.isnan(pair).any(axis=0)]
     if pair.shape[1] < _FEWEST_PAIRS:
         return None
-    (variance, shared), (_, of_other) = np.cov(pair)
-    return max(0.0, float(shared)) ** 2 / float(variance * of_other) if variance and of_other else None
+    (variance, covariance), (_, other_variance) = np.cov(pair)
+    if not variance or not other_variance:
+        return None
+    return max(0.0, float(covariance)) ** 2 / float(variance * other_variance)
 
 
 def ways(
@@ -149,44 +151,44 @@ def ways(
         money_of_sample: The same for the drawn ones.
         people: Number of responses of a run that people rate, or all where there are no more; None for none.
     """
-    metric = next((each.kind.metrics.get(each.kind.metric) for each in runs if each.kind is not None), None)
+    metric = next((run.kind.metrics.get(run.kind.metric) for run in runs if run.kind is not None), None)
     if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
         return []
-    is_shared = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
-    otherwise = assumed(metric.scale, shared_clusters=is_shared)
-    found = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
-    known = {"all": money, "sample": money_of_sample}
+    has_shared_clusters = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
+    fallback = assumed_components(metric.scale, shared_clusters=has_shared_clusters)
+    grading = grading_of(runs, judge, fallback=fallback, size=task.subset.items)
+    amounts = {"all": money, "sample": money_of_sample}
     people = None if people is None else min(people, task.subset.items)
-    return list(ways_by(found, task.name, judge, task.subset, money=known, people=people))
+    return list(ways_by(grading, task.name, judge, task.subset, money=amounts, people=people))
 
 
 def ways_by(
     grading: Grading,
     task: str,
     judge: str,
-    drawn: Subset,
+    subset: Subset,
     *,
     money: Mapping[str, Bounds | None],
     people: int | None = None,
 ) -> Iterator[Way]:
     """Yields the ways by how the scores vary; ``money`` is that for all responses, and for the ``sample``."""
-    size, sample = drawn.items, drawn.documents
+    size, sample = subset.items, subset.documents
 
-    def way(by: str, cost: Bounds | None, widths: Bounds, *, is_by_people: bool = False) -> Way:
+    def way(grader: str, cost: Bounds | None, widths: Bounds, *, is_by_people: bool = False) -> Way:
         like_these = [1.96 * math.sqrt(grading.error + (width / 1.96) ** 2) for width in (widths.low, widths.high)]
-        return Way(task, by, cost, widths, Bounds(*like_these), grading.runs, is_by_people)
+        return Way(task, grader, cost, widths, Bounds(*like_these), grading.runs, is_by_people)
 
-    def beside_a_judge(n: int, explained: Bounds) -> Bounds:
+    def half_widths(n: int, explained: Bounds) -> Bounds:
         variance = sum(grading.spread) * max(1.0 / n - 1.0 / size, 0.0)
         return Bounds(*(1.96 * math.sqrt(variance * (1.0 - share)) for share in (explained.high, explained.low)))
 
     yield way(f"{judge} on all {size:,}", money["all"], Bounds())
-    if grading.other:
-        widths = beside_a_judge(sample, grading.explained)
-        yield way(f"{judge} on {sample:,}, {grading.other} on all", money["sample"], widths)
-    alone = half_width(grading.spread, drawn.frame, sample)
-    yield way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone))
+    if grading.other_judge:
+        widths = half_widths(sample, grading.explained)
+        yield way(f"{judge} on {sample:,}, {grading.other_judge} on all", money["sample"], widths)
+    width = half_width(grading.spread, subset.frame, sample)
+    yield way(f"{judge} on {sample:,} alone", money["sample"], Bounds(width, width))
     if people is not None:
-        cost = None if grading.other else money["all"]
-        widths = beside_a_judge(people, Bounds(0.0, 1.0))
-        yield way(f"people on {people:,}, {grading.other or judge} on all", cost, widths, is_by_people=True)
+        cost = None if grading.other_judge else money["all"]
+        widths = half_widths(people, Bounds(0.0, 1.0))
+        yield way(f"people on {people:,}, {grading.other_judge or judge} on all", cost, widths, is_by_people=True)

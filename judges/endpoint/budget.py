@@ -57,7 +57,7 @@ class Budget:
 
     def check(self, model: str) -> None:
         """Makes sure that the price of a model is known, if the budget is in money."""
-        if self._is_money and self._prices.of_requests(model, Usage()) is None:
+        if self._is_money and self._prices.cost_of_requests(model, Usage()) is None:
             raise SettingsError(
                 f"CULTURE_JUDGE_BUDGET={self._shown}: the judge {model!r} has no price by tokens. Give it one "
                 f"in a file, CULTURE_JUDGE_PRICES=FILE ({EXAMPLE}), or the budget in tokens, as 2000000 tokens."
@@ -71,7 +71,7 @@ class Budget:
     def _cost(self, model: str, usage: Usage) -> float:
         if not self._is_money:
             return usage.prompt_tokens + usage.completion_tokens
-        return self._prices.of_requests(model, usage) or 0.0
+        return self._prices.cost_of_requests(model, usage) or 0.0
 
     def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
         """Returns the cost of a request that has ended; where nobody counted tokens, all that was set aside for it."""
@@ -112,7 +112,7 @@ class Budget:
     @property
     def reason(self) -> str:
         """Why a request is not sent, and how to go on."""
-        spent = self._prices.shown(self._spent) if self._is_money else f"{self._spent:,.0f} tokens"
+        spent = self._prices.text(self._spent) if self._is_money else f"{self._spent:,.0f} tokens"
         share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
         return (
             f"the budget of {self._shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "

@@ -246,6 +246,7 @@ def test_what_two_benchmarks_share(data, capsys):
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
+        (["normad_none", "culturalbench_easy", "-o", "/dev/null/x"], "can't write to /dev/null/x"),
         (["normad_none", "normad_rule"], "the tasks are of one benchmark"),
         (["normad_non", "care"], "no task 'normad_non'. Did you mean 'normad_none'?"),
     ],

@@ -87,6 +87,11 @@ def test_a_judge_costs_its_share_and_the_table_says_what_it_assumes(capsys):
     part = planned(capsys, "--tasks", "care_zh", "--width", "1.5", "--judge", "openai:gpt-4o")[0]
     assert whole["for_width"] == 10
     assert part["money"]["high"] == pytest.approx(whole["money"]["high"] * part["for_width"] / 10)
+    [unreachable] = planned(
+        capsys, "--tasks", "care_zh", "--width", "1.5", "--difference", "0.001", "--judge", "openai:gpt-4o"
+    )
+    assert unreachable["for_difference"] is None
+    assert unreachable["money"] == whole["money"]
     assert main(["plan", "--tasks", "care_zh", "--width", "1.5"]) == 0
     shown = capsys.readouterr().out
     assert "| care_zh | assumed | 10 | 10 |" in shown

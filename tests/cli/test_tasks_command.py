@@ -11,7 +11,7 @@ import pytest
 
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli.main import main
-from culture_tasks.cli.tasks import HEADER, alike
+from culture_tasks.cli.tasks import HEADER, similar_entries
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
 from culture_tasks.harness import index_probe
@@ -71,7 +71,7 @@ def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(ca
     text = tasks(capsys)
     assert max(map(len, text.splitlines())) <= width
     names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()]
-    for together in alike():
+    for together in similar_entries():
         assert names.count(together[0].name) == 1
         assert not any(entry.name in names for entry in together[1:])
     assert {benchmark_of(name).title for name in entries()} <= {line.partition(" (")[0] for line in text.splitlines()}

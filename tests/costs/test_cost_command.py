@@ -130,7 +130,7 @@ def test_the_answer_says_how_it_was_made_and_asks_for_a_price_that_is_missing(tm
     for part in (
         "| care_zh | gpt-4o | 10 | 10 | 0 | 10 |",
         "Tokens are counted by a rule (o200k_base isn't available; --tokenizer names a tokenizer).",
-        "Replies are taken to have between 5 tokens and their limit",
+        "Replies are assumed to have between 5 tokens and their limit",
         "Prices: list prices of genai-prices",
         "Time: about 2 s, with 64 requests in flight (CULTURE_JUDGE_CONCURRENCY) that take 2 s each",
         "Prices of batches: ",
@@ -149,6 +149,7 @@ def test_a_judge_without_an_endpoint_costs_nothing(capsys):
     for judge in ("lexical", "none", "lm_eval:hf,pretrained=x"):
         assert main(["cost", "--tasks", "care_zh", "--judge", judge]) == 0
         assert "costs are known only of judges behind an endpoint" in capsys.readouterr().out
+    assert cost(capsys, "--tasks", "care_zh", "--judge", "lexical")["totals"] == []
 
 
 @pytest.mark.parametrize(

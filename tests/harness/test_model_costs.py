@@ -41,5 +41,5 @@ def test_costs_are_read_as_they_were_written_and_files_without_costs_have_none()
 
 def test_prices_of_a_judge_that_counts_no_tokens_are_not_looked_up(monkeypatch):
     record = {"judge": {"model": "lexical"}, "runs": [{"outcome": "scored", "tokens": [0, 0]}]}
-    monkeypatch.setattr(Prices, "of_requests", lambda *_: pytest.fail("the list of prices takes long to read"))
+    monkeypatch.setattr(Prices, "cost_of_requests", lambda *_: pytest.fail("the list of prices takes long to read"))
     assert judge_costs({"care_zh": [record]}, list_prices()) == {}

@@ -80,6 +80,8 @@ def test_export_leaves_out_rows_that_are_not_as_they_were_written(file, tmp_path
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [(line["text"], line["model"], line["sampling"]) for line in lines] == [("rating=2", "judge", None)] * 2
     assert "1 rows are not as they were written, and left out" in caplog.text
+    with pytest.raises(SettingsError, match="can't write to /dev/null/x"):
+        run("export", "-o", "/dev/null/x")
 
 
 def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_an_anchor_set_is_even_self_contained_and_the_same_each_time(made, tmp_p
     mean = sum(row["rating"] for row in rows) / 60
     assert main(["anchor", "make", str(made / "runs"), "-o", str(tmp_path / "all.jsonl"), "--size", "999"]) == 0
     assert "240 responses with ratings by openai:judge" in (said := capsys.readouterr().out)
-    assert "all that there are" in said
+    assert "These are all that there are, one per cluster" in said
     assert mean == pytest.approx(sum(row["rating"] for row in lines_of(tmp_path / "all.jsonl")) / 240, abs=0.15)
     assert rows[0]["judge"]["rubric"] == "care_norms_commonsense"
     assert len(rows[0]["judge"]["prompt_sha256"]) == 64

@@ -32,13 +32,13 @@ def graded(folder, judge, scores, places, stamp, **changes):
 
 
 def grading(folder, judge="dear"):
-    return grading_of(load([str(folder)], Names()).runs, judge, otherwise=ASSUMED, size=60)
+    return grading_of(load([str(folder)], Names()).runs, judge, fallback=ASSUMED, size=60)
 
 
 def test_what_is_known_of_a_judge_by_the_results_at_hand(tmp_path):
     whole = graded(tmp_path, "cheap", CHEAP, range(60), "20260101_000000")
     alone = grading(tmp_path)
-    assert (alone.runs, alone.other, alone.explained) == (1, "cheap", Bounds(0.0, 1.0))
+    assert (alone.runs, alone.other_judge, alone.explained) == (1, "cheap", Bounds(0.0, 1.0))
     assert sum(alone.spread) == pytest.approx(np.var(CHEAP, ddof=1))
     assert alone.error == pytest.approx(mean_and_error(CHEAP).error ** 2)
 
@@ -49,12 +49,12 @@ def test_what_is_known_of_a_judge_by_the_results_at_hand(tmp_path):
     graded(tmp_path, "dear", DEAR, places, "20260102_000000", config=config, configs=configs)
     both = grading(tmp_path)
     share = np.corrcoef(CHEAP[::2], DEAR[::2])[0, 1] ** 2
-    assert (both.runs, both.other) == (1, "cheap")
+    assert (both.runs, both.other_judge) == (1, "cheap")
     assert (both.explained.low, both.explained.high) == pytest.approx((share, share))
     assert sum(both.spread) == pytest.approx(np.var(DEAR[::2], ddof=1))
     assert both.error == pytest.approx(np.var(DEAR[::2], ddof=1) / 60)  # of all 60, not of the 30
 
-    nothing = grading_of([], "dear", otherwise=ASSUMED, size=50)
+    nothing = grading_of([], "dear", fallback=ASSUMED, size=50)
     assert nothing == Grading(0, ASSUMED, 0.1)
 
 
@@ -112,7 +112,7 @@ def test_cost_prints_the_ways_with_money_and_width(tmp_path, written, capsys):
     said = capsys.readouterr().out
     for part in ("| care_zh | gpt-4o on all 10 | 0.", "| gpt-4o on 4, text overlap on all |", "| — | ±0 to ±"):
         assert part in said
-    assert "A range is from perfect agreement of the two to none." in said
+    assert "A range goes from perfect agreement of the two to none." in said
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     [whole, both, alone] = found["ways"]
@@ -128,7 +128,7 @@ def test_a_sample_of_all_leaves_nothing_to_compare(tmp_path, written, capsys):
     assert main([*arguments, "--sample", "10"]) == 0
     assert "graded by" not in capsys.readouterr().out
     assert main([*arguments, "--sample", "5"]) == 0
-    assert "No results tell how scores of care_zh vary: they are taken to vary" in capsys.readouterr().out
+    assert "No results tell how scores of care_zh vary: they are assumed to vary" in capsys.readouterr().out
     assert main([*arguments, "--people", "5"]) == 1
     assert "Give its size with --sample" in capsys.readouterr().err
 
@@ -140,7 +140,7 @@ def test_the_newest_judge_counts_and_scores_that_are_all_alike_tell_nothing(tmp_
     config = {"model": "x", "model_args": "pretrained=toy", GRADED_FROM: "20260101_000000_results.json"}
     graded(tmp_path, "new", CHEAP, range(60), "20260102_000000", config=config)
     newest = grading(tmp_path)
-    assert (newest.runs, newest.other) == (1, "new")
+    assert (newest.runs, newest.other_judge) == (1, "new")
     assert sum(newest.spread) == pytest.approx(np.var(CHEAP, ddof=1))
     graded(tmp_path / "alike", "cheap", np.full(60, 5.0), range(60), "20260101_000000")
     assert grading(tmp_path / "alike") == Grading(0, ASSUMED, sum(ASSUMED) / 60, "cheap")

@@ -102,7 +102,7 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
         total([None if each.run.spent is None else getattr(each.run.spent, part) for each in judged])
         for part in ("judge", "judge_kept")
     )
-    price = prices.of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
+    price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
     graded = [_graded_for(each, prices) for each in judged]
     return {
         **sums,
@@ -111,7 +111,7 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
         "judge_tokens_out": judge.completion_tokens if judge else None,
         "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
         "seconds": share.seconds,
-        "model_money": price.of(sums["tokens_in"], sums["tokens_out"], share.seconds) if price else None,
+        "model_money": price.cost_of_run(sums["tokens_in"], sums["tokens_out"], share.seconds) if price else None,
         "judge_money": whole_sum(amount for amount, _ in graded),
         "judge_money_kept": whole_sum(amount for _, amount in graded),
     }
@@ -120,10 +120,10 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
 def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
     """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
     models, spent = {judge.model for judge in each.run.settings.judges}, each.run.spent
-    price = prices.of(*models) if prices and len(models) == 1 else None
+    price = prices.price_of(*models) if prices and len(models) == 1 else None
     if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
         return None, None
-    return price.of_requests(spent.judge), price.of_requests(spent.judge_kept)
+    return price.cost_of_requests(spent.judge), price.cost_of_requests(spent.judge_kept)
 
 
 def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
@@ -133,9 +133,11 @@ def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: 
     if has_money and prices.origin:
         yield f"Prices: {prices.origin}."
     runs = [each for share in shares for each in share.runs]
-    names = [each.result.model for each in runs if prices.of(each.result.model, each.run.model) is None]
+    names = [each.result.model for each in runs if prices.price_of(each.result.model, each.run.model) is None]
     names = names if len(names) < len(runs) else []
     graded = [each for each in runs if each.run.spent and each.run.spent.judge is not None]
-    judges = [judge.model for each in graded for judge in each.run.settings.judges if prices.of(judge.model) is None]
+    judges = [
+        judge.model for each in graded for judge in each.run.settings.judges if prices.price_of(judge.model) is None
+    ]
     if names or judges:
         yield f"Without a price: {', '.join(dict.fromkeys((*names, *judges)))}."

@@ -182,6 +182,8 @@ def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, c
     assert "nothing can be built yet: culture: no case is left for the single-insert test" in said
     assert "0 of the 2 natives needed say that it holds (nobody checked it)" in said
     assert table.read_text("utf-8").count("nobody filled it in") == len(own.step("answer").rows(own.state(data))) - 1
+    assert main(["culture", "agree", str(own.folder), "-o", "/dev/null/x"]) == 1
+    assert "culture agree: can't write to /dev/null/x" in capsys.readouterr().err
 
 
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
