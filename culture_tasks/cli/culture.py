@@ -285,7 +285,8 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
         value, low, high, n = figure.number[:4]
         interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
         floor = "" if figure.floor is None else f"{figure.floor:g}{', not reached' if figure.passes is False else ''}"
-        rows.append([figure.name, figure.group, str(n), figure.missing or f"{value:.3f}", interval, figure.printed, floor])
+        number = figure.missing or f"{value:.3f}"
+        rows.append([figure.name, figure.group, str(n), number, interval, figure.printed, floor])
     return rows
 
 
