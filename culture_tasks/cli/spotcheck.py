@@ -162,15 +162,15 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
     tasks_of: dict[str, list[str]] = {}
     for unit in units:
         key, needed = unit.measured.unit.key, Counter[str]()
-        tasks_of[key] = [each.run.run.task for each in unit.checked_runs]
+        tasks_of[key] = [run.loaded.run.task for run in unit.checked_runs]
         wanted: list[tuple[str | None, float | None]] = [(None, options.width)]
         wanted += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
         for culture, width in wanted:
             if width is not None:
                 more = unit.more_ratings(width, culture)
                 place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
-                yield plain(f"{place}: {_change(unit.over(culture), width, unit.measured.unit.scale, more)}")
-                needed |= Counter({name: unit.over(name).rated + many for name, many in (more or {}).items()})
+                yield plain(f"{place}: {_change(unit.mean_of(culture), width, unit.measured.unit.scale, more)}")
+                needed |= Counter({name: unit.mean_of(name).rated + many for name, many in (more or {}).items()})
         other = plans.setdefault(key, {}).setdefault(unit.entrant.model, needed)
         if needed and (not other or needed.total() < other.total()):
             plans[key][unit.entrant.model] = needed

@@ -119,7 +119,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     ]
     every = (*measure(entered, options.min_coverage), *other_measured(entered))
     entrants = {one.entrant.key: one.entrant for one in entered}
-    checked = checked_units(options.rated, every, entrants, every=False)
+    checked = checked_units(options.rated, every, entrants, require_all=False)
     corrections = Corrections({(unit.measured.unit.key, unit.key): unit.responses for unit in checked})
     compared: list[Measured] = []
     not_compared: list[NotCompared] = []
