@@ -546,5 +546,5 @@ _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Ma
     "map": (_map, 2, {}),
     "matrix": (_matrix, 1, {}),
 }
-"""The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and options
-of matplotlib's ``subplots``."""
+"""The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and the
+options of matplotlib's ``subplots``."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
@@ -356,11 +356,10 @@ def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
 
 def _unique(names: Mapping[str, str]) -> dict[str, str]:
     """Numbers equal names, so that no row is drawn as part of another."""
-    counts: Counter[str] = Counter()
     unique_names: dict[str, str] = {}
     for key, name in names.items():
-        counts[name] += 1
-        unique_names[key] = name if counts[name] == 1 else f"{name} ({counts[name]})"
+        numbered = (f"{name} ({number})" for number in count(2))
+        unique_names[key] = next(text for text in chain([name], numbered) if text not in unique_names.values())
     return unique_names
 
 
