@@ -127,10 +127,10 @@ def _number(cell: Cell | None, table: Table) -> _Tex:
     if cell is None:
         return _Tex()
     text = number(cell.value, cell.scale)
-    value = escape(text) if cell.value is None else f"${text}$".replace("%", r"\%")
+    value = escape(text) if cell.value is None else f"${_in_math(text)}$"
     if cell.best:
-        value = rf"$\mathbf{{{text}}}$"
-    marks, ends = marks_of(cell), interval(cell)
+        value = rf"$\mathbf{{{_in_math(text)}}}$"
+    marks, ends = marks_of(cell), _in_math(interval(cell))
     rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key == FIRST_TABLE else ""
     score = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
     if not ends:
@@ -138,6 +138,11 @@ def _number(cell: Cell | None, table: Table) -> _Tex:
     if len(table.columns) >= _WIDE:
         return _Tex(rf"\shortstack[r]{{{score}\\{{\tiny $[{ends}]$}}}}")
     return _Tex(rf"{score} {{\scriptsize $[{ends}]$}}")
+
+
+def _in_math(number: str) -> str:
+    """Returns a number for math mode, which would set a space after the comma between its digits."""
+    return re.sub(",(?=[0-9])", "{,}", number).replace("%", r"\%")
 
 
 def _fonts_for(body: str) -> str:
