@@ -12,7 +12,7 @@ from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escap
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
-from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
+from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, compare_models
 from culture_tasks.report.model import PEOPLE, Cell
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
@@ -151,7 +151,7 @@ _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
 _CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items", "rated", "judge's B - A", "verdict")
 
 
-def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
+def _row(tested: ModelTest, header: Sequence[str]) -> tuple[str, ...]:
     test, scale = tested.test, tested.scale
     difference = number(test.difference, scale, signed=True)
     items_needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""

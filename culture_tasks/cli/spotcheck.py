@@ -158,15 +158,15 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
     tasks_of: dict[str, list[str]] = {}
     for unit in units:
         key, ratings = unit.measured.unit.key, Counter[str]()
-        tasks_of[key] = [checked_run.run.run.task for checked_run in unit.checked_runs]
+        tasks_of[key] = [run.loaded.run.task for run in unit.checked_runs]
         goals: list[tuple[str | None, float | None]] = [(None, options.width)]
         goals += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
         for culture, width in goals:
             if width is not None:
                 more = unit.more_ratings(width, culture)
                 place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
-                yield plain(f"{place}: {_change(unit.over(culture), width, unit.measured.unit.scale, more)}")
-                ratings |= Counter({name: unit.over(name).rated + count for name, count in (more or {}).items()})
+                yield plain(f"{place}: {_change(unit.mean_of(culture), width, unit.measured.unit.scale, more)}")
+                ratings |= Counter({name: unit.mean_of(name).rated + count for name, count in (more or {}).items()})
         fewest = plans.setdefault(key, {}).setdefault(unit.entrant.model, ratings)
         if ratings and (not fewest or ratings.total() < fewest.total()):
             plans[key][unit.entrant.model] = ratings

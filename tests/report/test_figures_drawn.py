@@ -16,7 +16,7 @@ from support.reports import charts_of
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.pages import pictures
 from culture_tasks.pages.pictures import cleaned, shown, styled
-from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, by_mean, limited
+from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, limited, sorted_by_mean
 from culture_tasks.report.figures.drawing import draw, lowest_ratio, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.model import Cell
@@ -266,10 +266,10 @@ def test_cultures_stand_in_the_order_of_their_means():
     low = Series("m", {"a": Cell(1.0, PERCENT), "b": Cell(9.0, PERCENT), "c": Cell(None, PERCENT)})
     high = Series("n", {"a": Cell(3.0, PERCENT), "b": Cell(2.0, PERCENT)})
     paper = Series("p", {"a": Cell(99.0, PERCENT, flags=("published",))})
-    assert by_mean(ChartPanel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
+    assert sorted_by_mean(ChartPanel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
     chart = charts_of(example_report(published=False))["culturalvqa_country"]
     [panel] = chart.panels
-    assert (chart.kind, by_mean(panel)) == ("dots", panel)
+    assert (chart.kind, sorted_by_mean(panel)) == ("dots", panel)
     [svg] = svg_images([chart])
     assert [text for text in _texts(svg) if text in panel.groups] == list(panel.groups)
 

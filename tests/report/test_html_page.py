@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.html.page import environment, rendered, write_html
-from culture_tasks.report.html.samples import chosen, correctness, safe_json
+from culture_tasks.report.html.samples import choose_samples, correctness, safe_json
 from culture_tasks.report.model import Conclusion, Phrase
 from culture_tasks.results.runs import RunRows
 from culture_tasks.text import storable
@@ -217,14 +217,17 @@ def test_failures_come_first_the_worst_before_those_without_a_score_and_a_draw_h
     rows = _rows([9.0, 2.0, math.nan, 1.0, 10.0, 3.0, 8.0, 7.0])
     rating, errors = Scale("rating", 1, 10), Scale("errors", 0, 10, better="lower")
     for scale, number, places in ((rating, 6, [13, 11, 15]), (rating, 8, [13, 11, 15, 12]), (errors, 3, [14, 10])):
-        assert chosen(rows, scale, number).failures == places
+        assert choose_samples(rows, scale, number).failures == places
     scale = Scale("share", 0.0, 1.0)
-    few = chosen(_rows([0.0, 1.0, 0.0, 1.0]), scale, 4)
+    few = choose_samples(_rows([0.0, 1.0, 0.0, 1.0]), scale, 4)
     assert {*few.failures, *few.fair} == {10, 11, 12, 13}  # one that failed and was drawn counts once
-    assert chosen(_rows([0.0, 1.0]), scale, 0) == ([], [])
-    rights, wrongs = (chosen(_rows([score] * 40), scale, 8) for score in (1.0, 0.0))
+    assert choose_samples(_rows([0.0, 1.0]), scale, 0) == ([], [])
+    rights, wrongs = (choose_samples(_rows([score] * 40), scale, 8) for score in (1.0, 0.0))
     assert (rights.failures, rights.fair[:4]) == ([], wrongs.fair[:4])
-    assert len({place for start in range(0, 400, 10) for place in chosen(_rows([1.0] * 10, start), scale, 1).fair}) > 7
+    assert (
+        len({place for start in range(0, 400, 10) for place in choose_samples(_rows([1.0] * 10, start), scale, 1).fair})
+        > 7
+    )
     low, middle = Scale("share", 0, 1, better="lower"), Scale("x", 0, 2, better=None)
     cases = [(1.0, rating), (5.4, rating), (5.5, rating), (None, rating), (0.2, low), (2.0, Scale("ratio", 0, None))]
     assert [correctness(score, scale) for score, scale in (*cases, (1.0, middle))] == [

@@ -1,1 +1,1 @@
-"""One run beside another: two models, before and after, the gate."""
+"""Two models compared, and the gate."""

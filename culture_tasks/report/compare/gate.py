@@ -1,7 +1,7 @@
 """Whether a candidate may pass: the comparison of two models as a check, with its outcome as JSON and as JUnit XML.
 
 A regression is a difference that is significant after the adjustment for all tests of its kind, and larger than the
-margin. What could not be compared never passes.
+margin. A benchmark or file that couldn't be compared never passes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
-from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, Tested, TwoModels
+from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, ModelTest, TwoModels
 from culture_tasks.report.model import PEOPLE, Comparison, Correction
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
@@ -32,10 +32,10 @@ PASSED, REGRESSION, ERROR, NOT_COMPARED = range(4)
 """Exit statuses. A regression counts more than a benchmark that couldn't be compared."""
 
 _VERDICTS = ("passed", "regression", "error", "not compared")
-"""What the exit statuses mean, in the JSON file."""
+"""The exit statuses in words, for the JSON file."""
 
 _UNUSABLE: frozenset[Kind] = frozenset(("empty", "damaged", "partial", "unknown_record", "unknown_layout"))
-"""What is wrong with files that a run may have left behind which didn't end well."""
+"""Kinds of files that a run may leave behind when it doesn't end well."""
 
 _ROUNDING = 1e-9
 """By how much a drop may exceed a margin that it equals, in binary numbers."""
@@ -44,7 +44,7 @@ Outcome = Literal["passed", "regression", "not compared"]
 
 
 class Margin(NamedTuple):
-    """The largest drop that passes, on a benchmark's own scale, and the pattern of benchmarks or cultures it is for."""
+    """The largest drop that passes, on a benchmark's own scale, for benchmarks or cultures that fit a pattern."""
 
     pattern: str
     size: float
@@ -55,18 +55,18 @@ class Margin(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The outcome for a benchmark, a benchmark with a culture, or a file; in words, and with the test behind it."""
+    """The outcome for a benchmark, a culture of a benchmark, or a file; in words, and with the test behind it."""
 
     name: str
     outcome: Outcome
     message: str
-    tested: Tested | None = None
+    model_test: ModelTest | None = None
     margin: float = 0.0
 
     @property
     def title(self) -> str:
         """Its name for readers."""
-        return self.tested.title if self.tested else title_of(self.name)
+        return self.model_test.title if self.model_test else title_of(self.name)
 
 
 class GateResult(NamedTuple):
@@ -76,7 +76,7 @@ class GateResult(NamedTuple):
     checks: tuple[Check, ...]
 
     def having(self, outcome: Outcome) -> list[Check]:
-        """Returns the checks that ended like this."""
+        """Returns the checks with this outcome."""
         return [check for check in self.checks if check.outcome == outcome]
 
     @property
@@ -103,74 +103,77 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
     return margins
 
 
-def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> GateResult:
+def gate(models: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> GateResult:
     """Decides whether B may pass.
 
     Required are names, or patterns of names, of benchmarks that must be compared; none means all that A has. Of several
     margins that fit, the first counts; one for a culture goes before one for its benchmark. A margin that fits nothing
     or is as wide as the scale, and a required name that is no benchmark's, are a SettingsError.
     """
-    _refuse_unfitting(margins, found)
-    checks = [_of_test(tested, margins) for tested in (*found.tests, *found.cultures)]
-    for benchmark, reason, needed in found.not_compared:
-        if needed or required:
+    _refuse_unfitting(margins, models)
+    checks = [_check_of(model_test, margins) for model_test in (*models.tests, *models.cultures)]
+    for benchmark, reason, is_loss in models.not_compared:
+        if is_loss or required:
             checks.append(Check(benchmark, "not compared", reason))
-    checks += [Check(pattern, "not compared", "neither A nor B ran it") for pattern in _absent(found, required)]
-    for key, side in zip("AB", found.sides, strict=True):
+    checks += [Check(pattern, "not compared", "neither A nor B ran it") for pattern in _absent(models, required)]
+    for key, side in zip("AB", models.sides, strict=True):
         for problem in side.problems:
             if problem.kind in _UNUSABLE:
                 message = f"{key} has a file that can't be used: {problem.kind}, {problem.detail}"
                 checks.append(Check(problem.path, "not compared", message))
     if not checks:
         checks = [Check("everything", "not compared", "A and B have no benchmark in common")]
-    return GateResult(found.sides, tuple(checks))
+    return GateResult(models.sides, tuple(checks))
 
 
-def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
-    names, test = (tested.name, tested.benchmark), tested.test
+def _check_of(model_test: ModelTest, margins: Sequence[Margin]) -> Check:
+    names, test = (model_test.name, model_test.benchmark), model_test.test
     margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
+
+    def check(outcome: Outcome, message: str) -> Check:
+        return Check(model_test.name, outcome, message, model_test, margin)
+
     if not test.n or test.p_holm is None:
-        return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
-    points = scale_of_differences(tested.scale)
+        return check("not compared", "too few items have a score of both")
+    points = scale_of_differences(model_test.scale)
     difference = amount(test.difference, points, signed=True)
     change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
     if test.correction is not None and test.is_corrected:
-        by_judge = amount(test.correction.judge, points, signed=True)
+        judge_change = amount(test.correction.judge, points, signed=True)
         is_people = test.correction.by == PEOPLE
-        how, other = (
+        source, judge = (
             ("ratings of", "judge") if is_people else (f"the verdicts of {test.correction.by} on", "other judge")
         )
-        change += f", corrected by {how} {counted(test.correction.rated, 'item')}; the {other}'s is {by_judge}"
+        change += f", corrected by {source} {counted(test.correction.rated, 'item')}; the {judge}'s is {judge_change}"
     elif test.correction is not None:
         change += f", not corrected: {test.correction.missing}"
     if test.verdict != B_IS_WORSE:
-        return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
-    if tested.drop <= margin + _ROUNDING:
-        return Check(tested.name, "passed", f"within the margin of {margin:g}: {change}", tested, margin)
-    beyond = f", more than the margin of {margin:g}" if margin else ""
-    return Check(tested.name, "regression", f"{test.verdict}{beyond}: {change}", tested, margin)
+        return check("passed", f"{test.verdict}: {change}")
+    if model_test.drop <= margin + _ROUNDING:
+        return check("passed", f"within the margin of {margin:g}: {change}")
+    excess = f", more than the margin of {margin:g}" if margin else ""
+    return check("regression", f"{test.verdict}{excess}: {change}")
 
 
-def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
-    tests = (*found.tests, *found.cultures)
-    names = [*dict.fromkeys(tested.name for tested in tests), *(each.benchmark for each in found.not_compared)]
+def _refuse_unfitting(margins: Sequence[Margin], models: TwoModels) -> None:
+    tests, untested = (*models.tests, *models.cultures), [entry.benchmark for entry in models.not_compared]
+    names = [*dict.fromkeys(model_test.name for model_test in tests), *untested]
     for margin in margins:
         option = f"compare: --margin {margin.pattern}={margin.size:g}"
-        of_benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
-        fits_later = any(fnmatchcase(each.benchmark, of_benchmark) for each in found.not_compared)
-        if not fits_later and not any(map(margin.fits, names)):
+        benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
+        if not any(map(margin.fits, names)) and not any(fnmatchcase(name, benchmark) for name in untested):
             raise SettingsError(f"{option} fits no benchmark here.{hint(margin.pattern, names)}")
-        for tested in tests:
-            low, high = tested.scale.low, tested.scale.high
-            if margin.fits(tested.name) and low is not None and high is not None and margin.size >= high - low:
+        for model_test in tests:
+            ends = model_test.scale.ends
+            if margin.fits(model_test.name) and ends is not None and margin.size >= ends[1] - ends[0]:
                 raise SettingsError(
-                    f"{option} is as wide as the scale of {tested.name}, {low:g} to {high:g}. "
+                    f"{option} is as wide as the scale of {model_test.name}, {ends[0]:g} to {ends[1]:g}. "
                     "Give the margin on that scale."
                 )
 
 
-def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
-    names = [*(each.benchmark for each in found.tests), *(each.benchmark for each in found.not_compared)]
+def _absent(models: TwoModels, required: Sequence[str]) -> Iterator[str]:
+    names = [*(test.benchmark for test in models.tests), *(entry.benchmark for entry in models.not_compared)]
     for pattern in required:
         if not any(fnmatchcase(name, pattern) for name in names):
             if pattern not in entries():
@@ -182,52 +185,52 @@ def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
 # The outcome as files
 
 
-def as_json(found: GateResult | CultureTasksError) -> str:
-    """Returns the outcome, or the error in its place, as JSON; a number that isn't there is null."""
+def as_json(result: GateResult | CultureTasksError) -> str:
+    """Returns the outcome, or the error in its place, as JSON; a missing number is null."""
     data: dict[str, Any] = {"format": FORMAT, "version": __version__}
-    if isinstance(found, CultureTasksError):
-        data |= {"status": ERROR, "verdict": _VERDICTS[ERROR], "message": str(found), "checks": []}
+    if isinstance(result, CultureTasksError):
+        data |= {"status": ERROR, "verdict": _VERDICTS[ERROR], "message": str(result), "checks": []}
     else:
-        data |= {"status": found.status, "verdict": _VERDICTS[found.status]}
-        for key, side in zip("ab", found.sides, strict=True):
-            problems = [{"path": each.path, "kind": each.kind, "detail": each.detail} for each in side.problems]
+        data |= {"status": result.status, "verdict": _VERDICTS[result.status]}
+        for key, side in zip("ab", result.sides, strict=True):
+            problems = [{"path": file.path, "kind": file.kind, "detail": file.detail} for file in side.problems]
             data[key] = {"model": side.model, "files": list(side.files), "problems": problems}
-        data["checks"] = [_check(check) for check in found.checks]
+        data["checks"] = [_check_json(check) for check in result.checks]
     return storable(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
-def _check(check: Check) -> dict[str, Any]:
+def _check_json(check: Check) -> dict[str, Any]:
     data: dict[str, Any] = {
         "name": check.name,
         "title": check.title,
         "outcome": check.outcome,
         "message": check.message,
     }
-    if check.tested is None:
+    if check.model_test is None:
         return data
-    tested, test = check.tested, check.tested.test
-    one, two = (
+    model_test, test, scale = check.model_test, check.model_test.test, check.model_test.scale
+    score_a, score_b = (
         {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
-        for cell in tested.cells
+        for cell in model_test.cells
     )
     return data | {
-        "benchmark": tested.benchmark,
-        "culture": tested.culture or None,
+        "benchmark": model_test.benchmark,
+        "culture": model_test.culture or None,
         "margin": check.margin,
-        "scale": {"unit": tested.scale.unit, "low": tested.scale.low, "high": tested.scale.high},
-        "better": tested.scale.better,
-        "a": one,
-        "b": two,
+        "scale": {"unit": scale.unit, "low": scale.low, "high": scale.high},
+        "better": scale.better,
+        "a": score_a,
+        "b": score_b,
         **{name: getattr(test, name) for name in ("difference", "low", "high", "p", "p_holm", "test")},
         "common_items": test.n,
         "items_needed": test.items_needed,
         "verdict": test.verdict,
         "flags": list(test.flags),
-        **({} if test.correction is None else {"correction": _correction(test, test.correction)}),
+        **({} if test.correction is None else {"correction": _correction_json(test, test.correction)}),
     }
 
 
-def _correction(test: Comparison, correction: Correction) -> dict[str, Any]:
+def _correction_json(test: Comparison, correction: Correction) -> dict[str, Any]:
     return {
         "corrected": test.is_corrected,
         "reason": correction.missing or None,
@@ -240,19 +243,20 @@ def _correction(test: Comparison, correction: Correction) -> dict[str, Any]:
     }
 
 
-def as_junit(found: GateResult | CultureTasksError) -> str:
-    """Returns the outcome as JUnit XML: a regression is a failure, and an error is what couldn't be compared."""
-    if isinstance(found, CultureTasksError):
-        name, checks = "culture-tasks compare", [Check("compare", "not compared", str(found))]
+def as_junit(result: GateResult | CultureTasksError) -> str:
+    """Returns the outcome as JUnit XML: a regression is a failure, and a check that couldn't be compared an error."""
+    if isinstance(result, CultureTasksError):
+        name, checks = "culture-tasks compare", [Check("compare", "not compared", str(result))]
     else:
-        name, checks = f"{found.sides[1].model} against {found.sides[0].model}", list(found.checks)
+        name, checks = f"{result.sides[1].model} against {result.sides[0].model}", list(result.checks)
     outcomes = Counter(check.outcome for check in checks)
     failures, errors = str(outcomes["regression"]), str(outcomes["not compared"])
     counts = {"tests": str(len(checks)), "failures": failures, "errors": errors}
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(name), **counts, "skipped": "0"})
     for check in checks:
-        group, message = check.tested.benchmark if check.tested else "not compared", _xml(check.message)
+        group = check.model_test.benchmark if check.model_test else "not compared"
+        message = _xml(check.message)
         attributes = {"classname": f"culture-tasks.{_xml(group)}", "name": _xml(check.name)}
         case = ElementTree.SubElement(suite, "testcase", attributes)
         if check.outcome == "passed":
@@ -265,5 +269,5 @@ def as_junit(found: GateResult | CultureTasksError) -> str:
 
 
 def _xml(text: str) -> str:
-    """Returns the text on one line, without the two characters that XML has no place for and that can be printed."""
+    """Returns the text on one line, without the two printable characters that XML doesn't allow."""
     return plain(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

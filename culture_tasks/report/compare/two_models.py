@@ -32,15 +32,15 @@ B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
 
 
 class ComparedModel(NamedTuple):
-    """One of the two, with its result files in order, and the files of it that could not be used."""
+    """One of the two, with its result files in order, and the files that could not be used."""
 
     model: str
     files: tuple[str, ...]
     problems: tuple[UnusedFile, ...]
 
 
-class Tested(NamedTuple):
-    """A test of B less A on a task or group, or on the items of a culture, with both scores on all own items.
+class ModelTest(NamedTuple):
+    """A test of B less A on a task or group, or on the items of a culture, with each model's score on all its items.
 
     The title is the name for readers; :attr:`name` is that of options and files.
     """
@@ -68,11 +68,11 @@ class Tested(NamedTuple):
 
 
 class NotCompared(NamedTuple):
-    """A task or group that was not compared; it is needed where A has a score on it: what only B ran is no loss."""
+    """A task or group that was not compared; a loss where A has a score on it, and none where only B ran it."""
 
     benchmark: str
     reason: str
-    needed: bool
+    is_loss: bool
 
 
 class TwoModels(NamedTuple):
@@ -83,8 +83,8 @@ class TwoModels(NamedTuple):
     """
 
     sides: tuple[ComparedModel, ComparedModel]
-    tests: tuple[Tested, ...]
-    cultures: tuple[Tested, ...]
+    tests: tuple[ModelTest, ...]
+    cultures: tuple[ModelTest, ...]
     not_compared: tuple[NotCompared, ...]
 
 
@@ -104,8 +104,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     ]
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
-    runs_a, runs_b = map(_of_one_model, (first, second), loadings)
-    files = [path for loading in loadings for path in dict.fromkeys(one.result.path for one in loading.runs)]
+    runs_a, runs_b = map(_runs_by_task, (first, second), loadings)
+    files = [path for loading in loadings for path in dict.fromkeys(loaded.result.path for loaded in loading.runs)]
     if len(without_copies(files)[0]) < len(files):
         raise DataError(
             f"compare: {first} and {second} have the same result file, or a copy of it. "
@@ -117,26 +117,26 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
         for key, runs in (("a", baseline), ("b", candidate))
     ]
-    every = (*measure(entered, options.min_coverage), *other_measured(entered))
-    entrants = {one.entrant.key: one.entrant for one in entered}
-    checked = checked_units(options.rated, every, entrants, every=False)
+    units = (*measure(entered, options.min_coverage), *other_measured(entered))
+    entrants = {entry.entrant.key: entry.entrant for entry in entered}
+    checked = checked_units(options.rated, units, entrants, require_all=False)
     corrections = Corrections({(unit.measured.unit.key, unit.key): unit.responses for unit in checked})
     compared: list[Measured] = []
     not_compared: list[NotCompared] = []
-    for measured in every:
+    for measured in units:
         unit = measured.unit
-        is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
-        if is_wanted and (reason := _why_not(measured, anyway=options.compare_anyway)):
+        is_selected = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
+        if is_selected and (reason := _obstacle(measured, anyway=options.compare_anyway)):
             not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
-        elif is_wanted:
+        elif is_selected:
             compared.append(measured)
     side_a, side_b = (
         ComparedModel(
-            model=one.entrant.model,
-            files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
+            model=entry.entrant.model,
+            files=tuple(sorted({loaded.run.results_file for loaded in entry.runs.values()})),
             problems=tuple(loading.problems),
         )
-        for one, loading in zip(entered, loadings, strict=True)
+        for entry, loading in zip(entered, loadings, strict=True)
     )
     return TwoModels(
         (side_a, side_b),
@@ -146,8 +146,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     )
 
 
-def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
-    """Returns the runs of each task, the newest first."""
+def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
+    """Returns a model's runs of each task, the newest first."""
     runs = [loaded for loaded, problem in newest(loading.runs) if problem is None]
     models = sorted({loaded.run.model for loaded in runs}, key=str.casefold)
     if not runs:
@@ -163,77 +163,82 @@ def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
     return by_task
 
 
-def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun:
-    """Returns the first run that can be compared with another, or else the first of all."""
-    alike = (one for one in runs if other and not differences(one.run.settings, other.run.settings))
-    return next(alike, runs[0])
+def _comparable(runs: Sequence[LoadedRun], candidate: LoadedRun | None) -> LoadedRun:
+    """Returns the first run that can be compared with the candidate, or else the first of all."""
+    if candidate is None:
+        return runs[0]
+    settings = candidate.run.settings
+    return next((loaded for loaded in runs if not differences(loaded.run.settings, settings)), runs[0])
 
 
-def _why_not(measured: Measured, *, anyway: bool) -> str:
+def _obstacle(measured: Measured, *, anyway: bool) -> str:
     """Returns why the two can't be compared on a unit; empty where they can."""
     unit = measured.unit
     if missing := [key.upper() for key in "ab" if key not in unit.cells]:
         return f"{' and '.join(missing)} didn't run it"
     if unscored := [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]:
-        who = " and ".join(unscored)
-        scored = f"scored samples of {who}" if unit.benchmark else f"samples of {who} whose mean is its score"
-        return f"there are no {scored}"
+        models = " and ".join(unscored)
+        samples = f"scored samples of {models}" if unit.benchmark else f"samples of {models} whose mean is its score"
+        return f"there are no {samples}"
     if anyway:
         return ""
     flags = why_not(measured, "a", "b")
     settings = [{loaded.run.task: loaded.run.settings for loaded in measured.runs[key]} for key in "ab"]
-    apart = dict.fromkeys(
+    changes = dict.fromkeys(
         part
         for task in settings[0].keys() & settings[1].keys()
         for part in what_differs(settings[1][task], settings[0][task])
     )
-    reasons = [explain(ordered(flags)) + (f" (B: {', '.join(apart)})" if apart else "")] if flags else []
+    reasons = [explain(ordered(flags)) + (f" (B: {', '.join(changes)})" if changes else "")] if flags else []
     reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
-    if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
-        reasons.append(f"trained on the test: {' and '.join(seen)}")
+    if trained := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
+        reasons.append(f"trained on the test: {' and '.join(trained)}")
     reasons += [
-        f"{key.upper()}, {title_of(loaded.run.task)}: {unlike}"
+        f"{key.upper()}, {title_of(loaded.run.task)}: {mismatch}"
         for key in "ab"
         for loaded in measured.runs[key]
-        if (unlike := unlike_its_file(loaded))
+        if (mismatch := unlike_its_file(loaded))
     ]
-    drawn = [measured.tasks.index(loaded.run.task) for loaded in measured.runs["b"] if loaded.result.subset is not None]
+    subsets = [
+        measured.tasks.index(loaded.run.task) for loaded in measured.runs["b"] if loaded.result.subset is not None
+    ]
     items = measured.observe("a").items
-    items = items[~np.isin(items >> 32, drawn)]  # a subset lacks items by design
+    items = items[~np.isin(items >> 32, subsets)]  # a subset lacks items by design
     if lost := np.setdiff1d(items, measured.observe("b").items).size:
         reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
     return "; ".join(reasons)
 
 
 def _cultures(measured: Measured) -> list[Where]:
-    """Returns the cultures of a unit that both have samples of; none of a unit that has one alone."""
+    """Returns the cultures of a unit that both have samples of; none where there is only one."""
     field = measured.reported.culture
     cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
     return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
 
 
-def _tests(places: Sequence[tuple[Measured, Where]], corrections: Corrections) -> tuple[Tested, ...]:
-    """Tests B against A on units, or on cultures of theirs; p is adjusted over all of them."""
+def _tests(places: Sequence[tuple[Measured, Where]], corrections: Corrections) -> tuple[ModelTest, ...]:
+    """Tests B against A on units, or on their cultures; p is adjusted over all of them."""
     pairs: list[Pair] = []
     scores: list[tuple[Cell, Cell]] = []
     for measured, where in places:
         unit = measured.unit
-        one, two = (measured.observe(key, where) for key in "ab")
-        first, second = (
+        first, second = (measured.observe(key, where) for key in "ab")
+        cell_a, cell_b = (
             cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
             if where
             else unit.cells[key]
-            for key, observed in (("a", one), ("b", two))
+            for key, observed in (("a", first), ("b", second))
         )
-        scores.append((first, second))
+        scores.append((cell_a, cell_b))
         flags = ordered(why_not(measured, "a", "b"))
         correction = corrections.correction(measured, "a", "b", where[0][1] if where else None)
-        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags, correction))
-    about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
-    found: list[Tested] = []
+        pairs.append(Pair(unit.key, "a", "b", in_order(first), in_order(second), unit.scale, flags, correction))
+    verdicts = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
+    tests: list[ModelTest] = []
     for (measured, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):
-        in_words = replace(test, verdict=about_b.get(test.verdict, test.verdict))
+        verdict = verdicts.get(test.verdict, test.verdict)
         groups = [group for _, group in where]
         names = [measured.unit.title, *(measured.reported.field_named(field).name_of(group) for field, group in where)]
-        found.append(Tested(test.unit, ":".join(groups), ": ".join(names), cells, in_words))
-    return tuple(found)
+        title = ": ".join(names)
+        tests.append(ModelTest(test.unit, ":".join(groups), title, cells, replace(test, verdict=verdict)))
+    return tuple(tests)

@@ -73,26 +73,26 @@ class _Result(NamedTuple):
 
     @property
     def metric(self) -> str:
-        """The metric's name, which says where text overlap stands in for a judge."""
+        """The metric's name, which says where text overlap replaces a judge."""
         metric = self.unit.metric if self.statistic == SCORE else self.statistic
         return f"{metric}{LEXICAL}" if "lexical_judge" in self.cell.flags else metric
 
     @property
     def id(self) -> str:
-        """What it goes by within its log."""
+        """Its name within the log."""
         return f"{self.name}#{self.metric}"
 
     @property
     def is_judged(self) -> bool:
-        """Whether it comes of a judge's verdicts, where the run has any."""
+        """Whether it is computed from a judge's verdicts, where the run has any."""
         if self.statistic == SCORE:
             return True
         derived = report_of(self.unit.benchmark).derived
-        return any(each.name == self.statistic and each.of == SCORE for each in derived)
+        return any(statistic.name == self.statistic and statistic.of == SCORE for statistic in derived)
 
 
 def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:
-    """Writes a log for each row of a report that is the user's own, and returns the paths.
+    """Writes a log for each of the user's rows of a report, and returns the paths.
 
     A row whose runs are of both harnesses has a log for each. The files are, as in the project's datastore,
     ``data/culture-tasks/<developer>/<model>/<uuid>.json`` and, with ``samples``, ``<uuid>_samples.jsonl``. Their names
@@ -107,11 +107,11 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, sampl
         runs = list({key: report.runs[key] for result in results for key in result.cell.runs}.values())
         log, name = _log(report, report.entrants[entrant], runs, results, evaluator)
         developer, _, model = log["model_info"]["id"].rpartition("/")
-        place = Path("data", COLLECTION, component(developer), component(model))
-        (folder / place).mkdir(parents=True, exist_ok=True)
-        if samples and (beside := _write_samples(report, log, results, folder, place / f"{name}_samples.jsonl")):
-            paths.append(folder / beside)
-        path = folder / place / f"{name}.json"
+        subfolder = Path("data", COLLECTION, component(developer), component(model))
+        (folder / subfolder).mkdir(parents=True, exist_ok=True)
+        if samples and (file := _write_samples(report, log, results, folder, subfolder / f"{name}_samples.jsonl")):
+            paths.append(folder / file)
+        path = folder / subfolder / f"{name}.json"
         text = storable(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False))
         path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
         paths.append(path)
@@ -126,8 +126,8 @@ def _results(report: Report) -> list[tuple[str, _Result]]:
         for entrant, cell in unit.cells.items()
     ]
     for value in (*report.further, *report.groups):
-        own = ((value.dimension, value.group),) if value.dimension else ()
-        where = value.cell.where if set(own) <= set(value.cell.where) else (*value.cell.where, *own)
+        group = ((value.dimension, value.group),) if value.dimension else ()
+        where = value.cell.where if set(group) <= set(value.cell.where) else (*value.cell.where, *group)
         results.append((value.entrant, _Result(report.units[value.unit], value.statistic, where, value.cell)))
     return [
         (entrant, result)
@@ -144,7 +144,7 @@ def _log(
     sha = hashlib.sha256(json.dumps(identity).encode()).digest()
     name, model, evaluated = str(uuid.UUID(bytes=sha[:16], version=4)), storable(entrant.model), _epoch(runs)
     versions, backends = zip(*map(_origin, {run.results_file for run in runs}), strict=True)
-    about_model = {
+    model_details = {
         "model_args": _shared({run.task: run.model_args for run in runs}),
         "backend": " + ".join(sorted(set(filter(None, backends)))),
     }
@@ -165,7 +165,7 @@ def _log(
             "version": " + ".join(sorted(set(versions))),
             "additional_details": {"culture_tasks": report.version},
         },
-        "model_info": _model(model, _texts(about_model)),
+        "model_info": _model(model, _texts(model_details)),
         "evaluation_results": [
             _evaluation(result, [report.runs[key] for key in result.cell.runs]) for result in results
         ],
@@ -289,13 +289,13 @@ def hub_of(runs: Sequence[TaskRun]) -> str:
 
 def _generation(runs: Sequence[TaskRun]) -> dict[str, Any]:
     decodings = [json.loads(run.settings.decoding or "{}") for run in runs]
-    shared = decodings[0] if all(each == decodings[0] for each in decodings) else {}
+    shared = decodings[0] if all(decoding == decodings[0] for decoding in decodings) else {}
     arguments = {name: shared[name] for name in _GENERATION if isinstance(shared.get(name), int | float)}
     arguments |= {"temperature": 0.0} if shared.get("greedy") else {}
     names = ("decoding", "prompt", "chat_template", "task_version", "limit", "subset")
     details = {name: _shared({run.task: str(getattr(run.settings, name) or "") for run in runs}) for name in names}
-    hashes = {run.task: run.settings.asked for run in runs if run.settings.asked is not None}
-    details["prompts_sha256"] = json.dumps({task: asked.sha for task, asked in hashes.items()}) if hashes else ""
+    hashes = {run.task: run.settings.asked.sha for run in runs if run.settings.asked is not None}
+    details["prompts_sha256"] = json.dumps(hashes) if hashes else ""
     return {"generation_args": arguments, "additional_details": _texts(details)}
 
 
@@ -306,53 +306,56 @@ def _shared(values: Mapping[str, str]) -> str:
 
 def _texts(details: Mapping[str, object]) -> dict[str, str]:
     """Returns details as the schema has them: texts alone, without empty ones."""
-    found = {name: value for name, value in details.items() if value not in (None, "", "{}")}
-    return {name: storable(value) if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
+    return {
+        name: storable(value) if isinstance(value, str) else json.dumps(value)
+        for name, value in details.items()
+        if value not in (None, "", "{}")
+    }
 
 
 def component(text: str) -> str:
-    """Returns a text, whole if it is a name on the Hub, as one part of a path, on every file system."""
+    """Returns a text as one part of a path on every file system; a name on the Hub stays whole."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", text[:96]).strip(".") or "unknown"
 
 
 def _write_samples(
-    report: Report, log: dict[str, Any], results: Sequence[_Result], folder: Path, place: Path
+    report: Report, log: dict[str, Any], results: Sequence[_Result], folder: Path, file: Path
 ) -> Path | None:
     """Writes the samples behind a log's whole scores, and names the file in the log; none without a sample."""
-    whole: dict[str, _Result] = {}
+    run_results: dict[str, _Result] = {}
     for result in results:
         if result.statistic == SCORE and not result.where:
             for key in result.cell.runs:
-                whole.setdefault(key, result)
-    rows = without_score = 0
-    with jsonlines.open(folder / place, "w") as file:
-        for key, result in whole.items():
+                run_results.setdefault(key, result)
+    rows = unscored = 0
+    with jsonlines.open(folder / file, "w") as writer:
+        for key, result in run_results.items():
             for sample in report.samples.read(key):
-                if sample.score is None:  # which the schema can't say
-                    without_score += 1
+                if sample.score is None:  # the schema demands a score
+                    unscored += 1
                 else:
-                    file.write(_line(sample, log, report.runs[key], result))
+                    writer.write(_line(sample, log, report.runs[key], result))
                     rows += 1
     if not rows:
-        (folder / place).unlink()
+        (folder / file).unlink()
         return None
-    with (folder / place).open("rb") as written:
-        checksum = hashlib.file_digest(written, "sha256").hexdigest()
+    with (folder / file).open("rb") as content:
+        checksum = hashlib.file_digest(content, "sha256").hexdigest()
     log["detailed_evaluation_results"] = {
         "format": "jsonl",
-        "file_path": place.as_posix(),
+        "file_path": file.as_posix(),
         "hash_algorithm": "sha256",
         "checksum": checksum,
         "total_rows": rows,
-        "additional_details": {"samples_without_score": str(without_score)},
+        "additional_details": {"samples_without_score": str(unscored)},
     }
-    return place
+    return file
 
 
 def _line(sample: Sample, log: Mapping[str, Any], run: TaskRun, result: _Result) -> dict[str, Any]:
-    judged = any(judge.backend != "lexical" for judge in run.settings.judges)
-    shown = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
-    canonical = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    is_judged = any(judge.backend != "lexical" for judge in run.settings.judges)
+    question = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
+    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
     response = storable(sample.response)
     groups = {**sample.groups, "task": run.task, "outcome": sample.outcome, "rationale": sample.rationale}
     return {
@@ -364,14 +367,14 @@ def _line(sample: Sample, log: Mapping[str, Any], run: TaskRun, result: _Result)
         "sample_id": storable(sample.item),
         "sample_hash": hashlib.sha256(canonical.encode()).hexdigest(),
         "interaction_type": "single_turn",
-        "input": {**shown, "formatted": sample.prompt and storable(sample.prompt)},
+        "input": {**question, "formatted": sample.prompt and storable(sample.prompt)},
         "output": {"raw": [response]},
         "answer_attribution": [
             {
                 "turn_idx": 0,
                 "source": "output.raw",
-                "extracted_value": response if judged else storable(sample.rationale or response),
-                "extraction_method": "llm_judge" if judged else result.metric,
+                "extracted_value": response if is_judged else storable(sample.rationale or response),
+                "extraction_method": "llm_judge" if is_judged else result.metric,
                 "is_terminal": True,
             }
         ],

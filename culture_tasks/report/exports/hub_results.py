@@ -34,7 +34,7 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
 
     files: dict[Path, list[dict[str, Any]]] = {}
     models: dict[Path, str] = {}
-    left_out: list[str] = []
+    omissions: list[str] = []
     for unit in report.units.values():
         for key, cell in unit.cells.items():
             entrant, runs = report.entrants[key], [report.runs[run] for run in cell.runs]
@@ -42,18 +42,18 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
                 continue
             repository = hub_of(runs)
             if reason := _reason(entrant, cell, runs, repository):
-                left_out.append(f"{entrant.label}, {unit.key}: {reason}")
+                omissions.append(f"{entrant.label}, {unit.key}: {reason}")
                 continue
             place = folder.joinpath(*map(component, entrant.model.split("/")), ".eval_results")
             if (model := models.setdefault(place, entrant.model)) != entrant.model:
-                left_out.append(f"{entrant.label}, {unit.key}: its folder is that of {model}. Name it by --name")
+                omissions.append(f"{entrant.label}, {unit.key}: its folder is that of {model}. Name it by --name")
                 continue
             path = place / f"{component(unit.benchmark)}.yaml"
             files.setdefault(path, []).append(_entry(report, unit, cell, runs, repository, evaluator))
     for path, results in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(results, sort_keys=False, allow_unicode=True, width=1000), "utf-8", newline="\n")
-    return list(files), left_out
+    return list(files), omissions
 
 
 def _reason(entrant: Entrant, cell: Cell, runs: Sequence[TaskRun], repository: str) -> str:

@@ -1,4 +1,4 @@
-"""What is drawn, as plain values: panels of series over groups. Drawing and the page's text alternatives read these."""
+"""Figures as plain values: panels of series over groups. Drawing and the page's text alternatives read these."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "map", "matrix"]
 
 MARKS = ("†", "‡")
-"""After names of what can't be compared in part, and of what was measured on own data; a note begins with its mark."""
+"""Marks behind names with numbers that can't be compared, and with numbers on own data; a note begins with its mark."""
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
 IN_ONE_COLUMN = 3
-"""Panels of bars and points that have the whole width; more stand in two columns."""
+"""Panels of bars and points that have the whole width; more are placed in two columns."""
 _FEW_PAPERS, _MOST_TITLES = 2, 6
-"""Papers' series that need no band, since they stand in each panel; panels that the description of a figure names."""
+"""Papers' series that are drawn without a band, in each panel; panels that the description of a figure names."""
 _MOST_PANELS = 12
 """Panels that a page has room for: those of one, two, three or four per model end with a model."""
 _MOST_ROWS = 400
@@ -78,7 +78,7 @@ class Chart:
         groups: The groups in a word, such as ``country``.
         series: The series in a word, such as ``model``.
         value: The numbers in words, such as ``accuracy``.
-        looks: What decides the look of each series, by its label: the same model has the same one in every figure.
+        looks: The number of each series' look, by its label: the same model has the same one in every figure.
     """
 
     key: str
@@ -107,8 +107,8 @@ class Chart:
         """The words for a reader who doesn't see the figure, before its numbers."""
         titles = [panel.title for panel in self.panels]
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
-        shown = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
-        text = f"{self.title}. {shown}. {self.value} by {self.groups}, one {self.series} a series."
+        panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
+        text = f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series."
         if self.kind in ("pairs", "overview"):
             return text
         values = [
@@ -134,17 +134,17 @@ def is_ratio(scale: Scale) -> bool:
     return scale.low == 0.0 and scale.high is None and scale.neutral is not None and scale.neutral > 0.0
 
 
-def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[ChartPanel, ...]:
+def panels(marks: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[ChartPanel, ...]:
     """Sorts numbers into panels, series and groups as they first come; the groups of ``order`` come before others."""
-    drawn: dict[str, dict[str, dict[str, Cell]]] = {}
-    for mark, cell in marked:
-        drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
-    found: list[ChartPanel] = []
-    for title, lines in drawn.items():
+    lines_by_panel: dict[str, dict[str, dict[str, Cell]]] = {}
+    for mark, cell in marks:
+        lines_by_panel.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
+    chart_panels: list[ChartPanel] = []
+    for title, lines in lines_by_panel.items():
         groups = dict.fromkeys(group for line in lines.values() for group in line)
         ordered = (*(group for group in order if group in groups), *(group for group in groups if group not in order))
-        found.append(ChartPanel(title, ordered, tuple(Series(*line) for line in lines.items())))
-    return tuple(found)
+        chart_panels.append(ChartPanel(title, ordered, tuple(Series(*line) for line in lines.items())))
+    return tuple(chart_panels)
 
 
 def limited(panel: ChartPanel) -> Iterator[ChartPanel]:
@@ -152,20 +152,20 @@ def limited(panel: ChartPanel) -> Iterator[ChartPanel]:
     if len(panel.series) <= MOST_SERIES:
         yield panel
         return
-    own = tuple(series for series in panel.series if not series.published)
+    models = tuple(series for series in panel.series if not series.published)
     papers = tuple(series for series in panel.series if series.published)
-    band, beside = (papers, ()) if len(papers) > _FEW_PAPERS else ((), papers)
-    parts = -(-len(own) // (MOST_SERIES - len(beside))) or 1
-    size = -(-len(own) // parts)
+    band, marks = (papers, ()) if len(papers) > _FEW_PAPERS else ((), papers)
+    parts = -(-len(models) // (MOST_SERIES - len(marks))) or 1
+    size = -(-len(models) // parts)
     for part in range(parts):
         title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
-        yield ChartPanel(title, panel.groups, (*own[part * size : (part + 1) * size], *beside), band)
+        yield ChartPanel(title, panel.groups, (*models[part * size : (part + 1) * size], *marks), band)
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
     """Yields the figures that show a chart's panels, with so many in each that they can be read.
 
-    A note that explains a mark stands only where the mark is.
+    A note that explains a mark is kept only where the mark is.
     """
     rows = sum(len(panel.groups) * len(panel.series) for panel in chart.panels) if chart.kind == "dots" else 0
     size = min(_MOST_PANELS, -(-len(chart.panels) // (-(-rows // _MOST_ROWS) or 1)))
@@ -173,17 +173,17 @@ def pages(chart: Chart) -> Iterator[Chart]:
     for page, part in enumerate(parts, start=1):
         key = chart.key if page == 1 else f"{chart.key}_{page}"
         title = chart.title if len(parts) == 1 else f"{chart.title} ({page} of {len(parts)})"
-        drawn = replace(chart, key=key, title=title, panels=part, notes=())
-        texts = "".join(drawn.texts)
-        yield replace(drawn, notes=tuple(note for note in chart.notes if note[0] not in MARKS or note[0] in texts))
+        figure = replace(chart, key=key, title=title, panels=part, notes=())
+        texts = "".join(figure.texts)
+        yield replace(figure, notes=tuple(note for note in chart.notes if note[0] not in MARKS or note[0] in texts))
 
 
-def by_mean(panel: ChartPanel) -> ChartPanel:
+def sorted_by_mean(panel: ChartPanel) -> ChartPanel:
     """Returns a panel with its groups in the order of their means over the user's series, the highest first."""
-    own = [series for series in panel.series if not series.published] or panel.series
+    models = [series for series in panel.series if not series.published] or panel.series
 
     def mean(group: str) -> float:
-        values = [cell.value for series in own if (cell := series.cells.get(group)) and cell.value is not None]
+        values = [cell.value for series in models if (cell := series.cells.get(group)) and cell.value is not None]
         return sum(values) / len(values) if values else float("-inf")
 
     return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))

@@ -54,7 +54,7 @@ _WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf":
 
 
 def write_figures(
-    drawn: Sequence[Chart],
+    charts: Sequence[Chart],
     folder: Path,
     formats: Sequence[Format],
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
@@ -66,8 +66,8 @@ def write_figures(
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    with styled(text for chart in drawn for text in chart.texts):
-        for chart in progress(drawn):
+    with styled(text for chart in charts for text in chart.texts):
+        for chart in progress(charts):
             figure = draw(chart)
             for suffix in formats:
                 paths.append(folder / f"{chart.key}.{suffix}")
@@ -75,10 +75,10 @@ def write_figures(
     return paths
 
 
-def svg_images(drawn: Sequence[Chart], progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter) -> list[bytes]:
+def svg_images(charts: Sequence[Chart], progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8, for a screen; ``progress`` as for :func:`write_figures`."""
-    with styled(text for chart in drawn for text in chart.texts):
-        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in progress(drawn)]
+    with styled(text for chart in charts for text in chart.texts):
+        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in progress(charts)]
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:
@@ -92,10 +92,10 @@ def _bytes(figure: Figure, suffix: Format) -> bytes:
 
 
 def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
-    """Draws a figure; ``overview_across`` are the panels of an overview side by side, where it is no sheet of paper."""
+    """Draws a figure; ``overview_across`` is the number of an overview's panels side by side, for a screen."""
     from matplotlib.figure import Figure
 
-    draw_panel, most, how = _KINDS[chart.kind]
+    draw_panel, most, axes_options = _KINDS[chart.kind]
     count, is_by_columns = len(chart.panels), chart.kind in ("bars", "points")
     if chart.kind == "overview":
         most = -(-count // -(-count // (overview_across or most)))  # so that all rows are about as long
@@ -108,7 +108,7 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     if chart.notes:
         lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
         figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
-    grid = figure.subplots(rows, columns, squeeze=False, **how)
+    grid = figure.subplots(rows, columns, squeeze=False, **axes_options)
     handles: Handles = {}
     for axes, panel in zip_longest(grid.ravel(order="F" if is_by_columns else "C"), chart.panels):
         if panel is None:
@@ -223,12 +223,11 @@ def draw_band(axes: Axes, panel: ChartPanel, *, across: bool = False) -> Handles
     """Draws the range of the published series of each group in grey, and returns its legend entry."""
     handles: Handles = {}
     fill = axes.fill_betweenx if across else axes.fill_between
-    for at, group in enumerate(panel.groups):
-        values = [cell.value for one in panel.band if (cell := one.cells.get(group)) and cell.value is not None]
+    for position, group in enumerate(panel.groups):
+        values = [cell.value for series in panel.band if (cell := series.cells.get(group)) and cell.value is not None]
         if values:
-            handles[BAND] = fill(
-                [at - 0.46, at + 0.46], min(values), max(values), color="0.82", linewidth=0, zorder=0.5
-            )
+            ends = [position - 0.46, position + 0.46]
+            handles[BAND] = fill(ends, min(values), max(values), color="0.82", linewidth=0, zorder=0.5)
     return handles
 
 
@@ -296,7 +295,7 @@ _LETTERS = 84
 
 
 def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    published = {series.label for one in chart.panels for series in one.series if series.published}
+    published = {series.label for chart_panel in chart.panels for series in chart_panel.series if series.published}
     papers = [label for label in chart.labels if label in published]
     bars = [series for series in panel.series if not series.published]
     has_papers = len(bars) < len(panel.series)
@@ -306,11 +305,11 @@ def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     start = scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
-    for at, series in enumerate(bars):
+    for index, series in enumerate(bars):
         cells = [series.cells.get(group) for group in panel.groups]
         style = look(chart.look_of(series.label))
         handles[series.label] = axes.bar(
-            places - _BARS_ROOM / 2 + (at + 0.5) * width,
+            places - _BARS_ROOM / 2 + (index + 0.5) * width,
             values_of(cells) - start,
             width,
             bottom=start,
@@ -326,12 +325,12 @@ def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     step = (last - first) / max(1, len(papers) - 1)
     for series in panel.series:
         if series.published:  # at the same place in every group and panel
-            beside = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
-            handles |= draw_marks(axes, beside, chart, series=series, groups=panel.groups, linestyle="none")
+            offsets = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
+            handles |= draw_marks(axes, offsets, chart, series=series, groups=panel.groups, linestyle="none")
     panel_title(axes, panel, 60, loc="left")
-    _by_groups(chart, axes, panel)
-    alike = (cell for one in chart.panels if one.scale == scale for cell in one.cells)
-    ends = [end for cell in alike for end in (cell.value, cell.low, cell.high) if end is not None]
+    _label_groups(chart, axes, panel)
+    cells_on_scale = (cell for chart_panel in chart.panels if chart_panel.scale == scale for cell in chart_panel.cells)
+    ends = [end for cell in cells_on_scale for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(*ends, start), max(*ends, start)
     margin = 0.06 * (high - low or 1.0)
     bottom, top = low - margin if low < start else low, high + margin
@@ -341,7 +340,7 @@ def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     return handles
 
 
-def _by_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = False) -> None:
+def _label_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = False) -> None:
     """Names the groups, from left to right or from top to bottom, with a line between each two; and the values."""
     for border in range(1, len(panel.groups)):
         (axes.axhline if across else axes.axvline)(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
@@ -349,7 +348,7 @@ def _by_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = Fa
         axes.tick_params(labelbottom=True)
         name_rows(axes, panel.groups)
     else:
-        columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
+        columns = 1 if (spec := axes.get_subplotspec()) is None else spec.get_gridspec().ncols
         name_columns(axes, panel.groups, room=_LETTERS // columns)
         axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     value_axis(axes, panel.scale, chart.value, across=across)
@@ -377,7 +376,7 @@ def _side_by_side(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **marks)
     handles |= draw_band(axes, panel, across=across)
     panel_title(axes, panel, 60, loc="left")
-    _by_groups(chart, axes, panel, across=across)
+    _label_groups(chart, axes, panel, across=across)
     return handles
 
 
@@ -394,7 +393,7 @@ def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         marks = _POINTS_MARKS | {"color": colour, "marker": marker}
         handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, across=True, **marks)
     panel_title(axes, panel, 48)
-    _by_groups(chart, axes, panel, across=True)
+    _label_groups(chart, axes, panel, across=True)
 
     def text(cell: Cell | None) -> str:  # a paired interval reaches evenly
         if cell is None or cell.value is None:
@@ -403,17 +402,18 @@ def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         return f"{number(cell.value, cell.scale, signed=True)}{reach}"
 
     differences = panel.series[2].cells if len(panel.series) > 2 else {}
-    beside = axes.secondary_yaxis("right")
-    beside.set_yticks(range(len(panel.groups)), [text(differences.get(group)) for group in panel.groups], fontsize=7.5)
-    beside.tick_params(length=0)
-    beside.spines["right"].set_visible(False)
+    right_axis = axes.secondary_yaxis("right")
+    texts = [text(differences.get(group)) for group in panel.groups]
+    right_axis.set_yticks(range(len(panel.groups)), texts, fontsize=7.5)
+    right_axis.tick_params(length=0)
+    right_axis.spines["right"].set_visible(False)
     return handles
 
 
 # Lines over steps: how much of each insertion is left after later ones
 
 _MOST_STEPS_NAMED, _LINES_APART = 6, 0.06
-"""How far series stand from each other at a step, so that none hides another's interval."""
+"""The distance of series at a step, so that none hides another's interval."""
 
 
 def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
@@ -424,8 +424,8 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         line: dict[str, Any] = {"linestyle": look(chart.look_of(series.label)).dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (labels.index(series.label) - (len(labels) - 1) / 2)
         handles |= draw_marks(axes, places, chart, series=series, groups=steps, **line)
-    apart = -(-len(steps) // _MOST_STEPS_NAMED)
-    axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
+    stride = -(-len(steps) // _MOST_STEPS_NAMED)
+    axes.set_xticks(range(0, len(steps), stride), [shown(step, 16) for step in steps[::stride]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
     panel_title(axes, panel, 40, fontsize=8)
@@ -468,7 +468,7 @@ def _paint(norm: Normalize, value: float) -> tuple[str, str]:
 def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     """Draws series by groups, with the number in each cell."""
     norm = _norm(chart)
-    order = {group: at for at, group in enumerate(panel.groups)}  # rows follow columns of the same names
+    order = {group: index for index, group in enumerate(panel.groups)}  # rows follow columns of the same names
     lines = sorted(panel.series, key=lambda line: order.get(line.label, len(order)))
     numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
     axes.imshow(np.ma.masked_invalid(numbers), cmap=_COLOUR_MAP, norm=norm, aspect="equal")
@@ -485,7 +485,7 @@ def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
 
 
 def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws models by countries: whole numbers, bold where they stand out, grey where there are few questions."""
+    """Draws models by countries: whole numbers, bold where they differ, grey where there are few questions."""
     from matplotlib.patches import Rectangle
 
     norm = _norm(chart)
@@ -546,5 +546,5 @@ _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Ma
     "map": (_map, 2, {}),
     "matrix": (_matrix, 1, {}),
 }
-"""The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and how
-axes are made, for matplotlib's ``subplots``."""
+"""The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and the
+options of matplotlib's ``subplots``."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
@@ -17,11 +17,11 @@ from culture_tasks.report.figures.charts import (
     Chart,
     ChartPanel,
     Series,
-    by_mean,
     is_ratio,
     limited,
     pages,
     panels,
+    sorted_by_mean,
 )
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.numbers.countries import FEW
@@ -39,14 +39,14 @@ OVERVIEW = "overview"
 COUNTRIES = "countries"
 """Key of the heat map of all models by countries."""
 DIFFERENCE = "Difference"
-"""Label of the third series of a contrast's panel, which is written and not drawn."""
+"""Label of the third series of a contrast's panel: its numbers are written, not drawn."""
 
 _MARK, _OWN_DATA = (f" {mark}" for mark in MARKS)
 _WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
 _MOST_CULTURES = 8
 """Cultures beyond which ordered dots, one row each, are read more easily than bars."""
 _MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100, 60)}
-"""Marks that fit side by side into a panel of the whole and of half the width; more stand one below the other."""
+"""Marks that fit side by side into a panel of the whole and of half the width; more are placed one below the other."""
 _MOST_ROWS, _MOST_PANELS = 15, 24
 """Models and scores of the overview, and models of the heat map."""
 _MOST_COUNTRIES, _MOST_MAPS = 28, 6
@@ -60,14 +60,16 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         report: The report.
         published: Whether rows from papers are drawn beside the user's.
     """
-    ran = {unit.benchmark for unit in report.units.values()}
-    own = [
-        _Figures(report, name, benchmark.report(), published) for name, benchmark in benchmarks().items() if name in ran
+    present = {unit.benchmark for unit in report.units.values()}
+    makers = [
+        _Figures(report, name, benchmark.report(), published)
+        for name, benchmark in benchmarks().items()
+        if name in present
     ]
-    figures = [chart for of in own for spec in of.reported.figures for chart in of.charts(spec)]
-    figures += [chart for of in own for spec in of.reported.contrasts for chart in of.pairs(spec)]
-    whole = [chart] if (chart := overview(report)) else []
-    return *whole, *country_charts(report), *(page for figure in figures for page in pages(figure))
+    figures = [chart for maker in makers for spec in maker.reported.figures for chart in maker.charts(spec)]
+    figures += [chart for maker in makers for spec in maker.reported.contrasts for chart in maker.pairs(spec)]
+    first = [chart] if (chart := overview(report)) else []
+    return *first, *country_charts(report), *(page for figure in figures for page in pages(figure))
 
 
 def overview(report: Report) -> Chart | None:
@@ -76,23 +78,24 @@ def overview(report: Report) -> Chart | None:
     headline = [unit for unit in report.units.values() if unit.headline]
     columns: list[ModelMeans | Unit] = [*report.means[:1], *sorted(headline, key=lambda unit: unit.key not in in_mean)]
     rows = [key for key in _best_first(report) if any(key in unit.cells for unit in headline)]
-    names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
-    order, shown = list(report.entrants), rows[:_MOST_ROWS]
-    found: list[ChartPanel] = []
+    names = _unique({key: cleaned(report.entrants[key].label) for key in rows})
+    order, keys = list(report.entrants), rows[:_MOST_ROWS]
+    all_panels: list[ChartPanel] = []
     for column in columns:
-        cells = {key: cell for key in shown if (cell := column.cells.get(key)) and cell.value is not None}
+        cells = {key: cell for key in keys if (cell := column.cells.get(key)) and cell.value is not None}
         is_own = any("own_data" in cell.flags for cell in cells.values())
         series = tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items())
         best = frozenset(names[key] for key in column.standing.best if key in names)
-        title, groups = cleaned(column.title) + (_OWN_DATA if is_own else ""), tuple(names[key] for key in shown)
+        title, groups = cleaned(column.title) + (_OWN_DATA if is_own else ""), tuple(names[key] for key in keys)
         if cells:
-            found.append(ChartPanel(title, groups, series, best=best))
-    if not found:
+            all_panels.append(ChartPanel(title, groups, series, best=best))
+    if not all_panels:
         return None
-    drawn = found[:_MOST_PANELS]
+    first_panels = all_panels[:_MOST_PANELS]
+    is_complete = len(first_panels) == len(all_panels)
     models = "all models" if len(rows) <= _MOST_ROWS else f"{_MOST_ROWS} of {len(rows)} models"
-    scores = "all benchmarks" if len(drawn) == len(found) else f"{len(drawn)} of {len(found)} scores"
-    own_data = [f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if any(_OWN_DATA in one.title for one in drawn) else []
+    scores = "all benchmarks" if is_complete else f"{len(first_panels)} of {len(all_panels)} scores"
+    has_own_data = any(_OWN_DATA in panel.title for panel in first_panels)
     return Chart(
         key=OVERVIEW,
         title=f"{models} on {scores}".capitalize(),
@@ -101,12 +104,12 @@ def overview(report: Report) -> Chart | None:
         groups="model",
         series="model",
         value="score",
-        panels=tuple(drawn),
+        panels=tuple(first_panels),
         notes=(
             "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
             "tested. Cross: not comparable",
-            *own_data,
-            *(["The table has the others"] if len(shown) < len(rows) or len(drawn) < len(found) else []),
+            *([f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if has_own_data else []),
+            *(["The table has the others"] if len(keys) < len(rows) or not is_complete else []),
         ),
         question="best",
         looks={names[key]: order.index(key) for key in rows},
@@ -116,60 +119,60 @@ def overview(report: Report) -> Chart | None:
 def _best_first(report: Report) -> list[str]:
     """Returns the user's models by their mean over benchmarks; those without one are the last."""
     means = report.means[0].cells if report.means else {}
-    own = [key for key, row in report.entrants.items() if not row.published]
-    return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
+    keys = [key for key, row in report.entrants.items() if not row.published]
+    return sorted(keys, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
 
 
 def country_charts(report: Report) -> Iterator[Chart]:
     """Yields the heat map of models by countries, and a map for each model; nothing without a country."""
     scores = report.countries
-    by_model = {key: [one for one in scores if one.entrant == key] for key in _best_first(report)}
-    by_model = {key: own for key, own in by_model.items() if own}
+    by_model = {key: [score for score in scores if score.entrant == key] for key in _best_first(report)}
+    by_model = {key: model_scores for key, model_scores in by_model.items() if model_scores}
     if not by_model:
         return
-    values = [GroupValue("", one.entrant, SCORE, "country", one.place, one.cell) for one in scores]
+    values = [GroupValue("", score.entrant, SCORE, "country", score.place, score.cell) for score in scores]
     names = _Names(report, BenchmarkReport(), values)
     notes = _notes(report, "matrix", values, published=True)
-    if len({one.over for one in scores}) > 1:
+    if len({score.over for score in scores}) > 1:
         notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
-    asked: dict[str, tuple[int, int]] = {}
-    for one in scores:
-        asked[one.place] = max(asked.get(one.place, (0, 0)), (len(one.means), one.cell.n))
-    shown = sorted(asked, key=asked.__getitem__, reverse=True)[:_MOST_COUNTRIES]
-    every = [
+    counts: dict[str, tuple[int, int]] = {}  # of benchmarks, and of questions
+    for score in scores:
+        counts[score.place] = max(counts.get(score.place, (0, 0)), (len(score.means), score.cell.n))
+    codes = sorted(counts, key=counts.__getitem__, reverse=True)[:_MOST_COUNTRIES]
+    all_rows = [
         Series(
             names.model(key),
             {
-                place(one.place).name: replace(one.cell, best=one.beside_others is not None)
-                for one in own
-                if one.place in shown
+                place(score.place).name: replace(score.cell, best=score.beside_others is not None)
+                for score in model_scores
+                if score.place in codes
             },
         )
-        for key, own in by_model.items()
+        for key, model_scores in by_model.items()
     ]
-    rows = [series for series in every if series.cells][:_MOST_ROWS]
-    has_all = len(rows) == len(by_model) and len(shown) == len(asked)
-    alike: dict[str, Any] = {"source": "", "groups": "country", "series": "model", "value": "score, 0-100"}
+    rows = [series for series in all_rows if series.cells][:_MOST_ROWS]
+    has_all = len(rows) == len(by_model) and len(codes) == len(counts)
+    labels: dict[str, Any] = {"source": "", "groups": "country", "series": "model", "value": "score, 0-100"}
     yield Chart(
         key=COUNTRIES,
         title="Models by countries",
         kind="matrix",
-        panels=(by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in shown), tuple(rows))),),
+        panels=(sorted_by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in codes), tuple(rows))),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
             f"Holm's adjustment over all models and countries. Grey: fewer than {FEW} questions",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
-        **alike,
+        **labels,
     )
-    tiled = {code for code in asked if code in tiles() and tiles()[code].column is not None}
+    tiled = {code for code in counts if code in tiles() and tiles()[code].column is not None}
     maps = [
         ChartPanel(names.model(key), tuple(cells), (Series(names.model(key), cells),))
-        for key, own in by_model.items()
-        if (cells := {place(one.place).name: one.cell for one in own if one.place in tiled})
+        for key, model_scores in by_model.items()
+        if (cells := {place(score.place).name: score.cell for score in model_scores if score.place in tiled})
     ]
-    without = sorted(place(code).name for code in asked.keys() - tiled)
+    missing = sorted(place(code).name for code in counts.keys() - tiled)
     if maps:
         yield Chart(
             key="countries_map",
@@ -178,11 +181,11 @@ def country_charts(report: Report) -> Iterator[Chart]:
             panels=tuple(maps[:_MOST_MAPS]),
             notes=(
                 f"One tile per country, with its ISO code. Grey: no questions. Hatched: fewer than {FEW} questions",
-                *([f"Without a tile: {', '.join(without)}"] if without else []),
+                *([f"Without a tile: {', '.join(missing)}"] if missing else []),
                 *(["The table has the other models"] if len(maps) > _MOST_MAPS else []),
                 *notes,
             ),
-            **alike,
+            **labels,
         )
 
 
@@ -195,16 +198,16 @@ class _Figures(NamedTuple):
     published: bool
 
     def charts(self, spec: FigureOf) -> Iterator[Chart]:
-        """Yields a figure; numbers on own data move to one by themselves where it has published ones."""
+        """Yields a figure; where it has published numbers, those on own data get a second figure."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
-        whole = [
+        unit_values = [
             GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
             for key, unit in units.items()
             for entrant, cell in unit.cells.items()
         ]
         values = [
             value
-            for value in (*self.report.groups, *whole)
+            for value in (*self.report.groups, *unit_values)
             if value.unit in units
             and value.statistic == spec.statistic
             and value.cell.value is not None
@@ -212,85 +215,85 @@ class _Figures(NamedTuple):
         ]
         names = _Names(self.report, self.reported, values)
         values = [value for value in values if spec.mark(names.number(value)) is not None]
-        own = [value for value in values if "own_data" in value.cell.flags]
-        if own and any("published" in value.cell.flags for value in values):
+        own_data = [value for value in values if "own_data" in value.cell.flags]
+        if own_data and any("published" in value.cell.flags for value in values):
             yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags])
-            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
+            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own_data
         if values:
             yield self._chart(spec, values)
 
     def _chart(self, spec: FigureOf, values: Sequence[GroupValue]) -> Chart:
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
-        marked = [
+        marks = [
             (mark, value.cell)
             for value in sorted(values, key=lambda value: places[value.entrant])
             if (mark := spec.mark(names.number(value))) is not None
         ]
         fields = self.reported.fields
         order = dict.fromkeys(group_name(self.reported, field.name, group) for field in fields for group in field.order)
-        found = panels(marked, tuple(order))
+        chart_panels = panels(marks, tuple(order))
         kind: Kind = spec.kind
         are_cultures = any(value.dimension == self.reported.culture for value in values)
-        if kind == "bars" and are_cultures and max(len(one.groups) for one in found) > _MOST_CULTURES:
-            kind, found = "dots", tuple(map(by_mean, found))
+        if kind == "bars" and are_cultures and max(len(panel.groups) for panel in chart_panels) > _MOST_CULTURES:
+            kind, chart_panels = "dots", tuple(map(sorted_by_mean, chart_panels))
         if kind != "heat":
-            found = tuple(part for one in found for part in limited(one))
+            chart_panels = tuple(part for panel in chart_panels for part in limited(panel))
         if kind in _MOST_MARKS:
-            most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
-            kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
-        band = any(one.band for one in found)
+            most = _MOST_MARKS[kind][len(chart_panels) > IN_ONE_COLUMN]
+            kind = "dots" if max(len(panel.groups) * len(panel.series) for panel in chart_panels) > most else kind
+        band = any(panel.band for panel in chart_panels)
         return Chart(
             **{name: getattr(spec, name) for name in ("key", "title", "source", "groups", "series", "value")},
             kind=kind,
-            panels=found,
+            panels=chart_panels,
             notes=_notes(self.report, kind, values, published=self.published, band=band),
             question=spec.question,
             looks=names.places if spec.series == "model" else {},
         )
 
-    def pairs(self, contrast: ContrastOf) -> Iterator[Chart]:
+    def pairs(self, spec: ContrastOf) -> Iterator[Chart]:
         """Yields the figures of a contrast, one per statistic: two marks and their difference in each group."""
-        for statistic, value in contrast.values.items():
-            found = [
-                (one, GroupValue(one.unit, one.entrant, one.statistic, one.dimension, one.group, one.second))
-                for one in self.report.contrasts
-                if (one.kind, one.statistic) == (contrast.kind, statistic)
-                and self.report.units[one.unit].benchmark == self.benchmark
-                and one.dimension not in contrast.outside
-                and one.first.value is not None
-                and one.second.value is not None
+        for statistic, value in spec.values.items():
+            matches = [
+                (pair, GroupValue(pair.unit, pair.entrant, pair.statistic, pair.dimension, pair.group, pair.second))
+                for pair in self.report.contrasts
+                if (pair.kind, pair.statistic) == (spec.kind, statistic)
+                and self.report.units[pair.unit].benchmark == self.benchmark
+                and pair.dimension not in spec.outside
+                and pair.first.value is not None
+                and pair.second.value is not None
             ]
-            if not found:
+            if not matches:
                 continue
-            values = [number for one, second in found for number in (second, replace(second, cell=one.first))]
+            values = [number for pair, second in matches for number in (second, replace(second, cell=pair.first))]
             places, names = _places(self.report, values), _Names(self.report, self.reported, values)
-            labels = (*contrast.parts, DIFFERENCE)
-            marked = [
-                (Mark(contrast.panel(number), label, number.group), cell)
-                for one, second in sorted(found, key=lambda pair: places[pair[0].entrant])
+            labels = (*spec.parts, DIFFERENCE)
+            marks = [
+                (Mark(spec.panel(number), label, number.group), cell)
+                for pair, second in sorted(matches, key=lambda match: places[match[0].entrant])
                 for number in [names.number(second)]
-                for label, cell in zip(labels, (one.first, one.second, one.difference), strict=True)
+                for label, cell in zip(labels, (pair.first, pair.second, pair.difference), strict=True)
             ]
             notes = _notes(self.report, "pairs", values, published=True)
-            if any(one.difference.value is not None for one, _ in found):
-                sides = f"{contrast.parts[1]} less {contrast.parts[0]}"
+            if any(pair.difference.value is not None for pair, _ in matches):
+                sides = f"{spec.parts[1]} less {spec.parts[0]}"
                 notes = (*notes, f"At the right: {sides} on common items, with its paired 95 % interval")
             yield Chart(
-                key=contrast.key_of(statistic),
-                title=contrast.title,
-                source=contrast.source,
+                key=spec.key_of(statistic),
+                title=spec.title,
+                source=spec.source,
                 kind="pairs",
-                groups=contrast.groups,
-                series=contrast.series,
+                groups=spec.groups,
+                series=spec.series,
                 value=value,
-                panels=panels(marked),
+                panels=panels(marks),
                 notes=notes,
                 question="changes",
             )
 
 
 def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
-    """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
+    """Returns keys that sort a figure's models: the best first, by scores on its units; papers' models last."""
     units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
     signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
     places: dict[str, tuple[bool, float, int]] = {}
@@ -305,24 +308,24 @@ def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[boo
     return places
 
 
-# Names, and what stands below a figure
+# Names, and the notes below a figure
 
 
 class _Names:
     """Names of models and groups in a figure; models with numbers that can't be compared are marked.
 
-    ``places`` is the place of each row in the report, by its name: what its look depends on, in every figure.
+    ``places`` is the place of each row in the report, by its name: its look in every figure depends on it.
     """
 
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
         self._units, self._reported = report.units, reported
-        marked = {value.entrant for value in values if not value.cell.comparable}
+        incomparable = {value.entrant for value in values if not value.cell.comparable}
         own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
-        drawn, order = {value.entrant for value in values}, list(report.entrants)
-        rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
+        entrants, order = {value.entrant for value in values}, list(report.entrants)
+        rows = {key: row for key, row in report.entrants.items() if key in entrants or not row.published}
         self._names = {
-            key: f"{name}{_MARK if key in marked else ''}{_OWN_DATA if key in own_data else ''}"
-            for key, name in _told_apart({key: cleaned(row.label) for key, row in rows.items()}).items()
+            key: f"{name}{_MARK if key in incomparable else ''}{_OWN_DATA if key in own_data else ''}"
+            for key, name in _unique({key: cleaned(row.label) for key, row in rows.items()}).items()
         }
         self.places = {name: order.index(key) for key, name in self._names.items()}
 
@@ -332,14 +335,17 @@ class _Names:
 
     def number(self, value: GroupValue) -> Number:
         """Returns a number as the figures of its benchmark see it."""
-        held = {field: group for field, group in value.cell.where if field != value.dimension}
         return Number(
             unit=value.unit,
             title=cleaned(self._units[value.unit].title),
             model=self.model(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
-            held={field: group_name(self._reported, field, group) for field, group in held.items()},
+            held={
+                field: group_name(self._reported, field, group)
+                for field, group in value.cell.where
+                if field != value.dimension
+            },
         )
 
 
@@ -348,26 +354,25 @@ def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
     return cleaned(reported.field_named(dimension).name_of(group))
 
 
-def _told_apart(names: Mapping[str, str]) -> dict[str, str]:
-    """Numbers names that look alike, so that no row is drawn as part of another."""
-    seen: Counter[str] = Counter()
-    found: dict[str, str] = {}
+def _unique(names: Mapping[str, str]) -> dict[str, str]:
+    """Numbers equal names, so that no row is drawn as part of another."""
+    unique_names: dict[str, str] = {}
     for key, name in names.items():
-        seen[name] += 1
-        found[key] = name if seen[name] == 1 else f"{name} ({seen[name]})"
-    return found
+        numbered = (f"{name} ({number})" for number in count(2))
+        unique_names[key] = next(text for text in chain([name], numbered) if text not in unique_names.values())
+    return unique_names
 
 
 def _notes(
     report: Report, kind: Kind, values: Sequence[GroupValue], *, published: bool, band: bool = False
 ) -> tuple[str, ...]:
-    """Returns what a reader must know of a figure's numbers, one line each."""
+    """Returns the notes on a figure's numbers, one line each."""
     flags, notes = {flag for value in values for flag in value.cell.flags}, []
     has_intervals = kind in _WITH_INTERVALS
     if has_intervals and any(value.cell.low is not None for value in values):
         notes.append("Error bars: 95 % intervals")
     if any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values):
-        notes.append("The axis is logarithmic: 0 stands at its edge")
+        notes.append("The axis is logarithmic: 0 is at its edge")
     if reasons := "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE):
         notes.append(f"{_MARK.strip()} in part not comparable: {reasons}")
     if "own_data" in flags:

@@ -78,8 +78,9 @@ def write_html(
         published: Whether rows from papers are drawn in figures.
         progress: Yields the figures that it gets, to show how many are drawn.
     """
-    drawn = charts(report, published=published) if figures else ()
-    pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(drawn, svg_images(drawn, progress), strict=True)}
+    all_charts = charts(report, published=published) if figures else ()
+    svgs = svg_images(all_charts, progress)
+    pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
@@ -96,16 +97,20 @@ def write_html(
         {
             "question": question,
             "title": title,
-            "findings": [each for each in report.findings if each.question == question and not each.first],
+            "findings": [finding for finding in report.findings if finding.question == question and not finding.first],
             "parts": [
-                *(tables[each.key] for each in report.tables if each.question == question and each.key != FIRST_TABLE),
-                *(pictures[each.key] for each in drawn if each.question == question and each.key not in FIRST_FIGURES),
+                *(tables[part.key] for part in report.tables if part.question == question and part.key != FIRST_TABLE),
+                *(
+                    pictures[part.key]
+                    for part in all_charts
+                    if part.question == question and part.key not in FIRST_FIGURES
+                ),
             ],
         }
         for question, title in QUESTIONS.items()
     ]
-    problems = [(lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail) for lost in report.problems]
-    problems += [(run.results_file, "in use", "", each) for run in report.runs.values() for each in run.problems]
+    problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
+    problems += [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
     options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = rendered(
         "page.html",
@@ -140,8 +145,8 @@ def rendered(template: str, **values: Any) -> Markup:
 @cache
 def environment() -> Environment:
     """Returns the environment of the page's templates."""
-    made = templates_of(__package__)
-    made.globals.update(
+    templates = templates_of(__package__)
+    templates.globals.update(
         number=number,
         counted=counted,
         interval=interval,
@@ -151,7 +156,7 @@ def environment() -> Environment:
         not_comparable=NOT_COMPARABLE,
         long_table=_LONG,
     )
-    return made
+    return templates
 
 
 def _fitting(
@@ -168,7 +173,7 @@ def _fitting(
 
 
 def _table(table: Table, payload: Payload) -> Markup:
-    sums = [at for at, column in enumerate(table.columns) if column.sums_up]
+    sums = [index for index, column in enumerate(table.columns) if column.sums_up]
     return rendered(
         "table.html",
         table=table,
@@ -194,8 +199,10 @@ def _figure(chart: Chart, svg: bytes) -> Markup:
 
 
 def _rows_of_panel(panel: ChartPanel) -> list[tuple[str, ...]]:
-    every = (*panel.series, *panel.band)
-    return [(series.label, *(_in_words(series.cells.get(group)) for group in panel.groups)) for series in every]
+    return [
+        (series.label, *(_in_words(series.cells.get(group)) for group in panel.groups))
+        for series in (*panel.series, *panel.band)
+    ]
 
 
 def _in_words(cell: Cell | None) -> str:

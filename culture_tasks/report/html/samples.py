@@ -51,14 +51,14 @@ _MOST_BESIDE = 600
 
 
 class SampleChoice(NamedTuple):
-    """Places of samples: failures, the worst first and those without a score last, and a draw of any, which is fair."""
+    """Places of samples: failures, the worst first and unscored ones last, and a fair draw of all samples."""
 
     failures: list[int]
     fair: list[int]
 
 
 def correctness(score: float | None, scale: Scale) -> Correctness:
-    """Returns whether a score is in the better half of its scale, which may have no two ends or no better one."""
+    """Returns whether a score is in the better half of its scale; ``scored`` where the scale has no halves."""
     middle = _middle(scale)
     if score is None or middle is None:
         return "not scored" if score is None else "scored"
@@ -71,20 +71,21 @@ def _middle(scale: Scale) -> float | None:
     return (scale.low + scale.high) / 2
 
 
-def chosen(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
+def choose_samples(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
     """Chooses samples of a run, half of them failures where there are so many; a failure that is drawn counts once.
 
     In the draw every item has the same chance, and all models have the same items.
     """
     order = np.argsort(_draw(rows.items), kind="stable")
     scores, places, middle = rows.scores[order], rows.places[order], _middle(scale)
-    bad = np.isnan(scores)
+    is_failure = np.isnan(scores)
     if middle is not None:
-        bad |= scores < middle if scale.better == "higher" else scores > middle
-    worst_first = np.argsort(-scores[bad] if scale.better == "lower" else scores[bad], kind="stable")  # NaN last
-    failures = places[bad][worst_first[: (most + 1) // 2]].tolist()
-    others = np.cumsum(~np.isin(places, failures))
-    fair = places[others <= most - len(failures)].tolist() if len(failures) < most else []
+        is_failure |= scores < middle if scale.better == "higher" else scores > middle
+    badness = -scores[is_failure] if scale.better == "lower" else scores[is_failure]
+    worst_first = np.argsort(badness, kind="stable")  # NaN last
+    failures = places[is_failure][worst_first[: (most + 1) // 2]].tolist()
+    counts = np.cumsum(~np.isin(places, failures))
+    fair = places[counts <= most - len(failures)].tolist() if len(failures) < most else []
     return SampleChoice(failures, fair)
 
 
@@ -168,19 +169,19 @@ class Payload:
 
     def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
         """Returns the number of samples and where they are found, then the failures and the fair draw that are kept."""
-        rows = {run: self._report.samples.rows(run, where) for run in runs}
-        total = sum(len(own.places) for own in rows.values())
-        found: list[Any] = [total, [self._runs[run] for run in runs], where]
+        rows_by_run = {run: self._report.samples.rows(run, where) for run in runs}
+        total = sum(len(rows.places) for rows in rows_by_run.values())
+        selection: list[Any] = [total, [self._runs[run] for run in runs], where]
         if self.per_cell is None:
-            return found
+            return selection
         failures: list[int] = []
         fair: list[int] = []
-        for run, own in rows.items():
-            kept = chosen(own, self._scales[run], self.per_cell)
-            failures += self._placed(run, kept.failures)
-            fair += self._placed(run, kept.fair)
+        for run, rows in rows_by_run.items():
+            choice = choose_samples(rows, self._scales[run], self.per_cell)
+            failures += self._numbers_of(run, choice.failures)
+            fair += self._numbers_of(run, choice.fair)
         self.cut += total > len({*failures, *fair})
-        return [*found, failures, fair]
+        return [*selection, failures, fair]
 
     def _put_beside(self) -> None:
         """Keeps of every task the same items of all models, as far as there is room: failures of some model first."""
@@ -190,17 +191,19 @@ class Payload:
         for key, run in self._report.runs.items():
             tasks.setdefault(run.task, []).append(key)
         for runs in tasks.values():
-            rows = {key: self._report.samples.rows(key) for key in runs}
-            kept = [(own, chosen(own, self._scales[key], self.per_cell)) for key, own in rows.items()]
-            items = [own.items[np.isin(own.places, [*some.failures, *some.fair])] for own, some in kept]
-            if len(runs) < 2 or not any(own.size for own in items):
+            rows_by_run = {key: self._report.samples.rows(key) for key in runs}
+            items: list[NDArray[np.int32]] = []
+            for key, rows in rows_by_run.items():
+                choice = choose_samples(rows, self._scales[key], self.per_cell)
+                items.append(rows.items[np.isin(rows.places, [*choice.failures, *choice.fair])])
+            if len(runs) < 2 or not any(run_items.size for run_items in items):
                 continue
-            found, counts = np.unique(np.concatenate(items), return_counts=True)
-            order = np.lexsort((_draw(found), -counts))[: _MOST_BESIDE // len(runs)]
-            for key, own in rows.items():
-                self._placed(key, own.places[np.isin(own.items, found[order])].tolist())
+            candidates, counts = np.unique(np.concatenate(items), return_counts=True)
+            order = np.lexsort((_draw(candidates), -counts))[: _MOST_BESIDE // len(runs)]
+            for key, rows in rows_by_run.items():
+                self._numbers_of(key, rows.places[np.isin(rows.items, candidates[order])].tolist())
 
-    def _placed(self, run: str, places: list[int]) -> list[int]:
+    def _numbers_of(self, run: str, places: list[int]) -> list[int]:
         """Returns the numbers of samples, which are read where they are new."""
         new = [place for place in places if (run, place) not in self._numbers]
         for sample in self._report.samples.read(run, new) if new else ():
@@ -222,8 +225,8 @@ class Payload:
 
 
 def _scales(report: Report) -> dict[str, Scale]:
-    found = {run: unit.scale for unit in report.units.values() for cell in unit.cells.values() for run in cell.runs}
-    return {run: found.get(run, Scale("unknown", better=None)) for run in report.runs}
+    scales = {run: unit.scale for unit in report.units.values() for cell in unit.cells.values() for run in cell.runs}
+    return {run: scales.get(run, Scale("unknown", better=None)) for run in report.runs}
 
 
 def _texts(sample: Sample, thumbnails: Thumbnails, images: _Index) -> list[Any]:
@@ -241,21 +244,21 @@ def _texts(sample: Sample, thumbnails: Thumbnails, images: _Index) -> list[Any]:
 
 def _shortened(text: str) -> str:
     """Returns a text as the page holds it: longer ones are cut at 4,000 characters, and say how many are missing."""
-    more = len(text) - _LONGEST_TEXT
-    return text if more <= 0 else f"{text[:_LONGEST_TEXT]}… ({more:,} more characters are in the sample file)"
+    excess = len(text) - _LONGEST_TEXT
+    return text if excess <= 0 else f"{text[:_LONGEST_TEXT]}… ({excess:,} more characters are in the sample file)"
 
 
 def safe_json(data: Any) -> str:
     """Returns JSON without any character that HTML or UTF-8 could stumble over; none of them is lost."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 # In files beside the page
 
 
 def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[Path]:
-    """Writes the samples of all runs into a folder, which is made if need be, and returns the paths."""
+    """Writes the samples of all runs into a folder, which is made where there is none, and returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if _OURS.fullmatch(old.name):
@@ -290,8 +293,8 @@ def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[
 
 
 def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    left = iter(values)
-    while batch := list(islice(left, size)):
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
         yield batch
 
 

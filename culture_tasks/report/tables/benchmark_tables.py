@@ -23,7 +23,7 @@ from culture_tasks.report.numbers.contrasts import run_facts
 from culture_tasks.report.numbers.gains import OVER_ALL, Training
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.report.tables.grid import Context, FilledColumn, grid
-from culture_tasks.report.tables.published_rows import keys_of, own_data_apart, with_papers
+from culture_tasks.report.tables.published_rows import keys_of, split_own_data, with_papers
 from culture_tasks.report.wording import ITEMS_NEEDED
 
 
@@ -33,11 +33,11 @@ def benchmark_tables(context: Context) -> tuple[list[Table], set[str]]:
     laid_out: set[str] = set()
     for layout in _layouts(context.scores):
         models: list[str | None] = [*context.entrants] if "{model}" in layout.spec.title else [None]
-        filled = [table for model in models for table in own_data_apart(_filled(context, layout, model), layout.papers)]
+        filled = [table for model in models for table in split_own_data(_filled(context, layout, model), layout.papers)]
         # Rows of a paper alone are shown as printed, with its other tables.
-        own = [table for table in filled if not all(row.published for row in table.rows)]
-        laid_out.update(layout.papers if any(row.published for table in own for row in table.rows) else ())
-        tables += own
+        user_tables = [table for table in filled if not all(row.published for row in table.rows)]
+        laid_out.update(layout.papers if any(row.published for table in user_tables for row in table.rows) else ())
+        tables += user_tables
     return tables, laid_out
 
 
@@ -52,25 +52,25 @@ class _Layout(NamedTuple):
 
 def _layouts(scores: Scores) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
-    for benchmark, reported, units in _by_benchmark(scores):
-        ran = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
-        for spec in reported.tables(ran):
-            shown = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
-            is_as_published = all(reported.is_as_published(units[unit].tasks) for unit in shown)
-            yield _Layout(benchmark, spec, spec.papers if is_as_published else (), shown)
+    for benchmark, reported, units in _benchmark_units(scores):
+        available = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
+        for spec in reported.tables(available):
+            keys = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
+            is_as_published = all(reported.is_as_published(units[key].tasks) for key in keys)
+            yield _Layout(benchmark, spec, spec.papers if is_as_published else (), keys)
 
 
-def _by_benchmark(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
+def _benchmark_units(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
     units: dict[str | None, dict[str, Measured]] = {}
     for key, measured in scores.units.items():
         units.setdefault(measured.unit.benchmark, {})[key] = measured
-    for benchmark, own in units.items():
-        yield benchmark, next(iter(own.values())).reported, own
+    for benchmark, members in units.items():
+        yield benchmark, next(iter(members.values())).reported, members
 
 
 def _addresses(spec: TableOf) -> list[At]:
-    of_columns = [column.at for column in spec.columns if column.at is not None]
-    return [*of_columns, *(address for line in spec.lines.values() for address in line.values())]
+    columns = [column.at for column in spec.columns if column.at is not None]
+    return [*columns, *(address for line in spec.lines.values() for address in line.values())]
 
 
 def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
@@ -93,10 +93,13 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     if not spec.lines:
         filled = [
             FilledColumn(
-                _column(context, layout, one), with_best(context.scores, one.at, context.rankable), one.printed, one.at
+                _column(context, layout, column),
+                with_best(context.scores, column.at, context.rankable),
+                column.printed,
+                column.at,
             )
-            for one in spec.columns
-            if one.at is not None
+            for column in spec.columns
+            if column.at is not None
         ]
         return grid(context, table, filled, labels=texts, papers=layout.papers)
     rows = {
@@ -106,10 +109,12 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     }
     filled = []
     for column in spec.columns:
-        of_column = {row: (own, line[column.key]) for row, (own, _, line) in rows.items() if column.key in line}
-        cells = {row: context.scores.cells_at(at).get(own) for row, (own, at) in of_column.items()}
-        known = {row: cell for row, cell in cells.items() if cell is not None}
-        filled.append(FilledColumn(_column(context, layout, column), known))
+        cells = {
+            row: cell
+            for row, (entrant, _, line) in rows.items()
+            if column.key in line and (cell := context.scores.cells_at(line[column.key]).get(entrant)) is not None
+        }
+        filled.append(FilledColumn(_column(context, layout, column), cells))
 
     def labels(row: str) -> tuple[str, ...]:
         return *texts(rows[row][0]), rows[row][1]
@@ -120,16 +125,16 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
 def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
-    own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scale = next(filter(None, map(context.scores.scale, (*own, *_addresses(layout.spec)))), Scale(""))
-    label, over = _titled(context, column.label), _titled(context, column.over)
-    return Column(column.key, label, scale, over=over, sums_up=column.sums_up)
+    addresses = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
+    scale = next(filter(None, map(context.scores.scale, (*addresses, *_addresses(layout.spec)))), Scale(""))
+    label, header = _titled(context, column.label), _titled(context, column.over)
+    return Column(column.key, label, scale, over=header, sums_up=column.sums_up)
 
 
 def _titled(context: Context, text: str) -> str:
     """Returns a title or header with the title of a unit in place of its key, where it begins with one."""
-    key, colon, rest = text.partition(": ")
-    return f"{context.scores.units[key].unit.title}{colon}{rest}" if key in context.scores.units else text
+    key, colon, end = text.partition(": ")
+    return f"{context.scores.units[key].unit.title}{colon}{end}" if key in context.scores.units else text
 
 
 def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: Headers) -> tuple[str, ...]:
@@ -145,11 +150,14 @@ def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: He
 
 def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator[Table]:
     """Yields the tables of the numbers that papers set side by side, where there are some."""
-    for benchmark, reported, units in _by_benchmark(context.scores):
+    for benchmark, reported, units in _benchmark_units(context.scores):
         for spec in reported.contrasts:
             for statistic, value in spec.values.items():
-                kind = (spec.kind, statistic)
-                found = [one for one in contrasts if one.unit in units and (one.kind, one.statistic) == kind]
+                members = [
+                    contrast
+                    for contrast in contrasts
+                    if contrast.unit in units and (contrast.kind, contrast.statistic) == (spec.kind, statistic)
+                ]
                 note = (
                     f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
                     "the first, on the items that both have a score for, with a paired interval."
@@ -163,36 +171,36 @@ def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator
                     notes=(note,),
                     question="changes",
                 )
-                if found:
-                    yield _contrast_table(context, spec, reported, table, found)
+                if members:
+                    yield _contrast_table(context, spec, reported, table, members)
 
 
 def _contrast_table(
-    context: Context, spec: ContrastOf, reported: BenchmarkReport, table: Table, found: Sequence[Contrast]
+    context: Context, spec: ContrastOf, reported: BenchmarkReport, table: Table, contrasts: Sequence[Contrast]
 ) -> Table:
     field = spec.rows[0] if spec.rows else ""
     rows: dict[str, Contrast] = {}
     groups: dict[Where, dict[str, Contrast]] = {}
-    for one in found:
-        row = f"{one.entrant} {dict(one.second.where).get(field, '')}"
-        beside = tuple(pair for pair in one.second.where if pair[0] not in spec.outside)
-        rows[row] = groups.setdefault(beside, {})[row] = one
+    for contrast in contrasts:
+        row = f"{contrast.entrant} {dict(contrast.second.where).get(field, '')}"
+        where = tuple(pair for pair in contrast.second.where if pair[0] not in spec.outside)
+        rows[row] = groups.setdefault(where, {})[row] = contrast
 
     def labels(row: str) -> tuple[str, ...]:
-        one = rows[row]
-        texts = _row_texts(context, [one.unit], one.entrant, spec.headers)
-        return (*texts, *([reported.field_named(field).name_of(dict(one.second.where)[field])] if field else []))
+        contrast = rows[row]
+        texts = _row_texts(context, [contrast.unit], contrast.entrant, spec.headers)
+        return (*texts, *([reported.field_named(field).name_of(dict(contrast.second.where)[field])] if field else []))
 
-    order = [(), *(((known.name, group),) for known in reported.fields for group in known.order)]
+    order = [(), *(((dimension.name, group),) for dimension in reported.fields for group in dimension.order)]
     sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
     filled: list[FilledColumn] = []
-    for beside in sorted(groups, key=lambda where: order.index(where) if where in order else len(order)):
-        key = (("", "all"), *spec.fixed, *beside)[-1][1]
-        over = " · ".join(reported.field_named(name).name_of(group) for name, group in beside) or "All"
+    for where in sorted(groups, key=lambda pairs: order.index(pairs) if pairs in order else len(order)):
+        key = (("", "all"), *spec.fixed, *where)[-1][1]
+        header = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in sides.items():
-            cells: dict[str, Cell] = {row: getattr(one, side) for row, one in groups[beside].items()}
+            cells: dict[str, Cell] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
             scale = next(iter(cells.values())).scale
-            filled.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=over), cells))
+            filled.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=header), cells))
     return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
@@ -214,89 +222,101 @@ def before_after(context: Context, training: Training) -> tuple[list[Table], lis
     """
     if not training.lineages:
         return [], []
-    pairs = [_over_all(context, training), *(_laid_out(context, training, one) for one in _layouts(context.scores))]
+    pairs = [_gains_overall(context, training)]
+    pairs += [_gains_in_layout(context, training, layout) for layout in _layouts(context.scores)]
     return [table for table, gains in pairs if gains], [gain for _, gains in pairs for gain in gains]
 
 
-def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
+def _gains_overall(context: Context, training: Training) -> tuple[Table, list[Gain]]:
     units = [measured.unit for measured in training.measured.values() if measured.unit.headline]
     gains = training.gains(OVER_ALL, [At(unit.key) for unit in units])
     changed = {gain.unit for gain in gains}
-    shown = [unit for unit in units if unit.key in changed]
-    has_both = len({unit.benchmark is None for unit in shown}) > 1
-    overs = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
-    metrics = "; ".join(f"{unit.title}: {unit.measure}" for unit in shown)
+    columns = [unit for unit in units if unit.key in changed]
+    has_both = len({unit.benchmark is None for unit in columns}) > 1
+    headers = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
+    metrics = "; ".join(f"{unit.title}: {unit.measure}" for unit in columns)
     table = Table(
         OVER_ALL,
         "Before and after training",
         row_headers=("Model", "Number"),
-        columns=tuple(Column(unit.key, unit.title, unit.scale, over=overs[unit.benchmark is None]) for unit in shown),
-        rows=tuple(_lines(gains, [At(unit.key) for unit in shown])),
-        notes=(f"{metrics}.", _ABOUT_GAINS, *_about_runs(context, gains)),
+        columns=tuple(
+            Column(unit.key, unit.title, unit.scale, over=headers[unit.benchmark is None]) for unit in columns
+        ),
+        rows=tuple(_lines(gains, [At(unit.key) for unit in columns])),
+        notes=(f"{metrics}.", _ABOUT_GAINS, *_repeat_notes(context, gains)),
         question="changes",
     )
     return table, gains
 
 
-def _laid_out(context: Context, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
-    """Returns a benchmark's table with the numbers before and after training, and what they differ by, as rows."""
+def _gains_in_layout(context: Context, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
+    """Returns a benchmark's table with the numbers before and after training, and their differences, as rows."""
     spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
     costs = {(unit, cost.name) for unit in layout.units for cost in context.scores.units[unit].reported.costs}
-    shown = {one.at: one for one in spec.columns if one.at is not None and (one.at.unit, one.at.statistic) not in costs}
-    gains = training.gains(key, list(shown))
+    columns = {
+        column.at: column
+        for column in spec.columns
+        if column.at is not None and (column.at.unit, column.at.statistic) not in costs
+    }
+    gains = training.gains(key, list(columns))
     headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
     is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
     rows = [
         replace(row, labels=(*row.labels, *_row_texts(context, layout.units, row.entrant or "", headers)))
-        for row in _lines(gains, list(shown))
+        for row in _lines(gains, list(columns))
     ]
     table = Table(
         key,
         f"{_titled(context, spec.title)}, before and after training",
         row_headers=("Model", "Number", *headers),
-        columns=tuple(_column(context, layout, column) for column in shown.values()),
+        columns=tuple(_column(context, layout, column) for column in columns.values()),
         rows=tuple(rows),
         reproduces=spec.source,
         benchmark=layout.benchmark,
-        notes=(*spec.notes, _ABOUT_GAINS, *_about_runs(context, gains)),
+        notes=(*spec.notes, _ABOUT_GAINS, *_repeat_notes(context, gains)),
         question="changes",
     )
     papers = layout.papers if context.published and not is_own else ()
-    return with_papers(table, [keys_of(column.printed) for column in shown.values()], papers), gains
+    return with_papers(table, [keys_of(column.printed) for column in columns.values()], papers), gains
 
 
 def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
     """Yields the rows of each base once, and below it those of what was trained from it."""
     models: dict[str, dict[str, dict[At, Gain]]] = {}
     for gain in gains:
-        own = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
-        own[At(gain.unit, gain.statistic, gain.where)] = gain
+        by_column = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
+        by_column[At(gain.unit, gain.statistic, gain.where)] = gain
 
     def line(label: str, trial: Trial, cells: Mapping[At, Cell | None]) -> Row:
-        return Row((trial.label, label), tuple(cells.get(at) for at in columns), trial.entrants[0])
+        return Row((trial.label, label), tuple(cells.get(column) for column in columns), trial.entrants[0])
 
-    def of_trial(label: str, trials: Mapping[At, Trial]) -> Iterator[Row]:
+    def score_lines(label: str, trials: Mapping[At, Trial]) -> Iterator[Row]:
         first = next(iter(trials.values()))
         # a place among all models would be misread as one among these two
-        yield line(label, first, {at: replace(trial.cell, rank=None, best=False) for at, trial in trials.items()})
+        scores = {column: replace(trial.cell, rank=None, best=False) for column, trial in trials.items()}
+        yield line(label, first, scores)
         if any(trial.deviation is not None for trial in trials.values()):
-            yield line(f"{label}, SD of runs", first, {at: trial.deviation for at, trial in trials.items()})
+            deviations = {column: trial.deviation for column, trial in trials.items()}
+            yield line(f"{label}, SD of runs", first, deviations)
 
     for trained in models.values():
-        every = {at: gain for own in reversed(trained.values()) for at, gain in own.items()}
-        yield from of_trial("Base", {at: gain.base for at, gain in every.items()})
-        for own in trained.values():
-            yield from of_trial("Trained", {at: gain.trained for at, gain in own.items()})
-            first = next(iter(own.values())).trained
-            yield line("Gain", first, {at: gain.percent for at, gain in own.items()})
-            yield line("Difference", first, {at: gain.difference for at, gain in own.items()})
-            needed = {at: gain.test.items_needed for at, gain in own.items() if gain.test is not None}
-            if any(needed.values()):
-                cells = {at: Cell(float(count), ITEMS_NEEDED) for at, count in needed.items() if count is not None}
-                yield line("Items needed", first, cells)
+        bases = {column: gain.base for members in reversed(trained.values()) for column, gain in members.items()}
+        yield from score_lines("Base", bases)
+        for by_column in trained.values():
+            yield from score_lines("Trained", {column: gain.trained for column, gain in by_column.items()})
+            first = next(iter(by_column.values())).trained
+            yield line("Gain", first, {column: gain.percent for column, gain in by_column.items()})
+            yield line("Difference", first, {column: gain.difference for column, gain in by_column.items()})
+            counts = {
+                column: Cell(float(gain.test.items_needed), ITEMS_NEEDED)
+                for column, gain in by_column.items()
+                if gain.test is not None and gain.test.items_needed is not None
+            }
+            if any(cell.value for cell in counts.values()):
+                yield line("Items needed", first, counts)
 
 
-def _about_runs(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
+def _repeat_notes(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
     trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
     most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
     for label, trial in most.items():

@@ -18,40 +18,40 @@ _KEPT = ("judge_tokens_kept", "judge_money_kept")
 _MONEY = ("model_money", "judge_money", "judge_money_kept")
 
 _NOTES = (
-    "Tokens are those that the model's backend counts: lmms-eval logs them for some backends, lm-eval for none. The "
-    "judge's are those of all its replies; kept are those of verdicts that were there already, in the verdict cache or "
-    "the graded file. The length is the mean number of characters of a response.",
-    "Seconds are those of a whole run of the harness, with the loading of the model and the grading; of a run over "
-    "several benchmarks they stand beside all of them. What the files don't say is missing.",
+    "The model's tokens are counted by its backend: lmms-eval logs them for some backends, lm-eval for none. The "
+    "judge's tokens are counted over all its replies; kept tokens are of verdicts that were already in the verdict "
+    "cache or the graded file. The length is the mean number of characters of a response.",
+    "Seconds are the time of a whole run of the harness, with the loading of the model and the grading; a run over "
+    "several benchmarks has them in the row of all benchmarks. Numbers that the files don't have are missing.",
 )
 
 
 def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
     """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
-    shares = [share for one in entered for share in _shares(one)]
+    shares = [share for entry in entered for share in _shares(entry)]
     numbers = [_numbers(share, prices) for share in shares]
-    amounts = [amount for one in numbers for key in _MONEY if (amount := one[key]) is not None]
+    amounts = [amount for values in numbers for key in _MONEY if (amount := values[key]) is not None]
     currency, digits = prices.currency if prices else "", 2 if max(amounts, default=0) >= 1 else 4
     money = Scale(currency, 0.0, None, better=None, digits=digits)
-    has_kept = any(one["judge_tokens_kept"] for one in numbers)
-    left_out = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
-    amounts_of = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
-    every = [
+    has_kept = any(values["judge_tokens_kept"] for values in numbers)
+    empty_keys = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
+    payers = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
+    columns = [
         *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out", characters="Length"),
         *columns_of(COUNT, judge_tokens_in="Judge tokens in", judge_tokens_out="Judge tokens out"),
         *columns_of(COUNT, judge_tokens_kept="Judge tokens kept"),
         *columns_of(_SECONDS, seconds="Seconds"),
-        *columns_of(money, **{key: f"{label}, {currency}" for key, label in amounts_of.items()}),
+        *columns_of(money, **{key: f"{label}, {currency}" for key, label in payers.items()}),
     ]
-    columns = [column for column in every if column.key not in left_out]
+    columns = [column for column in columns if column.key not in empty_keys]
     rows: list[Row] = []
-    for share, own in zip(shares, numbers, strict=True):
-        runs = tuple(each.run.key for each in share.runs)
-        values = ((own[column.key], column.scale) for column in columns)
-        cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in values)
+    for share, values in zip(shares, numbers, strict=True):
+        runs = tuple(loaded.run.key for loaded in share.runs)
+        scaled = ((values[column.key], column.scale) for column in columns)
+        cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in scaled)
         if any(cell.value is not None for cell in cells):
             rows.append(Row((share.model, share.benchmark), cells, share.entrant))
-    notes = (*_NOTES, *_about_money(shares, prices, has_money=bool(amounts)))
+    notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
     title, headers = "What the runs took", ("Model", "Benchmark")
     return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
 
@@ -66,23 +66,23 @@ class _Share(NamedTuple):
     seconds: float | None
 
 
-def _shares(one: Entered) -> Iterator[_Share]:
-    """Yields an entrant's runs by benchmark, and all of them where these are several."""
-    runs = [each for each in one.runs.values() if not each.result.members]
+def _shares(entry: Entered) -> Iterator[_Share]:
+    """Yields an entrant's runs by benchmark, and all of them where there are several benchmarks."""
+    all_runs = [loaded for loaded in entry.runs.values() if not loaded.result.members]
     by_benchmark: dict[str, list[LoadedRun]] = {}
-    for each in runs:
-        by_benchmark.setdefault(each.run.benchmark or each.run.task, []).append(each)
-    for name, own in by_benchmark.items():
-        tasks, benchmark = {each.run.task for each in own}, benchmarks()[name].title if name in benchmarks() else name
-        alone = all(each.result.together <= tasks for each in own)
-        yield _Share(one.entrant.key, one.entrant.label, benchmark, own, _seconds(own) if alone else None)
+    for loaded in all_runs:
+        by_benchmark.setdefault(loaded.run.benchmark or loaded.run.task, []).append(loaded)
+    for name, runs in by_benchmark.items():
+        tasks, title = {loaded.run.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
+        is_alone = all(loaded.result.together <= tasks for loaded in runs)
+        yield _Share(entry.entrant.key, entry.entrant.label, title, runs, _seconds(runs) if is_alone else None)
     if len(by_benchmark) > 1:
-        yield _Share(one.entrant.key, one.entrant.label, ALL, runs, _seconds(runs))
+        yield _Share(entry.entrant.key, entry.entrant.label, ALL, all_runs, _seconds(all_runs))
 
 
 def _seconds(runs: Sequence[LoadedRun]) -> float | None:
     """Returns how long some runs took, each result file once; a new grading repeats the time of the old file."""
-    files = {each.result.graded_from or each.result.path: each.result.seconds for each in runs}
+    files = {loaded.result.graded_from or loaded.result.path: loaded.result.seconds for loaded in runs}
     return whole_sum(files.values())
 
 
@@ -90,54 +90,59 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
 
     def total(usages: Sequence[Usage | None]) -> Usage | None:
-        known = [usage for usage in usages if usage is not None]
-        return sum(known, start=Usage()) if known and len(known) == len(usages) else None
+        counts = [usage for usage in usages if usage is not None]
+        return sum(counts, start=Usage()) if counts and len(counts) == len(usages) else None
 
-    spent = [each.run.spent for each in share.runs]
+    expenses = [loaded.run.spent for loaded in share.runs]
     names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {name: whole_sum(None if one is None else getattr(one, name) for one in spent) for name in names}
+    sums = {
+        name: whole_sum(None if expense is None else getattr(expense, name) for expense in expenses) for name in names
+    }
     responses, characters = sums["responses"], sums.pop("characters")
-    judged = [each for each in share.runs if each.run.settings.judges]
-    judge, kept = (
-        total([None if each.run.spent is None else getattr(each.run.spent, part) for each in judged])
+    judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
+    judge, judge_kept = (
+        total([None if loaded.run.spent is None else getattr(loaded.run.spent, part) for loaded in judged_runs])
         for part in ("judge", "judge_kept")
     )
     price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
-    graded = [_graded_for(each, prices) for each in judged]
+    verdict_costs = [_verdict_costs(loaded, prices) for loaded in judged_runs]
     return {
         **sums,
         "characters": characters / responses if responses and characters is not None else None,
         "judge_tokens_in": judge.prompt_tokens if judge else None,
         "judge_tokens_out": judge.completion_tokens if judge else None,
-        "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
+        "judge_tokens_kept": judge_kept.prompt_tokens + judge_kept.completion_tokens if judge_kept else None,
         "seconds": share.seconds,
         "model_money": price.cost_of_run(sums["tokens_in"], sums["tokens_out"], share.seconds) if price else None,
-        "judge_money": whole_sum(amount for amount, _ in graded),
-        "judge_money_kept": whole_sum(amount for _, amount in graded),
+        "judge_money": whole_sum(amount for amount, _ in verdict_costs),
+        "judge_money_kept": whole_sum(amount for _, amount in verdict_costs),
     }
 
 
-def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
+def _verdict_costs(loaded: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
     """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
-    models, spent = {judge.model for judge in each.run.settings.judges}, each.run.spent
+    models, spent = {judge.model for judge in loaded.run.settings.judges}, loaded.run.spent
     price = prices.price_of(*models) if prices and len(models) == 1 else None
     if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
         return None, None
     return price.cost_of_requests(spent.judge), price.cost_of_requests(spent.judge_kept)
 
 
-def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
+def _price_notes(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
     """Yields the origin of the prices, and the names without one: models only where others have one."""
     if prices is None:
         return
     if has_money and prices.origin:
         yield f"Prices: {prices.origin}."
-    runs = [each for share in shares for each in share.runs]
-    names = [each.result.model for each in runs if prices.price_of(each.result.model, each.run.model) is None]
+    runs = [loaded for share in shares for loaded in share.runs]
+    names = [loaded.result.model for loaded in runs if prices.price_of(loaded.result.model, loaded.run.model) is None]
     names = names if len(names) < len(runs) else []
-    graded = [each for each in runs if each.run.spent and each.run.spent.judge is not None]
-    judges = [
-        judge.model for each in graded for judge in each.run.settings.judges if prices.price_of(judge.model) is None
+    graders = [
+        judge.model
+        for loaded in runs
+        if loaded.run.spent and loaded.run.spent.judge is not None
+        for judge in loaded.run.settings.judges
     ]
+    judges = [model for model in graders if prices.price_of(model) is None]
     if names or judges:
         yield f"Without a price: {', '.join(dict.fromkeys((*names, *judges)))}."

@@ -39,7 +39,7 @@ class FilledColumn:
     column: Column
     cells: Mapping[str, Cell]
     printed: Mapping[str, str] = field(default_factory=dict)
-    at: At | None = None
+    address: At | None = None
 
 
 def columns_of(scale: Scale, **labels: str) -> list[Column]:
@@ -77,16 +77,16 @@ def grid(
         rows: Its rows, as the columns' cells name them; None for all entrants.
         labels: Gives a row's texts; None for an entrant's label.
         owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
-        papers: Published tables whose rows may stand below.
+        papers: Published tables whose rows may be added below.
     """
-    found: list[Row] = []
+    filled_rows: list[Row] = []
     for key in context.entrants if rows is None else rows:
         cells = tuple(column.cells.get(key) for column in filled)
         if owner is not None:  # a place among models would be misread as one among other rows
             cells = tuple(cell and replace(cell, rank=None, best=False) for cell in cells)
         texts = (context.entrants[key].label,) if labels is None else labels(key)
         if any(cell is not None for cell in cells):
-            found.append(Row(texts, cells, owner(key) if owner else key))
-    table = replace(table, columns=tuple(one.column for one in filled), rows=tuple(found))
-    table = with_papers(table, [keys_of(one.printed) for one in filled], papers if context.published else ())
-    return with_reported(table, [one.at for one in filled], context.reported)
+            filled_rows.append(Row(texts, cells, owner(key) if owner else key))
+    table = replace(table, columns=tuple(column.column for column in filled), rows=tuple(filled_rows))
+    table = with_papers(table, [keys_of(column.printed) for column in filled], papers if context.published else ())
+    return with_reported(table, [column.address for column in filled], context.reported)

@@ -1,4 +1,4 @@
-"""What a judge is swayed by: its errors against people's ratings, beside what should make no difference to a score."""
+"""Biases of a judge: its errors against people's ratings, beside facts that should make no difference to a score."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ABOUT = (
     "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
     "model (for the family: of the same task and culture), on the scale of the scores. 0 means that the judge isn't "
     "swayed. Intervals (95 %) are robust to clusters of responses to one item; p is adjusted for all probes of the "
-    "table by Holm's method. Responses: those that others of their kind differ from. Probes are tried one at a time, "
-    "so several may show one bias. A judge that avoids the ends of the scale seems to mark down whatever goes with "
-    "quality."
+    "table by Holm's method. Responses: those of a task, culture and model whose responses differ in the probe. Probes "
+    "are tried one at a time, so several may show one bias. A judge that avoids the ends of the scale seems to mark "
+    "down whatever goes with quality."
 )
 
 
 class JudgedResponse(NamedTuple):
-    """A response with the judge's score and the mean of people's ratings, and the run that it is of."""
+    """A response with the judge's score and the mean of people's ratings, and its run."""
 
     run: TaskRun
     response: SheetResponse
@@ -40,7 +40,7 @@ class _Probe(NamedTuple):
     """A probe, with its words for a table and for a sentence.
 
     Attributes:
-        value: Its value for a response; NaN where it can't be told.
+        value: Its value for a response; NaN where it isn't known.
         missing: The reason where no response has a value.
         between_models: Whether it is the same for all responses of a model, so that models are compared.
     """
@@ -53,30 +53,30 @@ class _Probe(NamedTuple):
     between_models: bool = False
 
 
-def _other_script(one: JudgedResponse) -> float:
-    text, question = one.response.text, one.response.question
+def _other_script(judgement: JudgedResponse) -> float:
+    text, question = judgement.response.text, judgement.response.question
     if not (any(map(str.isalpha, text)) and any(map(str.isalpha, question))):
         return math.nan
-    of_question, of_text = language_of_script(question), language_of_script(text)
-    if (of_question, of_text) == ("ja", "zh"):  # Japanese without kana passes for Chinese
+    languages = (language_of_script(question), language_of_script(text))
+    if languages == ("ja", "zh"):  # Japanese without kana passes for Chinese
         return math.nan
-    return float(of_question != of_text)
+    return float(languages[0] != languages[1])
 
 
-def _same_family(one: JudgedResponse) -> float:
-    judges = [model_families(judge.model) for judge in one.run.settings.judges]
-    model = model_families(one.run.model)
+def _same_family(judgement: JudgedResponse) -> float:
+    judges = [model_families(judge.model) for judge in judgement.run.settings.judges]
+    model = model_families(judgement.run.model)
     return float(any(model & judge for judge in judges)) if model and judges and all(judges) else math.nan
 
 
-def _overlap(one: JudgedResponse) -> float:
-    shares = [share for share in word_overlaps(one.response.text, one.response.references) if not math.isnan(share)]
-    return max(shares, default=math.nan)
+def _overlap(judgement: JudgedResponse) -> float:
+    shares = word_overlaps(judgement.response.text, judgement.response.references)
+    return max((share for share in shares if not math.isnan(share)), default=math.nan)
 
 
-def _first_reference(one: JudgedResponse) -> float:
-    first, *others = word_overlaps(one.response.text, one.response.references) or [math.nan]
-    best = max(others, default=math.nan)
+def _first_reference(judgement: JudgedResponse) -> float:
+    first, *further = word_overlaps(judgement.response.text, judgement.response.references) or [math.nan]
+    best = max(further, default=math.nan)
     return float(first > best) if first != best and max(first, best) > 0.0 else math.nan
 
 
@@ -85,7 +85,7 @@ _PROBES = (
         title="Length of the response, per doubling",
         responses="longer responses",
         per=" per doubling of their length",
-        value=lambda one: log_length(one.response.text),
+        value=lambda judgement: log_length(judgement.response.text),
         missing="no rated response has a text",
     ),
     _Probe(
@@ -117,14 +117,15 @@ _PROBES = (
 )
 
 
-def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias]]:
-    """Returns the table of all probes, a part per judge and benchmark, and the effects that are known."""
+def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias]]:
+    """Returns the table of all probes, with a part for each judge and benchmark, and the known effects."""
     parts: dict[Hashable, list[JudgedResponse]] = {}
-    for one in rated:
-        if not math.isnan(one.response.judged):
-            parts.setdefault((one.run.settings.judged_by, one.run.benchmark, one.response.scale), []).append(one)
-    tried = [(part, probe, _effect(part, probe)) for part in parts.values() for probe in _PROBES]
-    adjusted = holm([effect.p for *_, effect in tried]).tolist()
+    for judgement in judgements:
+        if not math.isnan(judgement.response.judged):
+            key = (judgement.run.settings.judged_by, judgement.run.benchmark, judgement.response.scale)
+            parts.setdefault(key, []).append(judgement)
+    effects = [(part, probe, _effect(part, probe)) for part in parts.values() for probe in _PROBES]
+    adjusted = holm([effect.p for *_, effect in effects]).tolist()
     columns = (
         *columns_of(OWN_SCALE, effect="Effect"),
         *columns_of(P_VALUE, p_holm="p (Holm)"),
@@ -132,7 +133,7 @@ def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias
     )
     rows: list[Row] = []
     biases: list[JudgeBias] = []
-    for (part, probe, effect), p in zip(tried, adjusted, strict=True):
+    for (part, probe, effect), p in zip(effects, adjusted, strict=True):
         run, scale = part[0].run, part[0].response.scale
         benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
@@ -147,10 +148,13 @@ def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias
     return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
 
 
-def _effect(part: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
-    values = [probe.value(one) for one in part]
+def _effect(judgements: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
+    values = [probe.value(judgement) for judgement in judgements]
     if all(map(math.isnan, values)):
         return ProbeEffect(reason=probe.missing)
-    errors = [one.response.judged - one.people for one in part]
-    strata = [(one.run.task, one.response.culture, "" if probe.between_models else one.run.model) for one in part]
-    return probe_effect(errors, values, strata, clusters=[one.response.cluster for one in part])
+    errors = [judgement.response.judged - judgement.people for judgement in judgements]
+    strata = [
+        (judgement.run.task, judgement.response.culture, "" if probe.between_models else judgement.run.model)
+        for judgement in judgements
+    ]
+    return probe_effect(errors, values, strata, clusters=[judgement.response.cluster for judgement in judgements])

@@ -21,15 +21,15 @@ from culture_tasks.results.loaded_runs import LoadedRun
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
 
 _NOTES = (
-    "Scores of the same responses, and the score that the judges give together to the responses that all of them have "
-    "scored: the majority's where scores are right or wrong (halfway between the two where judges tie), the mean of "
-    "their scores elsewhere. Text overlap isn't a judge, and is left out.",
-    "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 what chance gives. Apart: how far the scores of two "
-    "judges of a response are from each other, on average, on the score's own scale.",
+    "Scores of the same responses, and the judges' common score of the responses that all of them have scored: the "
+    "majority's where scores are right or wrong (halfway between the two where judges tie), the mean of their scores "
+    "elsewhere. Text overlap isn't a judge, and is left out.",
+    "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 is agreement by chance. Apart: the mean distance of "
+    "two judges' scores of a response, on the score's own scale.",
 )
 _ABOUT_WEIGHTED = (
-    "Weighted by people: what people would give to all responses, by their ratings of a part and the judges' scores of "
-    "all, each judge weighted by how well it predicts the ratings."
+    "Weighted by people: the score that people would give to all responses, by their ratings of a part and the judges' "
+    "scores of all, each judge weighted by how well it predicts the ratings."
 )
 
 
@@ -40,16 +40,16 @@ def judge_panels(
 
     Scores of panels that people's ratings have weighted are by unit, model and culture.
     """
-    before = {each.result.path: each.result.graded_from or each.result.path for each in runs}
-    origins = before  # the file with the responses, of new gradings the first one's
-    for _ in before:  # a chain of gradings is no longer than there are files
-        origins = {path: before.get(origin, origin) for path, origin in origins.items()}
-    found = [
+    sources = {loaded.result.path: loaded.result.graded_from or loaded.result.path for loaded in runs}
+    origins = sources  # the file with the responses: of new gradings, the file that was graded first
+    for _ in sources:  # a chain of gradings is no longer than there are files
+        origins = {path: sources.get(origin, origin) for path, origin in origins.items()}
+    panels = [
         (measured, model, panel)
         for measured in context.scores.units.values()
         for model, panel in _panels(measured, context.entrants, origins)
     ]
-    judges = list(dict.fromkeys(judge for _, _, panel in found for judge in panel))
+    judges = list(dict.fromkeys(judge for _, _, panel in panels for judge in panel))
     columns = (
         *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
         Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
@@ -59,24 +59,24 @@ def judge_panels(
         Column("responses", "Items", COUNT),
     )
     rows: list[Row] = []
-    for measured, model, panel in found:
+    for measured, model, panel in panels:
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
             cells = context.scores.cells_at(At(measured.unit.key, where=where))
-            own = (_of_the_judge(measured, panel[one], cells) if one in panel else None for one in judges)
+            scores = (_judge_score(measured, panel[judge], cells) if judge in panel else None for judge in judges)
             culture = where[-1][1] if where else None
-            together, *beside = _together(measured, panel.values(), where)
-            by_people = [weighted.get((measured.unit.key, model, culture))] if weighted else []
-            values = (*own, together, *by_people, *beside)
+            common_score, *agreement = _common_numbers(measured, panel.values(), where)
+            weighted_score = [weighted.get((measured.unit.key, model, culture))] if weighted else []
+            values = (*scores, common_score, *weighted_score, *agreement)
             rows.append(row_of((model, measured.unit.title, culture or ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
     notes = (*_NOTES, _ABOUT_WEIGHTED) if weighted else _NOTES
     return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
 
 
-def _of_the_judge(measured: Measured, entrant: str, cells: Mapping[str, Cell]) -> Cell | None:
-    """Returns a judge's own score where people's ratings have corrected it, and any other as it is."""
+def _judge_score(measured: Measured, entrant: str, cells: Mapping[str, Cell]) -> Cell | None:
+    """Returns a judge's score, without the correction by people's ratings."""
     cell = cells.get(entrant)
     if cell is None or "corrected" not in cell.flags:
         return cell
@@ -89,35 +89,34 @@ def _panels(
     measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields each model with the entrants, by judge, whose responses are the same and whose judges differ."""
-    alike: dict[tuple[object, ...], dict[str, str]] = {}
+    panels: dict[tuple[object, ...], dict[str, str]] = {}
     for key, runs in measured.runs.items():
-        judges = {judge.label for each in runs for judge in each.run.settings.judges}
-        is_whole = len(runs) >= len(measured.tasks) and all(each.run.scored and not each.lexical for each in runs)
+        judges = {judge.label for loaded in runs for judge in loaded.run.settings.judges}
+        is_whole = len(runs) >= len(measured.tasks) and all(loaded.run.scored and not loaded.lexical for loaded in runs)
         if len(judges) == 1 and is_whole:
-            responses = tuple((each.run.task, origins[each.result.path]) for each in runs)
-            alike.setdefault((entrants[key].model, responses), {}).setdefault(judges.pop(), key)
-    for (model, _), of_judges in alike.items():
-        if len(of_judges) > 1:
-            yield str(model), of_judges
+            responses = tuple((loaded.run.task, origins[loaded.result.path]) for loaded in runs)
+            panels.setdefault((entrants[key].model, responses), {}).setdefault(judges.pop(), key)
+    for (model, _), panel in panels.items():
+        if len(panel) > 1:
+            yield str(model), panel
 
 
-def _together(measured: Measured, entrants: Collection[str], where: Where) -> tuple[Cell | None, ...]:
+def _common_numbers(measured: Measured, entrants: Collection[str], where: Where) -> tuple[Cell | None, ...]:
     """Returns the judges' common score, their agreement, the mean distance of two, and the number of common items."""
     observed = [in_order(measured.observe(key, where)) for key in entrants]
-    common = [reduce(lambda one, other: aligned(one, other)[0], observed, own) for own in observed]
-    table = np.stack([own.scores for own in common])
+    common = [reduce(lambda scores, peer: aligned(scores, peer)[0], observed, judge) for judge in observed]
+    table = np.stack([judge.scores for judge in common])
     if not table.shape[1]:
         return None, None, None, Cell(0.0, COUNT)
     scale = measured.unit.scale
-    every = np.concatenate([measured.observe(key).scores for key in entrants])
-    ends = [end for end in (scale.low, scale.high) if end is not None]
-    is_vote = len(ends) == 2 and bool(np.isin(every[~np.isnan(every)], ends).all())
-    together = replace(common[0], scores=np.median(table, axis=0) if is_vote else table.mean(axis=0))
-    shared = frozenset.intersection(*(measured.flags[key] for key in entrants))
+    scores = np.concatenate([measured.observe(key).scores for key in entrants])
+    is_vote = scale.ends is not None and bool(np.isin(scores[~np.isnan(scores)], scale.ends).all())
+    consensus = replace(common[0], scores=np.median(table, axis=0) if is_vote else table.mean(axis=0))
+    shared_flags = frozenset.intersection(*(measured.flags[key] for key in entrants))
     alpha = krippendorff_alpha(table)
-    distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
+    distances = [np.abs(first - second) for row, first in enumerate(table) for second in table[row + 1 :]]
     return (
-        replace(cell_of(together, scale, tuple(shared), where), runs=()),
+        replace(cell_of(consensus, scale, tuple(shared_flags), where), runs=()),
         Cell(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
         Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
         Cell(float(table.shape[1]), COUNT),

@@ -28,11 +28,12 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     inside = {column for mean in means for column in mean.columns}
     filled: list[FilledColumn] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
-        scale, over = unit.scale, "" if unit.key in inside or not inside else "In no mean"
+        scale, header = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        filled.append(FilledColumn(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
+        column = Column(unit.key, label, scale, over=header)
+        filled.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
@@ -42,7 +43,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     if means:
         notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
     titles = {unit.key: unit.title for unit in headline}
-    notes += [note for mean in means for note in _about_mean(context, mean, titles)]
+    notes += [note for mean in means for note in _mean_notes(context, mean, titles)]
     joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
     notes += [*dict.fromkeys(filter(None, joint)), *marks(headline)]
     if any(unit.standing.ranked for unit in headline):
@@ -63,31 +64,31 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     return grid(context, table, filled, rows=dict.fromkeys((*order, *context.entrants)))
 
 
-def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
-    having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
-    part = f"{having} of {every}" if having < every else f"all {every}"
-    shared = f", which {part} models share" if every > 1 else ""
+def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
+    count, total = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
+    part = f"{count} of {total}" if count < total else f"all {total}"
+    shared = f", which {part} models share" if total > 1 else ""
     yield (
         f"{mean.title}: over {'; '.join(titles[key] for key in mean.columns)}{shared}. Every benchmark weighs the "
         "same, and so do the columns of one benchmark."
     )
-    reasons: dict[str, list[str]] = {}
-    for column, why in mean.beside.items():
-        reasons.setdefault(why, []).append(titles[column])
-    for why, columns in reasons.items():
-        yield f"Outside the mean ({why}): {'; '.join(columns)}."
+    by_reason: dict[str, list[str]] = {}
+    for column, reason in mean.beside.items():
+        by_reason.setdefault(reason, []).append(titles[column])
+    for reason, columns in by_reason.items():
+        yield f"Outside the mean ({reason}): {'; '.join(columns)}."
 
 
 def cuts(context: Context) -> Iterator[Table]:
     """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
-    found = {key: cut for key in context.scores.units if (cut := cut_of(key))}
-    for cut in {cut.field: cut for cut in found.values()}.values():
+    unit_cuts = {key: cut for key in context.scores.units if (cut := cut_of(key))}
+    for cut in {cut.field: cut for cut in unit_cuts.values()}.values():
         filled: list[FilledColumn] = []
-        for key in (key for key, own in found.items() if own.field == cut.field):
+        for key in (key for key, unit_cut in unit_cuts.items() if unit_cut.field == cut.field):
             scale = context.scores.units[key].unit.scale
             addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
-            first, second = (with_best(context.scores, at, context.rankable) for at in addresses)
-            cells = {one: difference(first[one], second[one]) for one in first if one in second}
+            first, second = (with_best(context.scores, address, context.rankable) for address in addresses)
+            cells = {entrant: difference(first[entrant], second[entrant]) for entrant in first if entrant in second}
             for name, side in zip(cut.groups.values(), (first, second), strict=True):
                 filled.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
             points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
@@ -108,18 +109,22 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         Column("groups", "Groups", COUNT),
     )
     rows: list[Row] = []
-    for one in spreads:
-        unit, scale = units[one.unit], one.scale
+    for spread in spreads:
+        unit, points = units[spread.unit], spread.scale
         if not unit.headline:
             continue
-        squared = Scale(f"squared {scale.unit}", 0.0, None, better="lower", neutral=0.0, digits=scale.digits + 1)
-        numbers = ((one.best_value, scale), (one.worst_value, scale), (one.gap, scale), (one.variance, squared))
-        flags = unit.cells[one.entrant].flags
-        cells = (None if value is None else Cell(value, own, flags=flags) for value, own in numbers)
-        texts = (unit.title, context.entrants[one.entrant].label, one.best or "all equal", one.worst or "all equal")
-        rows.append(row_of(texts, (*cells, one.groups), columns, one.entrant))
+        squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
+        numbers = (
+            *((spread.best_value, points), (spread.worst_value, points)),
+            *((spread.gap, points), (spread.variance, squared)),
+        )
+        flags = unit.cells[spread.entrant].flags
+        cells = (None if value is None else Cell(value, scale, flags=flags) for value, scale in numbers)
+        groups = (spread.best or "all equal", spread.worst or "all equal")
+        texts = (unit.title, context.entrants[spread.entrant].label, *groups)
+        rows.append(row_of(texts, (*cells, spread.groups), columns, spread.entrant))
     note = (
-        "Worst is the worst-group score. Gap is best less worst, variance that of the groups' scores; 0 would be no "
+        "Worst is the worst-group score. Gap is best less worst; variance is over the groups' scores. 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
     )
     headers = ("Benchmark", "Model", "Best group", "Worst group")
@@ -130,11 +135,11 @@ def comparison_table(
     context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[ModelMeans]
 ) -> Table:
     """Returns every test between two entrants: on a benchmark, and of their means."""
-    corrected = any(test.is_corrected for test in (*tests, *(test for mean in means for test in mean.comparisons)))
+    is_corrected = any(test.is_corrected for test in (*tests, *(test for mean in means for test in mean.comparisons)))
     columns = (
         Column("difference", "B - A", OWN_SCALE),
-        *(columns_of(OWN_SCALE, judge="Judge's B - A") if corrected else ()),
-        *(columns_of(COUNT, rated="Rated items") if corrected else ()),
+        *(columns_of(OWN_SCALE, judge="Judge's B - A") if is_corrected else ()),
+        *(columns_of(COUNT, rated="Rated items") if is_corrected else ()),
         *columns_of(P_VALUE, p="p", p_holm="p (Holm)"),
         Column("n", "Common items", COUNT),
         Column("needed", "Items needed", ITEMS_NEEDED),
@@ -146,28 +151,30 @@ def comparison_table(
         points = scale_of_differences(scale)
         difference = Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
         labels = (context.entrants[test.first].label, context.entrants[test.second].label)
-        own = test.correction if test.is_corrected else None
-        judge = own and Cell(own.judge, points, low=own.judge_low, high=own.judge_high, n=test.n)
-        beside = (judge, own and own.rated) if corrected else ()
-        values = (difference, *beside, test.p, test.p_holm, test.n, test.items_needed)
+        correction = test.correction if test.is_corrected else None
+        judge = correction and Cell(
+            correction.judge, points, low=correction.judge_low, high=correction.judge_high, n=test.n
+        )
+        judge_cells = (judge, correction and correction.rated) if is_corrected else ()
+        values = (difference, *judge_cells, test.p, test.p_holm, test.n, test.items_needed)
         rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
-        "interval is the test's own, with the same adjustment: it excludes 0 exactly where the two are significantly "
+        "interval is the test's, with the same adjustment: it excludes 0 exactly where the two are significantly "
         "different. Items needed: how many common items would make this difference significant 4 times out of 5, "
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )
-    notes = (note, *([_CORRECTED] if corrected else []))
+    notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
     return Table("comparisons", title, headers, columns, tuple(rows), notes=notes, question="best")
 
 
-_CORRECTED = (
-    "Where people rated responses of all models, the differences are corrected by their ratings, and the judge's own "
-    "ones stand beside them. Where a judge graded samples of responses that another judge has graded all of, it takes "
-    "the place of people. Where the same items of both were rated, differences of items are corrected, which may be a "
-    "little off the difference of the two corrected scores. The interval allows for the judge's bias."
+_ABOUT_CORRECTIONS = (
+    "Where people rated responses of all models, the differences are corrected by their ratings; the judge's own "
+    "differences are beside them. Where a judge graded samples of responses that another judge has graded all of, it "
+    "takes the place of people. Where the same items of both were rated, differences of items are corrected, which may "
+    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
 )
 
 
@@ -185,7 +192,7 @@ def runs_table(runs: Iterable[TaskRun]) -> Table:
     return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")
 
 
-# Countries: the score of each model for each, and the benchmarks' own means behind it
+# Countries: the score of each model for each, and the means of the benchmarks behind it
 
 
 def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
@@ -201,14 +208,15 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
     columns = [Column("n", "Questions", COUNT), *(Column(key, context.entrants[key].label, COMMON) for key in models)]
     rows = []
     for code in _in_order(countries.scores):
-        known = {key: scores[code, key] for key in models if (code, key) in scores}
-        owners = [context.scores.units[unit].unit.benchmark or unit for score in known.values() for unit in score.means]
+        by_model = {key: scores[code, key] for key in models if (code, key) in scores}
+        units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
+        owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
         texts = (place(code).name, region_of(code) or "several countries", ", ".join(titles))
-        questions = max(score.cell.n for score in known.values())
-        cells = (known[key].cell if key in known else None for key in models)
+        questions = max(score.cell.n for score in by_model.values())
+        cells = (by_model[key].cell if key in by_model else None for key in models)
         rows.append(row_of(texts, (questions, *cells), columns))
-    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_about_countries(context, countries))
+    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_country_notes(context, countries))
     return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
 
 
@@ -216,7 +224,7 @@ def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) ->
     units = [key for key in context.scores.units if any(key in score.over for score in scores)]
     columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
     columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
-    order = {code: at for at, code in enumerate(_in_order(scores))}
+    order = {code: index for index, code in enumerate(_in_order(scores))}
     rows = [
         row_of(
             (place(score.place).name, context.entrants[score.entrant].label),
@@ -240,7 +248,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
     return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
 
 
-def _about_countries(context: Context, countries: Countries) -> Iterator[str]:
+def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
     usual = usual_units(countries.scores)
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
@@ -250,30 +258,30 @@ def _about_countries(context: Context, countries: Countries) -> Iterator[str]:
         "Questions that share an image or a scene, and one in several languages or tasks, count once."
     )
     models: dict[tuple[str, ...], list[str]] = {}
-    for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
-        models.setdefault(over, []).append(context.entrants[entrant].label)
-    for over, labels in models.items():
-        whose = f"The benchmarks of {', '.join(labels)}" if len(models) > 1 else "The benchmarks"
-        yield f"{whose}: {_titles(context, over)}."
+    for entrant, units in {score.entrant: score.over for score in countries.scores}.items():
+        models.setdefault(units, []).append(context.entrants[entrant].label)
+    for units, labels in models.items():
+        subject = f"The benchmarks of {', '.join(labels)}" if len(models) > 1 else "The benchmarks"
+        yield f"{subject}: {_titles(context, units)}."
     if len(models) > 1:
         yield "Scores over different benchmarks can't be compared."
     if any(score.cell.best for score in countries.scores):
-        of_these = f" of {', '.join(models[usual])}" if len(models) > 1 else ""
+        scope = f" of {', '.join(models[usual])}" if len(models) > 1 else ""
         yield (
-            f"Bold: no other model{of_these} is significantly better for this country, and one is significantly worse "
+            f"Bold: no other model{scope} is significantly better for this country, and one is significantly worse "
             "than the best. Each is tested against the best by their intervals, as if these were independent, with "
             "Bonferroni's adjustment over all pairs of models."
         )
     if countries.parts:
-        listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
-        yield f"A part of a country counts for it: {listed}."
+        parts = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
+        yield f"A part of a country counts for it: {parts}."
     if shared := shared_sources(context.scores.units[key].unit for key in usual):
         yield shared
-    reasons: dict[str, list[str]] = {}
-    for unit, why in countries.beside.items():
-        reasons.setdefault(why, []).append(unit)
-    for why, units in reasons.items():
-        yield f"Not included ({why}): {_titles(context, units)}."
+    by_reason: dict[str, list[str]] = {}
+    for unit, reason in countries.beside.items():
+        by_reason.setdefault(reason, []).append(unit)
+    for reason, keys in by_reason.items():
+        yield f"Not included ({reason}): {_titles(context, keys)}."
 
 
 def _titles(context: Context, units: Sequence[str]) -> str:

@@ -43,37 +43,37 @@ def _rows_below(table: Table, keys: Sequence[Keys], paper: PublishedTable) -> It
     judge = f"published ({paper.judge})" if paper.judge else "published"
     for row in paper.rows:
         cells = tuple(
-            _cell_below(paper, row, places[own], column.scale) if own in places else None
-            for own, column in zip(keys, table.columns, strict=True)
+            _cell_below(paper, row, places[column_keys], column.scale) if column_keys in places else None
+            for column_keys, column in zip(keys, table.columns, strict=True)
         )
         first = next(iter(row.keys.values()))
         labels = {1: (f"{row.name}, {judge}",), 2: (row.name, judge)}
         if any(cells):
-            other = (first, row.name.removeprefix(first).strip(), judge)
-            yield Row(labels.get(len(table.row_headers), other), cells, published=True)
+            parts = (first, row.name.removeprefix(first).strip(), judge)
+            yield Row(labels.get(len(table.row_headers), parts), cells, published=True)
 
 
 def _places(paper: PublishedTable) -> dict[Keys, int]:
-    return {keys_of(column.keys): at for at, column in enumerate(paper.columns)}
+    return {keys_of(column.keys): index for index, column in enumerate(paper.columns)}
 
 
-def _cell_below(paper: PublishedTable, row: PublishedRow, at: int, scale: Scale) -> Cell | None:
+def _cell_below(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) -> Cell | None:
     """Returns a published number on the scale of the user's column, or on that of its row where it has another one."""
-    if (printed := row.cells[at]) is None:
+    if (printed := row.cells[index]) is None:
         return None
     number = published.number(printed)
     if row.measure is not None:
         measure = paper.measures[row.measure]
-        own = Scale(_unit(measure, scale.unit), digits=number.digits)
-        return Cell(number.value, own, flags=("published",), note=measure.name)
-    places = _places_moved(paper, at, scale)
-    shown = replace(scale, digits=max(0, number.digits - places))
-    return Cell(number.value * 10.0**places, shown, flags=("published",))
+        row_scale = Scale(_unit(measure, scale.unit), digits=number.digits)
+        return Cell(number.value, row_scale, flags=("published",), note=measure.name)
+    places = _places_moved(paper, index, scale)
+    column_scale = replace(scale, digits=max(0, number.digits - places))
+    return Cell(number.value * 10.0**places, column_scale, flags=("published",))
 
 
-def _places_moved(paper: PublishedTable, at: int, scale: Scale) -> int:
+def _places_moved(paper: PublishedTable, index: int, scale: Scale) -> int:
     """Returns how far a number's point moves where it is a percent and the user's a share, or the other way round."""
-    units = (paper.measures[paper.columns[at].measure].unit, scale.unit)
+    units = (paper.measures[paper.columns[index].measure].unit, scale.unit)
     return {("percent", "share"): -2, ("fraction", "percent"): 2}.get(units, 0)
 
 
@@ -93,32 +93,34 @@ def paper_notes(paper: str) -> Iterator[str]:
         yield f"Printed aggregates that don't follow from the printed cells: {'; '.join(table.contradictions)}"
 
 
-def own_data_apart(table: Table, papers: Sequence[str]) -> Iterator[Table]:
-    """Yields a table; where it has rows of these papers, numbers on own data are moved to a table by themselves."""
-    of_papers = tuple(row for row in table.rows if row.published)
-    own, release = (tuple(_on_data(table.rows, own=own)) for own in (True, False))
-    if not own or not of_papers:
+def split_own_data(table: Table, papers: Sequence[str]) -> Iterator[Table]:
+    """Yields a table; where it has rows of these papers, numbers on own data get a second table."""
+    paper_rows = tuple(row for row in table.rows if row.published)
+    own_rows, release_rows = (tuple(_on_data(table.rows, own_data=is_own)) for is_own in (True, False))
+    if not own_rows or not paper_rows:
         yield table
         return
-    if release:
-        yield replace(table, rows=(*release, *of_papers))
+    if release_rows:
+        yield replace(table, rows=(*release_rows, *paper_rows))
         table = replace(table, key=f"{table.key}_own_data", title=f"{table.title}, own data")
-    about_papers = {note for paper in papers for note in paper_notes(paper)}
-    yield replace(table, rows=own, notes=tuple(note for note in table.notes if note not in about_papers))
+    note_texts = {note for paper in papers for note in paper_notes(paper)}
+    yield replace(table, rows=own_rows, notes=tuple(note for note in table.notes if note not in note_texts))
 
 
-def _on_data(rows: Sequence[Row], *, own: bool) -> Iterator[Row]:
-    """Yields the user's rows with their numbers on own data alone, or without these."""
+def _on_data(rows: Sequence[Row], *, own_data: bool) -> Iterator[Row]:
+    """Yields the user's rows with their numbers on own data alone, or without them."""
     for row in rows:
-        cells = tuple(cell if cell and ("own_data" in cell.flags) == own else None for cell in row.cells)
+        cells = tuple(cell if cell and ("own_data" in cell.flags) == own_data else None for cell in row.cells)
         if any(cells) and not row.published:
             yield replace(row, cells=cells)
 
 
 def published_scores(scores: Scores) -> tuple[dict[str, Entrant], list[GroupValue]]:
     """Returns the papers' rows by key, and their numbers for the user's groups, where the tasks are the papers'."""
-    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
-    places: dict[str, dict[str, dict[object, GroupValue]]] = {paper: {} for paper in named}
+    papers = (
+        paper for measured in scores.units.values() for names in measured.reported.published.values() for paper in names
+    )
+    places: dict[str, dict[str, dict[object, GroupValue]]] = {paper: {} for paper in papers}
     for value in scores.groups:
         measured = scores.units[value.unit]
         is_on_release = value.cell.value is not None and "own_data" not in value.cell.flags
@@ -142,22 +144,22 @@ def _printed_values(
     for row in table.rows:
         for place in places:
             more = scores.units[place.unit].reported.printed.get(place.unit, {})
-            at = columns.get(keys_of({**dict(place.cell.where), place.dimension: place.group, **more}))
-            if at is None or (printed := row.cells[at]) is None or row.measure is not None:
+            index = columns.get(keys_of({**dict(place.cell.where), place.dimension: place.group, **more}))
+            if index is None or (printed := row.cells[index]) is None or row.measure is not None:
                 continue
             key, scale = f"published {table.benchmark} {row.name}", place.cell.scale
-            number = published.number(printed).value * 10.0 ** _places_moved(table, at, scale)
-            known = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
-            if table.source not in known.source:
-                known = replace(known, source=f"{known.source} + {table.source}")
-            entrants[key] = known
+            number = published.number(printed).value * 10.0 ** _places_moved(table, index, scale)
+            entry = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
+            if table.source not in entry.source:
+                entry = replace(entry, source=f"{entry.source} + {table.source}")
+            entrants[key] = entry
             cell = Cell(number, scale, flags=("published",), where=place.cell.where)
             yield replace(place, entrant=key, cell=cell)
 
 
 def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
     """Yields the published tables of the benchmarks that were run, as printed, but for those with the user's rows."""
-    benchmarks = {each.unit.benchmark for each in scores.units.values()}
+    benchmarks = {measured.unit.benchmark for measured in scores.units.values()}
     for table in published.all_tables():
         if table.benchmark in benchmarks and table.name not in laid_out:
             yield _as_printed(table)
@@ -166,27 +168,27 @@ def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
 def _as_printed(table: PublishedTable) -> Table:
     headers = list(dict.fromkeys(name for row in table.rows for name in row.keys))
     measures = [table.measures[column.measure] for column in table.columns]
-    scales = [Scale(own.unit, own.low, own.high, better=_BETTER[own.higher_is_better]) for own in measures]
+    scales = [
+        Scale(measure.unit, measure.low, measure.high, better=_BETTER[measure.higher_is_better]) for measure in measures
+    ]
 
-    def cell(row: PublishedRow, at: int, printed: str) -> Cell:
-        number, measure = (
-            published.number(printed),
-            measures[at] if row.measure is None else table.measures[row.measure],
-        )
-        unit = _unit(measure, measures[at].unit)
+    def cell(row: PublishedRow, index: int, printed: str) -> Cell:
+        number = published.number(printed)
+        measure = measures[index] if row.measure is None else table.measures[row.measure]
+        unit = _unit(measure, measures[index].unit)
         scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
         note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
         return Cell(number.value, scale, flags=("published",), note=note)
 
     rows: list[Row] = []
     for row in table.rows:
-        cells = tuple(None if printed is None else cell(row, at, printed) for at, printed in enumerate(row.cells))
+        cells = tuple(None if printed is None else cell(row, index, printed) for index, printed in enumerate(row.cells))
         rows.append(Row(tuple(row.keys.get(name, "") for name in headers), cells, published=True))
     return Table(
         key=f"published_{table.name}",
         title=f"{table.paper.title}, {table.place} (published)",
         row_headers=tuple(str(name).title() for name in headers),
-        columns=tuple(Column(f"c{at}", table.columns[at].label, scale) for at, scale in enumerate(scales)),
+        columns=tuple(Column(f"c{index}", table.columns[index].label, scale) for index, scale in enumerate(scales)),
         rows=tuple(rows),
         reproduces=table.source,
         benchmark=table.benchmark,

@@ -58,8 +58,10 @@ def reported_rows(
             continue
         of_all = f"{len(matches)} of {counted(len(log.scores), 'score')}"
         judges = dict.fromkeys(pair for score in matches for pair in score.judges.items())
-        facts = [f"judge {name}, {f'prompts {own}' if own else 'of unknown prompts'}" for name, own in judges]
-        facts += [f"the model's prompts {own}" for own in dict.fromkeys(score.prompts for score in matches) if own]
+        facts = [
+            f"judge {name}, {f'prompts {prompts}' if prompts else 'of unknown prompts'}" for name, prompts in judges
+        ]
+        facts += [f"the model's prompts {text}" for text in dict.fromkeys(score.prompts for score in matches) if text]
         run_with = "; ".join([f"Run with {log.harness} {log.harness_version or 'unknown'}", *facts])
         note = (
             f"Reported by {log.reporter}, not measured here, and in no rank, test or mean: {log.model}, {of_all} of "
@@ -96,10 +98,10 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     name = unit.metric if is_score else address.statistic
     names = {metric.metric_id, metric.metric_name} - {""} or {metric.evaluation_description}
     lexical = f"{name}{LEXICAL}"
-    ours = {each: {each, f"{unit.benchmark or unit.key}.{each}"} for each in (name, lexical)}
-    ours[name] |= {unit.quantity} - {""} if is_score else set()
-    which = next((each for each, known in ours.items() if names.intersection(known)), None)
-    if scale is None or which is None or metric.lower_is_better != (scale.better == "lower"):
+    synonyms = {ours: {ours, f"{unit.benchmark or unit.key}.{ours}"} for ours in (name, lexical)}
+    synonyms[name] |= {unit.quantity} - {""} if is_score else set()
+    match = next((ours for ours, theirs in synonyms.items() if names.intersection(theirs)), None)
+    if scale is None or match is None or metric.lower_is_better != (scale.better == "lower"):
         return None
     ends = _ends(metric, scale)
     if ends is None:
@@ -110,7 +112,7 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     lowest, highest = _bounds(scale)
     if low > highest or high < lowest:
         low = high = math.nan
-    flags: set[Flag] = {"lexical_judge", "reported"} if which == lexical else {"reported"}
+    flags: set[Flag] = {"lexical_judge", "reported"} if match == lexical else {"reported"}
     interval = Interval(value, low, high, n=score.n, clusters=score.n)
     return from_interval(interval, scale, flags, (), coverage=score.coverage)
 
@@ -118,15 +120,15 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
 def _ends(metric: ReportedMetric, scale: Scale) -> tuple[float, float] | None:
     """Returns the ends of a metric's scale: as it says, else the report's, in its unit."""
     low, high, unit = metric.min_score, metric.max_score, UNITS.get(scale.unit, scale.unit)
-    own = _bounds(scale)
+    bounds = _bounds(scale)
     if low is None or high is None:
         if metric.metric_unit == unit:
-            return own
+            return bounds
         if not {metric.metric_unit, unit} <= _WHOLES.keys():
             return None
-        low, high = (end * _WHOLES[metric.metric_unit] / _WHOLES[unit] for end in own)
-    is_finite = all(map(math.isfinite, (high - low, *own))) and low < high
-    return (low, high) if is_finite or (low, high) == own else None
+        low, high = (end * _WHOLES[metric.metric_unit] / _WHOLES[unit] for end in bounds)
+    is_finite = all(map(math.isfinite, (high - low, *bounds))) and low < high
+    return (low, high) if is_finite or (low, high) == bounds else None
 
 
 def _bounds(scale: Scale) -> tuple[float, float]:
@@ -142,13 +144,13 @@ def _moved(number: float, ends: tuple[float, float], scale: Scale) -> float:
 
 
 def with_reported(table: Table, addresses: Sequence[At | None], rows: Iterable[ReportedRow]) -> Table:
-    """Returns a table with the rows of others that have scores at its columns' addresses, below its own rows."""
+    """Returns a table with others' rows that have scores at its columns' addresses, below the user's rows."""
     below: list[Row] = []
     for row in rows:
         cells = tuple(None if address is None else row.cells.get(address) for address in addresses)
         if any(cells):
-            by = f"reported by {row.reporter}"
-            more = [""] * (len(table.row_headers) - 2)
-            texts = (row.model, *more, f"{by} ({row.judge})" if row.judge else by)
-            below.append(Row(texts if len(table.row_headers) > 1 else (f"{row.model}, {by}",), cells))
+            reporter = f"reported by {row.reporter}"
+            blanks = [""] * (len(table.row_headers) - 2)
+            texts = (row.model, *blanks, f"{reporter} ({row.judge})" if row.judge else reporter)
+            below.append(Row(texts if len(table.row_headers) > 1 else (f"{row.model}, {reporter}",), cells))
     return replace(table, rows=(*table.rows, *below))

@@ -1,4 +1,4 @@
-"""The report as data: CSV, a file for each table and one with the numbers of all groups; JSON, all but the samples."""
+"""The report as data: CSV, one file for each table and one for the numbers of all groups; JSON without the samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Cell, Report, Table
+from culture_tasks.report.model import Cell, Column, Report, Table
 from culture_tasks.report.text.latex import file_name
 from culture_tasks.report.wording import headers
 from culture_tasks.text import storable
@@ -25,7 +25,7 @@ _LEFT_OUT = frozenset(("samples", "times"))
 Value = str | float | None
 
 _PARTS = ("", "low", "high", "n", "coverage", "rank", "last rank", "flags")
-_OF_GROUPS = (
+_GROUP_HEADER = (
     *("unit", "model", "statistic", "dimension", "group", "where"),
     *("value", "low", "high", "n", "coverage", "unit of measure", "flags"),
 )
@@ -43,30 +43,27 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
         rows = ([*row.labels, *(value for cell in row.cells for value in _values(cell))] for row in table.rows)
         write_file(paths[-1], header, rows)
     paths.append(target / "groups.csv")
-    write_file(paths[-1], _OF_GROUPS, _groups(report))
+    write_file(paths[-1], _GROUP_HEADER, _groups(report))
     return paths
 
 
 def _with_keys(report: Report) -> Iterator[Table]:
-    """Yields the tables for programs: tasks and benchmarks go by their keys, as they do in options."""
+    """Yields the tables for programs: tasks and benchmarks have their keys, as in options."""
     keys = {benchmark.title: name for name, benchmark in benchmarks().items()}
     keys |= {title_of(run.task): run.task for run in report.runs.values()}
     keys |= {unit.title: unit.key for unit in report.units.values()}
 
-    def named(header: str, text: str) -> str:
+    def label_of(header: str, text: str) -> str:
         return keys.get(text, text) if header in ("Benchmark", "Task") else text
 
+    def with_key(column: Column) -> Column:
+        unit = report.units.get(column.key)
+        label = column.label.replace(unit.title, unit.key, 1) if unit else column.label
+        return replace(column, label=label, over=keys.get(column.over, column.over))
+
     for table in report.tables:
-        columns = (
-            replace(
-                one,
-                label=one.label.replace(unit.title, unit.key, 1) if (unit := report.units.get(one.key)) else one.label,
-                over=keys.get(one.over, one.over),
-            )
-            for one in table.columns
-        )
-        rows = (replace(row, labels=tuple(map(named, table.row_headers, row.labels))) for row in table.rows)
-        yield replace(table, columns=tuple(columns), rows=tuple(rows))
+        rows = (replace(row, labels=tuple(map(label_of, table.row_headers, row.labels))) for row in table.rows)
+        yield replace(table, columns=tuple(map(with_key, table.columns)), rows=tuple(rows))
 
 
 def _values(cell: Cell | None) -> list[Value]:
@@ -77,11 +74,11 @@ def _values(cell: Cell | None) -> list[Value]:
 
 
 def _groups(report: Report) -> Iterator[list[Value]]:
-    for one in report.groups:
-        cell, label = one.cell, report.entrants[one.entrant].label
-        where = "; ".join(f"{name}={value}" for name, value in cell.where)
+    for value in report.groups:
+        cell, label = value.cell, report.entrants[value.entrant].label
+        where = "; ".join(f"{field}={group}" for field, group in cell.where)
         numbers = [cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags)]
-        yield [one.unit, label, one.statistic, one.dimension, one.group, where, *numbers]
+        yield [value.unit, label, value.statistic, value.dimension, value.group, where, *numbers]
 
 
 def write_json(report: Report, folder: Path) -> list[Path]:
@@ -97,9 +94,9 @@ def write_json(report: Report, folder: Path) -> list[Path]:
 
 def _in_lines(value: Any) -> str:
     if isinstance(value, Mapping):
-        (start, end), entries = "{}", [f"{_encode(str(key))}: {_encode(one)}" for key, one in value.items()]
+        (start, end), entries = "{}", [f"{_encode(str(key))}: {_encode(entry)}" for key, entry in value.items()]
     elif isinstance(value, tuple):
-        (start, end), entries = "[]", [_encode(one) for one in value]
+        (start, end), entries = "[]", list(map(_encode, value))
     else:
         return _encode(value)
     return start + ",".join(f"\n {entry}" for entry in entries) + ("\n" if entries else "") + end
@@ -115,7 +112,9 @@ def _plain(value: Any) -> Any:
         return dict(value)
     kind: Any = type(value)
     values = {name: getattr(value, name) for name in _names(kind)}
-    return {name: None if type(one) is float and not math.isfinite(one) else one for name, one in values.items()}
+    return {
+        name: None if type(entry) is float and not math.isfinite(entry) else entry for name, entry in values.items()
+    }
 
 
 @cache

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.charts import Chart
     from culture_tasks.report.model import Cell, Report, Table
 
-_NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
-_NAMED |= {'"': "quotedbl", "'": "quotesingle", "`": "asciigrave"}
-_NAMED |= {"—": "emdash", "–": "endash", "…": "ellipsis", "±": "pm"}
+_NAMES = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+_NAMES |= {'"': "quotedbl", "'": "quotesingle", "`": "asciigrave"}
+_NAMES |= {"—": "emdash", "–": "endash", "…": "ellipsis", "±": "pm"}
 _SPECIAL = str.maketrans(
-    {mark: rf"\text{name}{{}}" for mark, name in _NAMED.items()}
+    {mark: rf"\text{name}{{}}" for mark, name in _NAMES.items()}
     | {mark: rf"\{mark}" for mark in "{}$&#%_"}
     | {mark: f"{{{mark}}}" for mark in "-[]*"}
 )
 _LONG = 40
 """Rows from which on a table may break across pages."""
 _WIDE = 8
-"""Columns from which on an interval stands below its number."""
+"""Columns from which on an interval is below its number."""
 _TOGETHER = 4
 """Tables and figures that LaTeX may hold back until it finds room for them."""
 
@@ -91,7 +91,7 @@ def file_name(key: str) -> str:
 
 def escape(text: str) -> str:
     """Returns the text so that LaTeX prints it and runs nothing of it."""
-    return _OTHER.sub(_by_script, plain(text).translate(_SPECIAL))
+    return _OTHER.sub(_in_scripts, plain(text).translate(_SPECIAL))
 
 
 def _rendered(template: str, **values: Any) -> str:
@@ -103,7 +103,7 @@ def _environment() -> Environment:
     """Returns the environment of the templates, which escapes texts and refuses names that it doesn't know."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(  # noqa: S701 - texts are escaped for LaTeX, by finalize
+    environment = Environment(  # noqa: S701 - texts are escaped for LaTeX, by finalize
         block_start_string="<%",
         block_end_string="%>",
         variable_start_string="<<",
@@ -117,27 +117,32 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["tex"] = _Tex
-    made.globals.update(spans=spans, number_of=_number, long_table=_LONG)
-    made.globals.update(first_figures=FIRST_FIGURES, first_table=FIRST_TABLE, questions=QUESTIONS, together=_TOGETHER)
-    return made
+    environment.filters["tex"] = _Tex
+    environment.globals.update(spans=spans, number_of=_number, long_table=_LONG, together=_TOGETHER)
+    environment.globals.update(first_figures=FIRST_FIGURES, first_table=FIRST_TABLE, questions=QUESTIONS)
+    return environment
 
 
 def _number(cell: Cell | None, table: Table) -> _Tex:
     if cell is None:
         return _Tex()
-    shown = number(cell.value, cell.scale)
-    value = escape(shown) if cell.value is None else f"${shown}$".replace("%", r"\%")
+    text = number(cell.value, cell.scale)
+    value = escape(text) if cell.value is None else f"${_in_math(text)}$"
     if cell.best:
-        value = rf"$\mathbf{{{shown}}}$"
-    marks, ends = marks_of(cell), interval(cell)
+        value = rf"$\mathbf{{{_in_math(text)}}}$"
+    marks, ends = marks_of(cell), _in_math(interval(cell))
     rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key == FIRST_TABLE else ""
-    marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
+    score = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
     if not ends:
-        return _Tex(marked)
+        return _Tex(score)
     if len(table.columns) >= _WIDE:
-        return _Tex(rf"\shortstack[r]{{{marked}\\{{\tiny $[{ends}]$}}}}")
-    return _Tex(rf"{marked} {{\scriptsize $[{ends}]$}}")
+        return _Tex(rf"\shortstack[r]{{{score}\\{{\tiny $[{ends}]$}}}}")
+    return _Tex(rf"{score} {{\scriptsize $[{ends}]$}}")
+
+
+def _in_math(number: str) -> str:
+    """Returns a number for math mode, which would set a space after the comma between its digits."""
+    return re.sub(",(?=[0-9])", "{,}", number).replace("%", r"\%")
 
 
 def _fonts_for(body: str) -> str:
@@ -152,13 +157,13 @@ def _scripts() -> frozenset[str]:
     return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}  # which the document's own font has
 
 
-def _by_script(run: re.Match[str]) -> str:
+def _in_scripts(run: re.Match[str]) -> str:
     """Writes letters outside ASCII script by script; a space between two scripts belongs to neither."""
     parts: list[tuple[str, str]] = []
     for letter in run.group():
-        before, letters = parts[-1] if parts else ("OTHER", "")
-        script = _script(letter) or before
-        if parts and script == before:
+        last_script, letters = parts[-1] if parts else ("OTHER", "")
+        script = _script(letter) or last_script
+        if parts and script == last_script:
             parts.pop()
         else:
             letters = ""
@@ -182,5 +187,5 @@ def _spelled(run: str, script: str) -> str:
     simple = re.sub(r"[^A-Za-z0-9]", "", unicodedata.normalize("NFKD", letters))
     spelled = " ".join(f"U+{ord(letter):04X}" for letter in letters[:8]) + (" ..." if len(letters) > 8 else "")
     in_ascii = simple if len(simple) == len(letters) else f"{{[}}{spelled}{{]}}"
-    both = in_ascii if script == "NONE" else rf"\otherscript{{{script}}}{{{letters}}}{{{in_ascii}}}"
-    return both + run[len(letters) :]
+    spellings = in_ascii if script == "NONE" else rf"\otherscript{{{script}}}{{{letters}}}{{{in_ascii}}}"
+    return spellings + run[len(letters) :]

@@ -49,14 +49,14 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
     for question, title in QUESTIONS.items():
         tables = [table for table in report.tables if table.question == question and table.key != FIRST_TABLE]
         charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST_FIGURES]
-        findings = [one for one in report.findings if one.question == question and not one.first]
+        findings = [finding for finding in report.findings if finding.question == question and not finding.first]
         if tables or charts or findings:
             yield f"## {title}"
         yield from _bullets(findings)
         yield from (_folded(table.title, "\n\n".join(_content(table))) for table in tables)
         yield from (_folded(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
     if report.problems:
-        lines = [f"- {markdown_cell(one.path)}: {one.kind}, {markdown_cell(one.detail)}" for one in report.problems]
+        lines = [f"- {markdown_cell(file.path)}: {file.kind}, {markdown_cell(file.detail)}" for file in report.problems]
         yield _folded(f"Files not included ({len(lines)})", "\n".join(lines))
 
 
@@ -98,7 +98,7 @@ def _content(table: Table) -> Iterator[str]:
 def _cell(cell: Cell | None, table: Table) -> str:
     if cell is None:
         return ""
-    shown, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
-    value = f"**{shown}**" if cell.best else shown
+    text, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
+    value = f"**{text}**" if cell.best else text
     rank = f" #{cell.rank}" if cell.rank and table.key == FIRST_TABLE else ""
     return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank))
