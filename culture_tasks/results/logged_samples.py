@@ -20,7 +20,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record, samples_of
 
 _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
-"""What may follow a metric's name and an underscore, beside a part of the data."""
+"""Words after a metric's name and an underscore that name no part of the data."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ class JudgedSample:
 def judged_samples(path: Path) -> list[JudgedSample]:
     """Returns the samples of a task that a judge grades, or none if it isn't a judged task; refuses a mixed file."""
     samples = list(samples_of(path))
-    others = [sample for sample in samples if not is_judged(sample)]
-    if others and len(others) < len(samples):
-        raise DataError(f"{others[0].where}: no judged record, while others have one. The file may be mixed.")
-    return [] if others else [judged_sample(sample) for sample in samples]
+    unjudged = [sample for sample in samples if not is_judged(sample)]
+    if unjudged and len(unjudged) < len(samples):
+        raise DataError(f"{unjudged[0].where}: no judged record, while others have one. The file may be mixed.")
+    return [] if unjudged else [judged_sample(sample) for sample in samples]
 
 
 def is_judged(sample: LoggedSample) -> bool:

@@ -22,7 +22,7 @@ class PromptHash(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunUsage:
     """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
 
     Attributes:
@@ -123,7 +123,7 @@ class TaskRun:
     scored: int
     outcomes: tuple[tuple[str, int], ...] = ()
     problems: tuple[str, ...] = ()
-    spent: Spent | None = None
+    spent: RunUsage | None = None
     measured: str = ""
     own_data: str = ""
     trained_on: int = 0

@@ -220,5 +220,5 @@ def damage(error: ValidationError) -> str:
     """Returns the first field that isn't as it should be, and its value."""
     problem = error.errors(include_url=False)[0]
     field = ".".join(map(str, problem["loc"]))
-    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-    return f"field {field!r}: found {found} ({problem['msg']})"
+    value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"field {field!r}: found {value} ({problem['msg']})"
