@@ -34,10 +34,10 @@ _PIECES = 8
 _PRIOR = 10.0
 """Number of clusters that the variance predicted for a cell counts for, beside the cell's own."""
 
-_OWN = 0.05
+_LEAST_OWN = 0.05
 """The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
 
-_ONE = (_TOP / 2) ** 2
+_LARGEST_VARIANCE = (_TOP / 2) ** 2
 """The largest variance of a score; one score more with this variance keeps a benchmark's above 0."""
 
 
@@ -201,10 +201,12 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     squares = _sums(deviations**2, part)
     # Variance of a score, as a share of the largest that scores with this mean can have; then the mean expected of it.
     largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1.0, 1.0)
-    dispersion = ((_sums(squares, row) + _ONE) / (_sums((size - 1.0) * largest, row) + _ONE))[row]
-    others = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
-    worth = dispersion * others * (_TOP - others) / between
-    expected = (size * mean + worth * others) / (size + worth)
+    dispersion = ((_sums(squares, row) + _LARGEST_VARIANCE) / (_sums((size - 1.0) * largest, row) + _LARGEST_VARIANCE))[
+        row
+    ]
+    other_mean = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
+    worth = dispersion * other_mean * (_TOP - other_mean) / between
+    expected = (size * mean + worth * other_mean) / (size + worth)
     influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
     variances, common = _sampling_variances(
         influence,
@@ -236,20 +238,25 @@ def _sampling_variances(
     """
     many, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
     owners, owner = np.unique(cell * span + cluster, return_inverse=True)
-    at = owners // span
-    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, at, many) - 1.0, 0.0)
-    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[at]
-    robust, alone = _sums(sums**2, at, many), _sums(influence**2, cell, many)
-    plain, together = _sums(inflation * residuals**2, cell, many), _sums(_sums(influence, owner) ** 2, at, many) - alone
+    owner_cell = owners // span
+    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, owner_cell, many) - 1.0, 0.0)
+    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[owner_cell]
+    robust, alone = _sums(sums**2, owner_cell, many), _sums(influence**2, cell, many)
+    plain, together = (
+        _sums(inflation * residuals**2, cell, many),
+        _sums(_sums(influence, owner) ** 2, owner_cell, many) - alone,
+    )
     trust = _ratio(freedom, alone)
-    alike = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
-    variances = (freedom * robust + _PRIOR * (alone + alike[row] * together)) / (freedom + _PRIOR)
+    correlation = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
+    variances = (freedom * robust + _PRIOR * (alone + correlation[row] * together)) / (freedom + _PRIOR)
     # Clusters of several places: the mean covariance of two cells, weighted by their precision.
     precision = _ratio(np.ones(many), variances)
-    across, number = np.unique(at // shape[1] * span + owners % span, return_inverse=True)
-    products = _sums(_sums(sums * precision[at], number) ** 2, across // span) - _sums(robust * precision**2, row)
+    across, number = np.unique(owner_cell // shape[1] * span + owners % span, return_inverse=True)
+    products = _sums(_sums(sums * precision[owner_cell], number) ** 2, across // span) - _sums(
+        robust * precision**2, row
+    )
     common = _ratio(products, _sums(precision, row) ** 2 - _sums(precision**2, row)).clip(0.0)
-    return np.maximum(variances - common[row], _OWN * variances), common
+    return np.maximum(variances - common[row], _LEAST_OWN * variances), common
 
 
 def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -272,23 +279,23 @@ def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
     # The score's covariance with the cells, and its weights of their means and of the benchmarks' levels.
     to_score = place + ability * np.einsum("abp,a->bp", cells.abilities, cells.overall)[:, None] + benchmark / rows
     gain = np.einsum("bcgp,cgp->bgp", inverse, to_score)
-    rest = 1.0 / rows - gain
-    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", rest, levels)
+    level_weights = 1.0 / rows - gain
+    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", level_weights, levels)
     variances = place + ability * (cells.overall @ cells.overall) + benchmark / rows + cells.common.sum() / rows**2
     variances = variances - (to_score * gain).sum(axis=0)
-    variances += (np.einsum("gbc,cgp->bgp", covariance, rest) * rest).sum(axis=0)
+    variances += (np.einsum("gbc,cgp->bgp", covariance, level_weights) * level_weights).sum(axis=0)
     return -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit), means, variances
 
 
 def _invert(matrices: Floats) -> Floats:
     """Inverts positive definite matrices (first two axes) in place; returns the logarithms of their determinants."""
     logs = np.zeros(matrices.shape[2:])
-    for at in range(len(matrices)):
-        pivot = matrices[at, at].copy()
+    for index in range(len(matrices)):
+        pivot = matrices[index, index].copy()
         logs += np.log(pivot)
-        column, row = matrices[:, at].copy(), matrices[at] / pivot
+        column, row = matrices[:, index].copy(), matrices[index] / pivot
         matrices -= column[:, None] * row
-        matrices[at], matrices[:, at], matrices[at, at] = row, -column / pivot, 1.0 / pivot
+        matrices[index], matrices[:, index], matrices[index, index] = row, -column / pivot, 1.0 / pivot
     return logs
 
 

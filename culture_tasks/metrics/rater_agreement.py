@@ -302,7 +302,7 @@ class _Tables(NamedTuple):
     counts: Floats
 
     @property
-    def by_rater(self) -> tuple[Floats, Floats]:
+    def rater_counts(self) -> tuple[Floats, Floats]:
         """How often each rater gave each value, one row per table."""
         return self.counts.sum(axis=2), self.counts.sum(axis=1)
 
@@ -319,21 +319,21 @@ def _resampled(
     values, cells = _cells(first, second)
     many, size = int(clusters.max()) + 1, values.size
     by_cluster = sparse.csr_array((np.ones(cells.size), (clusters, cells)), shape=(many, size**2))
-    batch = max(1, _BATCH_CELLS // max(many, size**2))
-    for start in range(0, resamples, batch):
-        drawn = min(batch, resamples - start)
-        picks = rng.integers(many, size=(drawn, many)) + many * np.arange(drawn)[:, None]
-        weights = np.bincount(picks.ravel(), minlength=drawn * many).reshape(drawn, many).astype(np.float64)
-        yield _Tables(values, (weights @ by_cluster).reshape(drawn, size, size))
+    largest_batch = max(1, _BATCH_CELLS // max(many, size**2))
+    for start in range(0, resamples, largest_batch):
+        batch_size = min(largest_batch, resamples - start)
+        picks = rng.integers(many, size=(batch_size, many)) + many * np.arange(batch_size)[:, None]
+        weights = np.bincount(picks.ravel(), minlength=batch_size * many).reshape(batch_size, many).astype(np.float64)
+        yield _Tables(values, (weights @ by_cluster).reshape(batch_size, size, size))
 
 
 def _why_undefined(tables: _Tables) -> str:
     if tables.values.size == 1:
         return f"every rating is {tables.values[0]:g}"
-    for rater, counts in zip(("first", "second"), tables.by_rater, strict=True):
-        given = tables.values[counts[0] > 0]
-        if given.size == 1:
-            return f"the {rater} rater gave no other rating than {given[0]:g}"
+    for rater, counts in zip(("first", "second"), tables.rater_counts, strict=True):
+        values = tables.values[counts[0] > 0]
+        if values.size == 1:
+            return f"the {rater} rater gave no other rating than {values[0]:g}"
     return "the ratings differ too little"
 
 
@@ -342,7 +342,9 @@ def _why_undefined(tables: _Tables) -> str:
 
 def _correlation(tables: _Tables, places: Callable[[Floats], Floats]) -> Floats:
     """Pearson's r of the places of the values on each rater's own scale, given how often the rater gave each."""
-    (rows, row_variance), (columns, column_variance) = (_centred(places(own), own) for own in tables.by_rater)
+    (rows, row_variance), (columns, column_variance) = (
+        _centred(places(counts), counts) for counts in tables.rater_counts
+    )
     covariance = np.einsum("bi,bij,bj->b", rows, tables.counts, columns)
     return np.clip(_ratio(covariance, np.sqrt(row_variance) * np.sqrt(column_variance)), -1.0, 1.0)
 
@@ -355,7 +357,7 @@ def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 def _kendall(tables: _Tables) -> Floats:
     surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts), 2)
-    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.by_rater)
+    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.rater_counts)
     return _ratio(surplus.sum(axis=(1, 2)), np.sqrt(math.prod(untied)))
 
 
