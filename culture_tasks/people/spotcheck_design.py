@@ -40,7 +40,7 @@ class _DesignPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DrawnStratum(_DesignPart):
+class DesignStratum(_DesignPart):
     """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
@@ -48,16 +48,16 @@ class DrawnStratum(_DesignPart):
     drawn: _Count
 
 
-class DrawnFrom(_DesignPart):
+class DesignPopulation(_DesignPart):
     """The responses of one task of one model, with a hash of all of them."""
 
     model: str
     task: str
     fingerprint: _Sha256
-    strata: tuple[DrawnStratum, ...]
+    strata: tuple[DesignStratum, ...]
 
 
-class DrawnRow(_DesignPart):
+class DesignRow(_DesignPart):
     """One response that was drawn, of the population with this number, from 0, and the ratings on offer.
 
     ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
@@ -80,11 +80,11 @@ class Design(_DesignPart):
     culture_tasks: str
     created: str
     seed: int
-    populations: Annotated[tuple[DrawnFrom, ...], Field(min_length=1)]
-    rows: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
+    populations: Annotated[tuple[DesignPopulation, ...], Field(min_length=1)]
+    rows: Annotated[tuple[DesignRow, ...], Field(min_length=1)]
 
 
-class Rated(_DesignPart):
+class RatedDesign(_DesignPart):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design
@@ -111,17 +111,17 @@ def read_design(path: Path) -> Design:
     return _read(path / DESIGN_FILE if path.is_dir() else path, Design, "culture-tasks spotcheck draw")
 
 
-def read_rated(path: Path) -> Rated:
+def read_rated(path: Path) -> RatedDesign:
     """Reads a design with its ratings, as :func:`read_design` does."""
-    return _read(path / RATED_FILE if path.is_dir() else path, Rated, "culture-tasks spotcheck score")
+    return _read(path / RATED_FILE if path.is_dir() else path, RatedDesign, "culture-tasks spotcheck score")
 
 
-def write(content: Design | Rated, path: Path) -> None:
+def write(content: Design | RatedDesign, path: Path) -> None:
     """Writes either, as JSON."""
     path.write_text(json.dumps(content.model_dump(), indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
 
 
-_Content = TypeVar("_Content", Design, Rated)
+_Content = TypeVar("_Content", Design, RatedDesign)
 
 
 def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
@@ -153,7 +153,7 @@ class _SheetLine(TableRow):
     comment: Any = None
 
 
-def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
+def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
     """Reads the ratings of one or several raters.
 
     A rater's name is in the column ``rater``, or else it is the name of the file. A response in a line without a rating
@@ -185,10 +185,10 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
                 )
     if not ratings:
         raise DataError(f"spotcheck: no rating in {', '.join(map(str, files))}. Expected numbers in 'rating'.")
-    return Rated(design=design, ratings=ratings)
+    return RatedDesign(design=design, ratings=ratings)
 
 
-def _design_row(table: RowTable, index: int, line: _SheetLine, rows: Mapping[str, DrawnRow]) -> DrawnRow:
+def _design_row(table: RowTable, index: int, line: _SheetLine, rows: Mapping[str, DesignRow]) -> DesignRow:
     row = rows.get(line.row.strip().lower())
     if row is None:
         raise DataError(
@@ -203,7 +203,7 @@ def _design_row(table: RowTable, index: int, line: _SheetLine, rows: Mapping[str
     return row
 
 
-def doubts(rated: Rated) -> Iterator[str]:
+def doubts(rated: RatedDesign) -> Iterator[str]:
     """Yields sentences on missing ratings: responses that are left for later are no harm, skipped ones are."""
     rated_rows = set().union(*rated.ratings.values())
     skipped, later_rated = 0, set()

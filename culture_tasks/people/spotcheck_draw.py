@@ -24,7 +24,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
-from culture_tasks.people.spotcheck_design import COLUMNS, Design, DrawnFrom, DrawnRow, DrawnStratum, mark_of
+from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.results.loaded_runs import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.text_tables import write_csv
@@ -201,12 +201,12 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
     ]
     picks.sort(key=itemgetter(0, 1))
     populations = [
-        DrawnFrom(
+        DesignPopulation(
             model=source.model,
             task=source.task,
             fingerprint=source.population.fingerprint,
             strata=tuple(
-                DrawnStratum(culture=culture, size=len(members), drawn=shares[place, culture])
+                DesignStratum(culture=culture, size=len(members), drawn=shares[place, culture])
                 for (population, culture), members in strata.items()
                 if population == place
             ),
@@ -214,7 +214,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
         for place, source in enumerate(sources)
     ]
     rows = [
-        DrawnRow(
+        DesignRow(
             row=name,
             population=place,
             culture=response.culture,
@@ -265,7 +265,7 @@ _SIDE = 900
 class _Entry(NamedTuple):
     """One response as a sheet shows it."""
 
-    row: DrawnRow
+    row: DesignRow
     response: SheetResponse
     language: str
     image: str | None

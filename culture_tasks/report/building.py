@@ -12,7 +12,7 @@ from culture_tasks import __version__, published
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.people.spotcheck_design import Rated
+from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
@@ -74,7 +74,7 @@ class Options:
     columns: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
-    rated: tuple[Rated, ...] = ()
+    rated: tuple[RatedDesign, ...] = ()
     outside: tuple[str, ...] = ()
     control_variates: bool = False
 

@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
-from culture_tasks.people.spotcheck_design import Rated, doubts
+from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
@@ -73,7 +73,7 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 def checked_by_people(
-    rated: Sequence[Rated], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
+    rated: Sequence[RatedDesign], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
 ) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
     """Corrects judges' scores by people's ratings: tables, the overall scores, and what the judges are swayed by."""
     if not rated:
@@ -120,7 +120,7 @@ def checked_by_people(
 
 
 def checked_units(
-    rated: Sequence[Rated], measured: Sequence[Measured], entrants: Mapping[str, Entrant], *, every: bool = True
+    rated: Sequence[RatedDesign], measured: Sequence[Measured], entrants: Mapping[str, Entrant], *, every: bool = True
 ) -> list[CheckedUnit]:
     """Returns the units of each entrant that have ratings; none without ratings.
 
@@ -189,7 +189,7 @@ class _CheckedRun(NamedTuple):
 
     run: LoadedRun
     population: Population
-    rated: Rated
+    rated: RatedDesign
     place: int
     whole: Population | None = None
 
@@ -210,8 +210,8 @@ class _CheckedRun(NamedTuple):
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
-def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: bool) -> dict[str, _CheckedRun]:
-    drawn: dict[str, tuple[Rated, int]] = {}
+def _checked_runs(rated: Sequence[RatedDesign], runs: Sequence[LoadedRun], *, every: bool) -> dict[str, _CheckedRun]:
+    drawn: dict[str, tuple[RatedDesign, int]] = {}
     for one in rated:
         for place, source in enumerate(one.design.populations):
             if source.fingerprint in drawn:
@@ -244,7 +244,7 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: b
     return found
 
 
-def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
+def _why_absent(rated: RatedDesign, place: int, candidates: Sequence[Population]) -> str:
     source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     rows = [row for row in rated.design.rows if row.population == place]
