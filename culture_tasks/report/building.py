@@ -37,7 +37,7 @@ from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
-from culture_tasks.results.trained_on import TrainedOn, lineages
+from culture_tasks.results.trained_on import TrainingManifests, lineages
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _runs(
     progress: Callable[[Sequence[Path]], Iterable[Path]],
     command: str = "report",
 ) -> tuple[Loading, list[LoadedRun]]:
-    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
     trained_on.refuse_unfitting()

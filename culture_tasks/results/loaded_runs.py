@@ -23,7 +23,7 @@ from culture_tasks.results.run_files import read_run
 from culture_tasks.results.runs import Entrant, TaskRun
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult, task_results
-from culture_tasks.results.trained_on import TrainedOn
+from culture_tasks.results.trained_on import TrainingManifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def load(
     names: Names,
     reader: SampleReader | None = None,
     prefix: str = "r",
-    trained_on: TrainedOn | None = None,
+    trained_on: TrainingManifests | None = None,
     *,
     shards: bool = False,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
@@ -120,7 +120,12 @@ def load(
     files, copies = without_copies(result_files.results)
     loading = Loading([], [*result_files.problems, *copies])
     add = partial(
-        _add, loading, names=names, reader=reader or SampleReader(), prefix=prefix, trained_on=trained_on or TrainedOn()
+        _add,
+        loading,
+        names=names,
+        reader=reader or SampleReader(),
+        prefix=prefix,
+        trained_on=trained_on or TrainingManifests(),
     )
     for path in progress(files):
         run = read_run(path)
@@ -141,7 +146,7 @@ def load(
 
 
 def _add(
-    loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str, trained_on: TrainedOn
+    loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str, trained_on: TrainingManifests
 ) -> None:
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):

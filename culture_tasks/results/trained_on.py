@@ -24,7 +24,7 @@ LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
 
 
-class TrainedOn:
+class TrainingManifests:
     """The manifests of models' training data: those of the user's ``MODEL=DIR`` pairs, and those beside models."""
 
     def __init__(self, pairs: Sequence[str] = ()) -> None:

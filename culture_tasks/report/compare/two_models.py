@@ -26,7 +26,7 @@ from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
 from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest, with_whole
-from culture_tasks.results.trained_on import TrainedOn
+from culture_tasks.results.trained_on import TrainingManifests
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
 
@@ -97,7 +97,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     neither.
     """
     reader = SampleReader()
-    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loadings = [
         load([path], names, reader, prefix=prefix, trained_on=trained_on)
         for path, prefix in ((first, "a"), (second, "b"))
