@@ -267,14 +267,14 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class EntrantRuns:
     """A row with its runs, by task."""
 
     entrant: Entrant
     runs: Mapping[str, LoadedRun]
 
 
-def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
+def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     """Makes rows of runs.
 
     Of several runs of one model on one task, the model's row has the one that agrees with most other models, and
@@ -282,7 +282,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     """
     runs = with_whole(runs)
     usual = _usual(runs)
-    entered: list[Entered] = []
+    entered: list[EntrantRuns] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
     for run in sorted(runs, key=lambda run: run.run.model.casefold()):
         by_model.setdefault(run.run.model, {}).setdefault(run.run.task, []).append(run)
@@ -291,7 +291,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
         for task, candidates in tasks.items():
             _place(rows, task, sorted(candidates, key=usual, reverse=True))
         for text, by_task in rows.items():
-            entered.append(Entered(Entrant(f"e{len(entered) + 1}", model, text), by_task))
+            entered.append(EntrantRuns(Entrant(f"e{len(entered) + 1}", model, text), by_task))
     return entered
 
 

@@ -18,7 +18,7 @@ from culture_tasks.results.task_results import TaskResult
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 
 if TYPE_CHECKING:
-    from culture_tasks.results.loaded_runs import Entered
+    from culture_tasks.results.loaded_runs import EntrantRuns
 
 LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
@@ -108,7 +108,7 @@ class Lineage(NamedTuple):
     trained: TrainingStage
 
 
-def lineages(rows: Sequence[Entered], pairs: Sequence[str]) -> list[Lineage]:
+def lineages(rows: Sequence[EntrantRuns], pairs: Sequence[str]) -> list[Lineage]:
     """Returns the pairs of base and trained model, those of one base together.
 
     A run with an adapter (``peft=``, ``lora_local_path=``) was trained from the model that it names beside it, unless a
@@ -124,7 +124,7 @@ def lineages(rows: Sequence[Entered], pairs: Sequence[str]) -> list[Lineage]:
     )
 
 
-def _stated_lineage(rows: Sequence[Entered], text: str) -> Lineage:
+def _stated_lineage(rows: Sequence[EntrantRuns], text: str) -> Lineage:
     trained, _, base = (part.strip() for part in text.partition("="))
     if not trained or not base:
         raise SettingsError(
@@ -138,7 +138,7 @@ def _stated_lineage(rows: Sequence[Entered], text: str) -> Lineage:
     return Lineage(_stage(before, base), _stage(after, trained))
 
 
-def _fitting(rows: Sequence[Entered], pattern: str, text: str) -> list[Entered]:
+def _fitting(rows: Sequence[EntrantRuns], pattern: str, text: str) -> list[EntrantRuns]:
     """Returns the rows whose model a pattern fits: its name in the report or in the result file, or its label."""
     fitting = []
     for row in rows:
@@ -151,10 +151,10 @@ def _fitting(rows: Sequence[Entered], pattern: str, text: str) -> list[Entered]:
     return fitting
 
 
-def _adapter_lineages(trained: Sequence[Entered], rows: Sequence[Entered]) -> Iterator[Lineage]:
+def _adapter_lineages(trained: Sequence[EntrantRuns], rows: Sequence[EntrantRuns]) -> Iterator[Lineage]:
     """Yields each model with an adapter and the model below it, if that was run too."""
-    bases: dict[str, list[Entered]] = {}
-    models: dict[str, list[Entered]] = {}
+    bases: dict[str, list[EntrantRuns]] = {}
+    models: dict[str, list[EntrantRuns]] = {}
     for row in rows:
         results = [run.result for run in row.runs.values()]
         if not any(result.adapter or "method" in dict(result.model_args) for result in results):
@@ -174,5 +174,5 @@ def _common(names: Iterable[str]) -> str:
     return different.pop() if len(different) == 1 else ""
 
 
-def _stage(rows: Sequence[Entered], name: str) -> TrainingStage:
+def _stage(rows: Sequence[EntrantRuns], name: str) -> TrainingStage:
     return TrainingStage(tuple(row.entrant.key for row in rows), name)

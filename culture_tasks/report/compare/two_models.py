@@ -25,7 +25,7 @@ from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
-from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest, with_whole
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun, Loading, Names, load, newest, with_whole
 from culture_tasks.results.trained_on import TrainingManifests
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
@@ -114,7 +114,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
     entered = [
-        Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
+        EntrantRuns(Entrant(key, next(iter(runs.values())).run.model), runs)
         for key, runs in (("a", baseline), ("b", candidate))
     ]
     every = (*measure(entered, options.min_coverage), *other_measured(entered))

@@ -12,14 +12,16 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.report.numbers.observations import items_of
 from culture_tasks.report.wording import counted
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 from culture_tasks.results.trained_on import Lineage
 
 FEWEST_MODELS, FEWEST_ITEMS = 3, 50
 """Other models, and drawn items, below which nothing is gained: see the tables of ``docs/subsets.md``."""
 
 
-def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
+def with_other_models(
+    entered: Sequence[EntrantRuns], lineages: Sequence[Lineage]
+) -> tuple[list[EntrantRuns], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
     Models that share a name, a checkpoint or a lineage are the same here. A sentence for each run of a subset says
@@ -27,7 +29,7 @@ def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -
     """
     sentences: list[str] = []
 
-    def helped(one: Entered, each: LoadedRun) -> LoadedRun:
+    def helped(one: EntrantRuns, each: LoadedRun) -> LoadedRun:
         if each.result.subset is None or each.columns is None:
             return each
         others = list(_others(one, each, entered, lineages))
@@ -60,7 +62,7 @@ def _why_not(each: LoadedRun, others: int) -> str:
 
 
 def _others(
-    one: Entered, each: LoadedRun, entered: Sequence[Entered], lineages: Sequence[Lineage]
+    one: EntrantRuns, each: LoadedRun, entered: Sequence[EntrantRuns], lineages: Sequence[Lineage]
 ) -> Iterator[LoadedRun]:
     """Yields the first run of each other model that has all questions of a run of a subset."""
     assert each.result.subset is not None

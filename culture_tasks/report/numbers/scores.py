@@ -30,7 +30,7 @@ from culture_tasks.report.numbers.observations import (
     unlike_its_file,
 )
 from culture_tasks.results import comparability
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
 _Z = 1.959963984540054
 OF_JUDGES: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
@@ -106,14 +106,14 @@ class Measured:
 # Units
 
 
-def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
+def measure(entered: Sequence[EntrantRuns], min_coverage: float) -> list[Measured]:
     """Works out every unit of our benchmarks that some entrant has runs of: groups, then tasks, then a user's own."""
     ours = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
     groups_first = [one for wanted in (True, False) for is_group, one in ours if is_group == wanted]
     return [_measured(one, entered, min_coverage) for one in (*groups_first, *_own_tasks(entered))]
 
 
-def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[bool, Measured]]:
+def _units(benchmark: Benchmark, entered: Sequence[EntrantRuns]) -> Iterator[tuple[bool, Measured]]:
     """Yields the units of a benchmark's own tasks and groups, not yet measured; first whether it is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
@@ -140,7 +140,7 @@ def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[b
         yield group is not None, Measured(one, unit.tasks, group is not None and not group.weight_by_size)
 
 
-def _own_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
+def _own_tasks(entered: Sequence[EntrantRuns]) -> Iterator[Measured]:
     """Yields a unit for each task that isn't in the registry, but has records as ours have."""
     found = {
         task: each.kind
@@ -154,7 +154,7 @@ def _own_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
         yield Measured(unit, (task,))
 
 
-def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) -> Measured:
+def _measured(one: Measured, entered: Sequence[EntrantRuns], min_coverage: float) -> Measured:
     runs = {entry.entrant.key: [entry.runs[task] for task in one.tasks if task in entry.runs] for entry in entered}
     runs = {key: own for key, own in runs.items() if own}
     measured = replace(
