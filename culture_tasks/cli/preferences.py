@@ -21,7 +21,7 @@ from culture_tasks.cli.options import (
     unwritable,
 )
 from culture_tasks.errors import DataUnavailableError
-from culture_tasks.people.rated_responses import named_category
+from culture_tasks.people.rated_responses import category_of
 from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, held_out_by, overlap
 from culture_tasks.preferences.merging import merge
@@ -185,7 +185,7 @@ def _stat(options: argparse.Namespace) -> int:
 
 def _rule(options: argparse.Namespace) -> Rule:
     chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
-    categories = [named_category("preferences: --category", name) for name in options.categories]
+    categories = [category_of("preferences: --category", name) for name in options.categories]
     return Rule(**chosen | {"categories": categories})
 
 

@@ -105,7 +105,7 @@ def aliases() -> dict[str, str]:
     return {"references": "reference", **benchmark_aliases}
 
 
-def named_category(where: str, text: str | None) -> str:
+def category_of(where: str, text: str | None) -> str:
     """Returns the category, of a benchmark or of the data alone; refuses a likely misspelling of a benchmark's."""
     if text is None:
         return NO_CATEGORY
@@ -255,7 +255,7 @@ def _usable(
 
 
 def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
-    category = named_category(f"{where}, field 'category'", row.category)
+    category = category_of(f"{where}, field 'category'", row.category)
     graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
     if graded_by is None:
         raise DataError(

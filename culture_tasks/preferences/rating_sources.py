@@ -25,9 +25,9 @@ from culture_tasks.people.rated_responses import (
     NO_CATEGORY,
     ResponseRow,
     aliases,
+    category_of,
     check_rating,
     language_of,
-    named_category,
     offered,
     rubric_of,
 )
@@ -141,7 +141,7 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
         responses += 1
         where, key = table.where(index), (row.category, row.rubric)
         if key not in graded:
-            category = named_category(f"{where}, field 'category'", row.category)
+            category = category_of(f"{where}, field 'category'", row.category)
             rubric = rubric_of(where, row.rubric, category) if column in RATING_COLUMNS else None
             graded[key] = ("" if category == NO_CATEGORY else category, rubric)
             if rubric is not None:
