@@ -41,7 +41,7 @@ class TrainingSource(_ManifestPart):
     task: str = ""
 
 
-class RatedBy(_ManifestPart):
+class RatingOrigin(_ManifestPart):
     """Who rated the responses: people, a judge, or another column of the rows.
 
     Attributes:
@@ -114,7 +114,7 @@ class Manifest(_ManifestPart):
     format: Literal[1] = FORMAT
     sources: tuple[TrainingSource, ...]
     commits: Mapping[str, str] = Field(default_factory=dict)
-    rated_by: RatedBy
+    rated_by: RatingOrigin
     rule: Rule
     seed: int
     counts: Mapping[str, int]
