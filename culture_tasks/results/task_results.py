@@ -167,8 +167,8 @@ def _model_args(arguments: Any) -> dict[str, str]:
     if not isinstance(arguments, dict):
         parts = (part.partition("=") for part in str(arguments or "").split(","))
         arguments = {name.strip(): value.strip() for name, _, value in parts}
-    # The scheme, user and password up to an @, host and path, and the rest: a query or a fragment.
-    address = re.compile(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$")
+    # The scheme, user and password up to the last @, host and path, and the rest: a query or a fragment.
+    address = re.compile(r"(?i)^(https?://)(?:[^/?#]*@)?([^?#]*).*$")
     return {str(name): address.sub(r"\1\2", str(value)) for name, value in arguments.items() if str(name)}
 
 
