@@ -1,7 +1,7 @@
 """Is one model better than another? Paired tests on the items that both answered.
 
 Every test takes the two models' scores item by item, NaN where there is no score; items that lack either are left out.
-The difference is always the first's mean minus the second's. Its interval is the test's own, turned around: it leaves 0
+The difference is always the first's mean minus the second's. Its interval is the test turned around: it leaves 0
 out exactly where p is at most 1 - confidence. Nothing here raises for data that are too few or too much alike: numbers
 are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws every time.
 """
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
         differing: Number of clusters in which the two models' scores differ: the others tell nothing.
         sd: Standard deviation of a difference, as :func:`~culture_tasks.metrics.significance.items_needed` wants it:
             the standard error times the square root of ``n``, so that clusters count.
-        reason: Why a number is NaN or not what the method gives; None where all is well.
+        reason: Why a number is NaN or not that of the method; None where all is well.
     """
 
     difference: float = math.nan
@@ -81,7 +81,7 @@ def paired_difference(
     Args:
         a: The first model's scores; NaN where there is none.
         b: The second's, in the same order.
-        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None makes each a cluster.
         confidence: Share of intervals meant to hold the true difference, between 0 and 1.
 
     Returns:
@@ -180,13 +180,13 @@ def paired_permutation(
     are drawn, and p = (1 + as extreme) / (1 + drawn), which is never 0 and never too small on average. Assumes only
     that without a difference the two models' scores could be swapped.
 
-    The interval holds the differences that the same swaps don't reject. A swap parts the clusters in those that it
-    leaves and those that it takes; supposing a difference, it is at least as extreme as what was observed exactly
-    where the supposed difference lies between the means of the two parts. So the ends are quantiles of the lower and
-    of the higher of these means. That supposes that a difference shifts all clusters alike, which isn't plausible
-    where most don't differ at all. Where so few differ that all swaps are gone through, and more than half don't, the
-    ends are those of the share of clusters in favour of the first, which the same swaps give at shares other than
-    1/2, times an interval of the mean size.
+    The interval holds the differences that the same swaps don't reject. A swap leaves one part of the clusters and
+    takes the other; supposing a difference, it is at least as extreme as the observed one exactly where the supposed
+    difference lies between the means of the two parts. So the ends are quantiles of the lower and of the higher of
+    these means. That supposes that a difference shifts all clusters alike, which isn't plausible where most don't
+    differ at all. Where so few differ that all swaps are gone through, and more than half don't, the ends are those of
+    the share of clusters in favour of the first, which the same swaps give at shares other than 1/2, times an interval
+    of the mean size.
 
     Args and errors are those of :func:`paired_difference`; ``resamples`` is at least 1, and ``weights`` are the weights
     of the items in the means, above 0; None means all the same.
@@ -246,7 +246,7 @@ def paired_permutation(
 
 
 def _without_noise(sums: Floats) -> Floats:
-    """Returns sums with 0 in place of what rounding leaves of it."""
+    """Returns sums with 0 in place of rounding errors."""
     return np.where(np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0), sums, 0.0)
 
 

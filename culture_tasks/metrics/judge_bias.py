@@ -82,7 +82,7 @@ def probe_effect(
         errors: The judge's score less people's, per response; NaN where one of them is missing.
         probe: The value of the probe; NaN where it can't be told.
         strata: The stratum of each response, such as its task and culture; None means one.
-        clusters: The cluster of each response, such as the item, which models share; None means that each stands alone.
+        clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
         confidence: Share of intervals meant to hold the true effect, between 0 and 1.
 
     Returns:
@@ -127,7 +127,7 @@ def probe_effect(
     value = float(x @ d) / squares
     weights = _adjusted(x / math.sqrt(squares), strata_numbers, groups) / math.sqrt(squares)
     if np.isnan(weights).any():
-        return effect._replace(reason="too few responses differ in it: those to one item alone settle the effect")
+        return effect._replace(reason="too few responses differ in it: the responses to one item settle the effect")
     freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), effect.clusters - 1.0)
     if freedom < LEAST_FREEDOM:
         return effect._replace(

@@ -23,7 +23,7 @@ Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 """The cluster of each item, such as its image, its scenario or its source question."""
 
 _TINY = 1e-12
-"""A standard error below this part of the largest score is what rounding leaves of none."""
+"""A standard error below this part of the largest score is a rounding error."""
 
 ONE_CLUSTER = "one cluster: its spread can't be known"
 
@@ -99,7 +99,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbers:
-    """Numbers the clusters of the kept items from 0 on without gaps; None means that each item stands alone.
+    """Numbers the clusters of the kept items from 0 on without gaps; None makes each item a cluster.
 
     Raises:
         ValueError: If there is not one cluster for each item.

@@ -68,7 +68,7 @@ def weighted_panel(
             the stratum.
         people: People's score of the same responses; NaN where not rated.
         strata: The stratum of each response, such as its culture.
-        clusters: The cluster of each response, such as its image; None means that each stands alone.
+        clusters: The cluster of each response, such as its image; None makes each a cluster.
 
     Returns:
         Scores and weights, these as means over the five parts. With fewer than ten ratings, or five clusters, all

@@ -32,7 +32,7 @@ _PIECES = 8
 """Pieces in which a grid is computed, so that each fits a processor's cache."""
 
 _PRIOR = 10.0
-"""Number of clusters that the variance predicted for a cell counts for, beside the cell's own."""
+"""Number of clusters that the predicted variance of a cell counts for."""
 
 _LEAST_OWN = 0.05
 """The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
@@ -92,8 +92,8 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
 
     The score of a place is the mean of its true cell means over all benchmarks with items, each weighing the same: the
     score had every benchmark asked about the place. So no place is ahead because an easy benchmark alone asks about it.
-    phi and gamma belong to the score, for they are part of what the benchmarks would find. A place in all benchmarks
-    keeps near its plain mean; one in few has a wide interval, for the effects that nobody measured.
+    phi and gamma belong to the score, for they are part of the benchmarks' results. A place in all benchmarks keeps
+    near its plain mean; one in few has a wide interval, for the effects that nobody measured.
 
     Given the spreads of theta, phi and gamma, the posterior is normal and exact. It is averaged over a grid of spreads
     with half-normal priors (scales 15, 10 and 10 points), so that intervals hold with few places too. The value is the
@@ -190,7 +190,7 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     _, benchmark = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
     ability = np.asarray(items.abilities)[units]
     shape = int(benchmark.max()) + 1, places
-    # A part is what one unit asks about one place.
+    # A part holds the items of one unit about one place.
     codes, part = np.unique(unit * places + place, return_inverse=True)
     owner = codes // places
     row, cell = benchmark[owner], benchmark[owner] * places + codes % places

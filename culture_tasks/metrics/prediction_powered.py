@@ -202,8 +202,8 @@ def corrected_mean(
     * variance for questions like these: the same plus sum of w_h^2 v_h / N_h, with v_h = lambda^2 var(f) +
       2 lambda cov(f, Y - lambda f) + s_h^2, which is var(Y); and, where responses share a cluster, plus the products of
       their deviations from the mean within it, if these add up to more than 0;
-    * half width: the root of t^2 * variance + u^2, where u is what the ratings may have missed. By the rule of three,
-      3 / n of the responses may have an error that none of n ratings shows (3 is -log of 1 - 0.95):
+    * half width: the root of t^2 * variance + u^2, where u allows for errors that the ratings may have missed. By the
+      rule of three, 3 / n of the responses may have an error that none of n ratings shows (3 is -log of 1 - 0.95):
       u^2 = 3^2 m^2 / n * sum of w_h^2 / n_h, and with 1 / n_h - 1 / N_h in place of 1 / n_h for these very responses;
     * m^2, the square of that error: the larger of sum r^4 / sum r^2, for another one like those that make up the spread
       of the residuals r of Y - lambda f from their stratum's mean, and D^2 - sum r^2, for one like none of them. D^2 is
@@ -240,7 +240,7 @@ def corrected_mean(
         shares: The weight of each stratum in the overall mean; None for their sizes.
         better: A better judge's score of a random part of the responses, which people rated a random part of in turn;
             NaN where there is none. None without one.
-        clusters: The cluster of each response, such as its image; None means that each stands alone.
+        clusters: The cluster of each response, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
@@ -406,7 +406,7 @@ def corrected_difference(
     Formula, where people rated the same items of both: :func:`corrected_mean` of the items' differences, on a scale of
     twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated),
     with the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out,
-    and so does what makes an item hard for both.
+    and so does an item's difficulty for both.
 
     Where they rated different items: the corrected mean of the first less that of the second, each with its own lambda.
     The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
@@ -422,7 +422,7 @@ def corrected_difference(
         strata: The stratum of each item, such as its culture; None means one.
         shares: The weight of each stratum; None for their sizes.
         better: A better judge's scores of a random part, as those of :func:`corrected_mean`; None without one.
-        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
 
     Returns:
@@ -463,7 +463,7 @@ def corrected_difference(
         better_scores = None if g is None else g[0] - g[1]
         mean = mean_of(f[0] - f[1], y[0] - y[1], better=better_scores, ends=width)
         return CorrectedDifference(paired, int(rated_in_both.sum()), (mean,), weights)
-    y[:, ~usable[codes]] = np.nan  # of a stratum that lacks ratings of one model, those of the other are no use
+    y[:, ~usable[codes]] = np.nan  # ratings of one model alone are of no use
     better_pair = [None, None] if g is None else list(g)
     means = tuple(
         mean_of(scores, ratings, better=better_scores, ends=ends)
@@ -647,7 +647,7 @@ def _level(
 
 
 class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance with its degrees of freedom, and what the ratings may have missed.
+    """How uncertain a mean is: its variance with its degrees of freedom, and the errors that ratings may have missed.
 
     The latter is squared, and divided by the squared logarithm of the level.
     """

@@ -83,7 +83,7 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         return math.nan
     level, beyond = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
     ratio = sd_of_differences / abs(difference)
-    if ratio > 1e6:  # what rounding leaves of no difference
+    if ratio > 1e6:  # the difference is a rounding error
         return math.nan
     return max(2.0, math.ceil(((level + beyond) * ratio) ** 2 + level**2 / 2.0))
 

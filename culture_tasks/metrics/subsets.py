@@ -121,7 +121,7 @@ def subset_interval(
 
     Args:
         values: One score per drawn item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None means that each stands alone.
+        clusters: The cluster of each; None makes each a cluster.
         drawn_from: The items that they were drawn from.
         shares: Whether every score is 1 or 0: the interval is Wilson's then, with the number of independent items that
             would have that variance.
@@ -213,7 +213,7 @@ def control_variate_interval(
         others: The other models' scores, a row per item of all N and a column per model; NaN, for none, counts as the
             model's mean.
         places: The row of each drawn item.
-        clusters: The cluster of each drawn item; None means that each stands alone.
+        clusters: The cluster of each drawn item; None makes each a cluster.
         drawn_from: The items that they were drawn from.
         shares: Whether every score in ``values`` is 1 or 0: the interval is Wilson's then, with the number of
             independent items that would have that variance.
@@ -292,7 +292,7 @@ def components(values: ArrayLike, clusters: Clusters | None = None) -> Component
 
     Args:
         values: One score per item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None means that each stands alone, where all variance is that of items.
+        clusters: The cluster of each; None makes each a cluster, so that all variance is that of items.
 
     Source: Searle, Casella and McCulloch (1992), "Variance Components", for clusters of unequal sizes.
 

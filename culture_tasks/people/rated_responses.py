@@ -1,4 +1,4 @@
-"""Human-rated responses: a benchmark's, from the Hub, or the user's own file."""
+"""Human-rated responses: a benchmark's, from the Hub, or a file of the user's."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def load(
     """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
     Either the first rows are used, up to a limit, or a sample of all. One rubric grades all rows where it is named,
-    else each row's own or that of its category. ``needs_human`` wants a human rating in every row.
+    else that of each row or of its category. ``needs_human`` requires a human rating in every row.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -264,7 +264,7 @@ def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) 
             f"Rubrics are {', '.join(rubrics())}."
         )
     if row.human_rating is not None:
-        way_out = "Correct it, or leave such rows out with --skip-invalid."
+        way_out = "Correct it, or leave bad rows out with --skip-invalid."
         check_rating(where, "human_rating", row.human_rating, graded_by, way_out)
     return RatedResponse(
         row=number,

@@ -100,7 +100,7 @@ def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track
 
 
 class GroupAgreement(NamedTuple):
-    """Two raters on some of the responses: all of them, those of a language, or those of a category.
+    """Two raters on a group of responses: all, or those of a language or a category.
 
     ``outcomes`` are the numbers of each judge's verdicts; the agreement is over the responses that both rated.
     """

@@ -217,6 +217,6 @@ def doubts(rated: RatedDesign) -> Iterator[str]:
         yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
     if skipped:
         yield (
-            f"{skipped} of them were skipped, while later ones of the same culture have ratings. If they were skipped "
-            "for what they say, those that are left are no random sample, and the intervals don't hold."
+            f"{skipped} of them were skipped, while later ones of the same culture have ratings. If their "
+            "content was the reason, the other responses are no random sample, and the intervals don't hold."
         )

@@ -60,7 +60,7 @@ class SheetResponse:
 
 
 class Population(NamedTuple):
-    """All responses of one task of one run, in the order of the file, and their hash, whoever judged them."""
+    """All responses of one task of one run, in the order of the file, and their hash, the same for all judges."""
 
     responses: tuple[SheetResponse, ...]
     fingerprint: str
@@ -159,16 +159,16 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         for run in judged_runs
         if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
     ]
-    return list({source.population.fingerprint: source for source in sources}.values())  # once, whoever judged them
+    return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
 
 
 def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed: int, now: datetime) -> SheetDraw:
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
-    The number is that of all responses, or of those of each culture. Strata get their shares by size (Webster's
-    method), and at least :data:`LEAST` responses each. Within a stratum those are drawn that a hash of seed, task and
-    item puts first, so that a larger draw by the same seed holds the smaller one, and models are rated on the same
-    items, also where one is drawn later.
+    The number is that of all responses, or of each culture's. Strata get their shares by size (Webster's method), and
+    at least :data:`LEAST` responses each. Within a stratum the order is that of a hash of seed, task and item, so that
+    a larger draw by the same seed holds the smaller one, and models are rated on the same items, also where one is
+    drawn later.
 
     Raises:
         SettingsError: If there are too few for the strata, or there are no responses of a culture.

@@ -40,7 +40,8 @@ Flag = Literal[
 
 The flags of :data:`NOT_COMPARABLE` mean that the cell is neither ranked nor tested against others, unless the user
 asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out,
-``published`` a paper's own, ``reported`` one of a log of others, and ``own_data`` isn't shown beside a paper's number.
+``published`` a number of a paper, ``reported`` one of a log of others, and ``own_data`` isn't shown beside a paper's
+number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {

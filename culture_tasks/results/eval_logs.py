@@ -122,7 +122,7 @@ class EvalLog(_LogPart):
 
 
 def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
-    """Reads logs, and those of folders at any depth, in which other JSON files are passed over.
+    """Reads logs, also in folders at any depth, whose other JSON files are passed over.
 
     Returns:
         The logs by path; of several with the same ``evaluation_id``, the first.

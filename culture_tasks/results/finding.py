@@ -43,7 +43,7 @@ class UnusedFile:
 
 
 class FileName(NamedTuple):
-    """What the name of a file says: who wrote it, the stamp of its run, and the task of a sample file."""
+    """The parts of a file's name: the harness, the stamp of its run, and the task of a sample file."""
 
     harness: Harness
     stamp: str
@@ -51,7 +51,7 @@ class FileName(NamedTuple):
 
 
 def parse_name(path: Path) -> FileName | None:
-    """Returns what the name of a result or sample file says, or None for the name of any other file."""
+    """Returns the parts of the name of a result or sample file, or None for the name of any other file."""
     for harness, pattern in _NAMES:
         if match := pattern.fullmatch(path.name):
             return FileName(harness, **match.groupdict())
@@ -129,7 +129,7 @@ def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]
             content = path.read_bytes().strip()
         except OSError:
             content = b""
-        # Nothing is said of files that are empty or can't be read.
+        # Files that are empty or can't be read aren't compared.
         key = f"{path.name} {hashlib.sha256(content).hexdigest()}" if content else str(path.resolve())
         first = originals.setdefault(key, path)
         if first.resolve() != path.resolve():

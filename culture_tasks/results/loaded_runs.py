@@ -28,12 +28,12 @@ from culture_tasks.results.trained_on import TrainingManifests
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run with its numbers, as the report and as the result file say it.
+    """A run with its numbers, as in the report and as in the result file.
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, where
-    this run's are drawn from them, and their scores are to make its own more certain.
+    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, whose
+    scores make that of a draw of the questions more certain.
     """
 
     run: TaskRun
@@ -52,7 +52,7 @@ class LoadedRun:
 
 
 class Loading(NamedTuple):
-    """Every run, in the order of the files, and what could not be used."""
+    """Every run, in the order of the files, and the files that can't be used."""
 
     runs: list[LoadedRun]
     problems: list[UnusedFile]
@@ -114,7 +114,7 @@ def load(
     """Reads every run that files, folders and patterns name.
 
     Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
-    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks. ``progress`` yields the files it gets.
+    ``shards`` reads parts of tasks, whose numbers aren't the tasks'. ``progress`` yields the files that it gets.
     """
     result_files = find(paths)
     files, copies = without_copies(result_files.results)
@@ -242,7 +242,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
 def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | None]]:
     """Yields the runs, each with the reason to leave it out if a newer one of the same settings takes its place.
 
-    A run that was recorded without a judge gives way to its gradings, whoever made them.
+    A run that was recorded without a judge gives way to its gradings by any judge.
     """
     regraded = {run.result.graded_from for run in runs if run.result.graded_from}
     newer_runs: dict[tuple[object, ...], list[LoadedRun]] = {}

@@ -1,7 +1,7 @@
-"""Logged samples that a judge grades: the requests to the judge, and the new samples that come of new verdicts.
+"""Logged samples that a judge grades: the requests to the judge, and the samples with new verdicts.
 
-A record says all that is needed: the question, the references, the responses, the rubric and the scale. Which metrics a
-sample has is read from the sample.
+A record has all that is needed: the question, the references, the responses, the rubric and the scale. The metrics are
+read from the sample.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class JudgedSample:
 
     @cached_property
     def parts(self) -> Mapping[str, bool]:
-        """The parts of its task's data that have their own mean, and whether the sample belongs to each.
+        """The parts of its task's data that have a mean, and whether the sample belongs to each.
 
         A sample has a metric for each part: ``{}`` where it belongs to the part, else null.
         """
@@ -60,7 +60,7 @@ class JudgedSample:
 
     @property
     def prompt_order(self) -> tuple[object, ...]:
-        """Sorts samples so that those whose judge's prompts begin alike are together."""
+        """Sorts samples so that judges' prompts with the same beginning are together."""
         return self.rubric.prompt_order(item_of(self.as_logged, ""))
 
     @property

@@ -291,7 +291,7 @@ def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequenc
 def _renew_run_entries(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
     """Renews the entries about the whole run: names, tokens, times and costs.
 
-    A grading repeats what its run says of these.
+    A grading repeats these entries of its run.
     """
     paths = {run.result_file for run in runs}
     run_contents = {run.result_file: run.content for run in runs if run.graded_from not in paths}

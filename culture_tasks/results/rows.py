@@ -87,7 +87,7 @@ def _with_size(task: TaskRecords, content: Mapping[str, Any], name: str) -> Task
 
 
 def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields the tasks of a group, those of its groups included; a name without members is a task's."""
+    """Yields the tasks of a group, also in its groups; a name without members is a task's."""
     for member in subtasks[name]:
         if subtasks.get(member):
             yield from _tasks_below(member, subtasks)

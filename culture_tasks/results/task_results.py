@@ -1,4 +1,4 @@
-"""The tasks of a result file of either harness: the model, the settings, and the harness's own numbers."""
+"""The tasks of a result file of either harness: the model, the settings, and the harness's numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXECUTION = frozenset(
         *("enforce_eager", "max_num_seqs", "swap_space"),
     )
 )
-"""Arguments of a model that say where and how fast it runs, and not which model it is."""
+"""Arguments of a model on where and how fast it runs, not on which model it is."""
 
 _ADAPTERS = ("peft", "lora_local_path")
 """Arguments that name an adapter: of lm-eval's hf, and of its vllm."""
