@@ -280,7 +280,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     Of several runs of one model on one task, the model's row has the one that agrees with most other models, and
     then the newest; every other run gets a row that names the differences.
     """
-    runs = with_whole(runs)
+    runs = with_full_gradings(runs)
     usual = _usual(runs)
     entered: list[EntrantRuns] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
@@ -295,7 +295,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     return entered
 
 
-def with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
+def with_full_gradings(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     """Gives each grading of a sample the newest grading of all of the same responses; a judge's comes first."""
     gradings: dict[tuple[str, Path], LoadedRun] = {}
     for run in sorted(runs, key=lambda run: (not run.lexical, run.order)):

@@ -25,7 +25,7 @@ from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
-from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun, Loading, Names, load, newest, with_whole
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun, Loading, Names, load, newest, with_full_gradings
 from culture_tasks.results.trained_on import TrainingManifests
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
@@ -158,7 +158,7 @@ def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
     by_task: dict[str, list[LoadedRun]] = {}
-    for loaded in sorted(with_whole(runs), key=lambda loaded: loaded.order, reverse=True):
+    for loaded in sorted(with_full_gradings(runs), key=lambda loaded: loaded.order, reverse=True):
         by_task.setdefault(loaded.run.task, []).append(loaded)
     return by_task
 
