@@ -153,7 +153,7 @@ class LoadedSamples:
             record = sample.record
             further = [score.read(logged) if score.read else record.values.get(score.name) for score in kind.further]
             tokens = _tokens(sample, record)
-        except (DataError, KeyError, TypeError, ValueError, AttributeError):
+        except (DataError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return "unknown_record"
         if (record.benchmark, record.metric, record.scale) != (kind.benchmark, kind.metric, kind.scale):
             return "unknown_record"

@@ -137,7 +137,8 @@ class TaskRun:
     def unparsed(self) -> float | None:
         """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
         replies = dict(self.outcomes)
-        return replies.get("unparsable", 0) / sum(replies.values()) if replies and not self.settings.judges else None
+        total = sum(replies.values())
+        return replies.get("unparsable", 0) / total if total and not self.settings.judges else None
 
 
 @dataclass(frozen=True, slots=True)
