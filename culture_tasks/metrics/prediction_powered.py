@@ -344,8 +344,8 @@ class CorrectedDifference:
         Examples:
             >>> judge = [4, 5, 3, 5, 4, 5, 4, 5] * 5, [3, 3, 3, 4, 2, 4, 3, 3] * 5
             >>> people = [4, 4, 3, 5, 4, 5, 4, 4] * 5, [3, 4, 2, 4, 2, 4, 2, 3] * 5
-            >>> found = corrected_difference(judge, people, strata=["ar"] * 20 + ["ja"] * 20).over({"ja": 1.0})
-            >>> round(found.difference, 2), found.low > 0.0, found.p < 0.05
+            >>> result = corrected_difference(judge, people, strata=["ar"] * 20 + ["ja"] * 20).over({"ja": 1.0})
+            >>> round(result.difference, 2), result.low > 0.0, result.p < 0.05
             (1.2, True, True)
         """
         check_confidence(confidence)
@@ -438,8 +438,8 @@ def corrected_difference(
         >>> nan = float("nan")
         >>> judge = [1, 1, 1, 0, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1, 0, 0]
         >>> people = [1, 0, 1, 0, nan, nan, nan, nan], [0, 1, 1, 0, nan, nan, nan, nan]
-        >>> found = corrected_difference(judge, people, ends=(0, 1))
-        >>> found.paired, found.rated, found.over().difference, round(found.over().p, 2)
+        >>> result = corrected_difference(judge, people, ends=(0, 1))
+        >>> result.paired, result.rated, result.over().difference, round(result.over().p, 2)
         (True, 4, 0.0, 1.0)
     """
     f = np.stack(two_lists("corrected_difference", *judge))

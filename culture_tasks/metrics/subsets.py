@@ -133,8 +133,8 @@ def subset_interval(
     Royall (2000), "Finite Population Sampling and Inference", for the prediction of the mean of all items.
 
     Examples:
-        >>> found = subset_interval([1, 0, 1, 1, 0, 1], None, SamplingFrame(items=12, spread=1 / 12), shares=True)
-        >>> round(found.low, 2), round(found.high, 2)
+        >>> interval = subset_interval([1, 0, 1, 1, 0, 1], None, SamplingFrame(items=12, spread=1 / 12), shares=True)
+        >>> round(interval.low, 2), round(interval.high, 2)
         (0.3, 0.91)
     """
     scores = np.asarray(values, dtype=np.float64)
@@ -232,8 +232,8 @@ def control_variate_interval(
 
     Examples:
         >>> everywhere = [[1, 1], [1, 0], [0, 0], [1, 1], [0, 0], [1, 0], [0, 1], [0, 0]]  # two models, eight items
-        >>> found = control_variate_interval([1, 1, 0, 1], everywhere, [0, 1, 2, 3], None, SamplingFrame(8, 1 / 8))
-        >>> round(found.value, 2)  # the items that were not drawn are harder
+        >>> interval = control_variate_interval([1, 1, 0, 1], everywhere, [0, 1, 2, 3], None, SamplingFrame(8, 1 / 8))
+        >>> round(interval.value, 2)  # the items that were not drawn are harder
         0.66
     """
     scores, everywhere = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
