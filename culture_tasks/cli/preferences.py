@@ -21,7 +21,7 @@ from culture_tasks.cli.options import (
     writing,
 )
 from culture_tasks.errors import DataUnavailableError
-from culture_tasks.people.rated_responses import named_category
+from culture_tasks.people.rated_responses import category_of
 from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
 from culture_tasks.preferences.merging import merge

@@ -1,7 +1,7 @@
 """Is one model better than another? Paired tests on the items that both answered.
 
 Every test takes the two models' scores item by item, NaN where there is no score; items that lack either are left out.
-The difference is always the first's mean minus the second's. Its interval is the test's own, turned around: it leaves 0
+The difference is always the first's mean minus the second's. Its interval is the test turned around: it leaves 0
 out exactly where p is at most 1 - confidence. Nothing here raises for data that are too few or too much alike: numbers
 are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws every time.
 """
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
         differing: Number of clusters in which the two models' scores differ: the others tell nothing.
         sd: Standard deviation of a difference, as :func:`~culture_tasks.metrics.significance.items_needed` wants it:
             the standard error times the square root of ``n``, so that clusters count.
-        reason: Why a number is NaN or not what the method gives; None where all is well.
+        reason: Why a number is NaN or not that of the method; None where all is well.
     """
 
     difference: float = math.nan
@@ -81,7 +81,7 @@ def paired_difference(
     Args:
         a: The first model's scores; NaN where there is none.
         b: The second's, in the same order.
-        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None makes each a cluster.
         confidence: Share of intervals meant to hold the true difference, between 0 and 1.
 
     Returns:
@@ -101,10 +101,10 @@ def paired_difference(
     """
     ours, theirs = two_lists("comparison", a, b)
     differences = ours - theirs
-    kept = ~np.isnan(differences)
-    sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))
+    common = ~np.isnan(differences)
+    sums = cluster_sums(differences[common][:, None], cluster_numbers(clusters, common))
     method: _ByT = "paired t" if clusters is None else "clustered paired t"
-    result = _by_t(mean_and_error(differences, clusters), method, confidence)
+    result = _t_test(mean_and_error(differences, clusters), method, confidence)
     return result._replace(differing=int(np.count_nonzero(_without_noise(sums))))
 
 
@@ -127,10 +127,10 @@ def paired_bootstrap(
         >>> round(result.low, 2), round(result.high, 2), round(result.p, 3)
         (0.02, 0.38, 0.028)
     """
-    return _by_t(bootstrapped(value, replicates, n=n, clusters=clusters), "cluster bootstrap", confidence)
+    return _t_test(bootstrapped(value, replicates, n=n, clusters=clusters), "cluster bootstrap", confidence)
 
 
-def _by_t(mean: Mean, method: _ByT, confidence: float) -> Difference:
+def _t_test(mean: Mean, method: _ByT, confidence: float) -> Difference:
     interval = interval_of(mean, confidence)
     if mean.error > 0.0:
         p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
@@ -180,13 +180,13 @@ def paired_permutation(
     are drawn, and p = (1 + as extreme) / (1 + drawn), which is never 0 and never too small on average. Assumes only
     that without a difference the two models' scores could be swapped.
 
-    The interval holds the differences that the same swaps don't reject. A swap parts the clusters in those that it
-    leaves and those that it takes; supposing a difference, it is at least as extreme as what was observed exactly
-    where the supposed difference lies between the means of the two parts. So the ends are quantiles of the lower and
-    of the higher of these means. That supposes that a difference shifts all clusters alike, which isn't plausible
-    where most don't differ at all. Where so few differ that all swaps are gone through, and more than half don't, the
-    ends are those of the share of clusters in favour of the first, which the same swaps give at shares other than
-    1/2, times an interval of the mean size.
+    The interval holds the differences that the same swaps don't reject. A swap leaves one part of the clusters and
+    takes the other; supposing a difference, it is at least as extreme as the observed one exactly where the supposed
+    difference lies between the means of the two parts. So the ends are quantiles of the lower and of the higher of
+    these means. That supposes that a difference shifts all clusters alike, which isn't plausible where most don't
+    differ at all. Where so few differ that all swaps are gone through, and more than half don't, the ends are those of
+    the share of clusters in favour of the first, which the same swaps give at shares other than 1/2, times an interval
+    of the mean size.
 
     Args and errors are those of :func:`paired_difference`; ``resamples`` is at least 1, and ``weights`` are the weights
     of the items in the means, above 0; None means all the same.
@@ -207,20 +207,20 @@ def paired_permutation(
     check_confidence(confidence)
     ours, theirs = two_lists("comparison", a, b)
     differences = ours - theirs
-    kept = ~np.isnan(differences)
-    if weights is None or not kept.any():
-        counted = np.ones(differences.size)
+    common = ~np.isnan(differences)
+    if weights is None or not common.any():
+        item_weights = np.ones(differences.size)
     else:
-        counted = weights * (kept.sum() / weights[kept].sum())
-    middle = float((counted * differences)[kept].mean()) if kept.any() else math.nan
-    by_t = paired_difference(middle + counted * (differences - middle), np.zeros(differences.size), clusters)
-    columns = np.stack([(counted * differences)[kept], counted[kept]], axis=1)
-    by_cluster = cluster_sums(columns, cluster_numbers(clusters, kept))
+        item_weights = weights * (common.sum() / weights[common].sum())
+    middle = float((item_weights * differences)[common].mean()) if common.any() else math.nan
+    t_test = paired_difference(middle + item_weights * (differences - middle), np.zeros(differences.size), clusters)
+    columns = np.stack([(item_weights * differences)[common], item_weights[common]], axis=1)
+    by_cluster = cluster_sums(columns, cluster_numbers(clusters, common))
     sums = by_cluster[:, 0] = _without_noise(by_cluster[:, 0])
     differing = int(np.count_nonzero(sums))
-    result = by_t._replace(low=math.nan, high=math.nan, method="sign flips", differing=differing)
+    result = t_test._replace(low=math.nan, high=math.nan, method="sign flips", differing=differing)
     if not differing:
-        return result._replace(p=1.0 if by_t.n else math.nan, method="all sign flips" if by_t.n else "sign flips")
+        return result._replace(p=1.0 if t_test.n else math.nan, method="all sign flips" if t_test.n else "sign flips")
     if sums.sum() < 0.0:  # the same draws for both orders of the models
         back = paired_permutation(
             b, a, clusters, resamples=resamples, seed=seed, confidence=confidence, weights=weights
@@ -228,25 +228,25 @@ def paired_permutation(
         return back._replace(difference=result.difference, low=-back.high, high=-back.low)
     exact = differing <= math.log2(resamples)
     lower, higher = _parted(by_cluster, resamples, np.random.default_rng(seed))
-    extreme, drawn = int(np.count_nonzero((lower <= 0.0) & (higher >= 0.0))), lower.size
+    extreme, swaps = int(np.count_nonzero((lower <= 0.0) & (higher >= 0.0))), lower.size
     if exact:
-        p = extreme / drawn
-        passed = math.floor((1.0 - confidence) * drawn) + 1
+        p = extreme / swaps
+        passed = math.floor((1.0 - confidence) * swaps) + 1
     else:
-        p = (1.0 + extreme) / (1.0 + drawn)
-        passed = math.floor((1.0 - confidence) * (1.0 + drawn))
-    if by_t.reason:
+        p = (1.0 + extreme) / (1.0 + swaps)
+        passed = math.floor((1.0 - confidence) * (1.0 + swaps))
+    if t_test.reason:
         low, high = math.nan, math.nan
     elif exact and 2 * differing < sums.size:
         low, high = _tilted(by_cluster, confidence)
     else:
         low = float(np.partition(lower, passed - 1)[passed - 1]) if passed else -math.inf
-        high = float(np.partition(higher, drawn - passed)[drawn - passed]) if passed else math.inf
+        high = float(np.partition(higher, swaps - passed)[swaps - passed]) if passed else math.inf
     return result._replace(p=p, low=low, high=high, method="all sign flips" if exact else "sign flips")
 
 
 def _without_noise(sums: Floats) -> Floats:
-    """Returns sums with 0 in place of what rounding leaves of it."""
+    """Returns sums with 0 in place of rounding errors."""
     return np.where(np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0), sums, 0.0)
 
 
@@ -265,10 +265,10 @@ def _parted(by_cluster: Floats, resamples: int, rng: np.random.Generator) -> tup
         signed = np.tile(swapped, (times, 1)) + _randomly_signed(by_cluster[~differs], times * len(swapped), rng)
     else:
         signed = _randomly_signed(by_cluster, resamples, rng)
-    whole, size = by_cluster.sum(axis=0), np.abs(by_cluster).sum(axis=0)
+    total, size = by_cluster.sum(axis=0), np.abs(by_cluster).sum(axis=0)
     means: list[Floats] = []
     for sign in (1.0, -1.0):
-        part = whole + sign * signed
+        part = total + sign * signed
         part[np.abs(part) <= 1e-9 * size] = 0.0
         means.append(np.divide(part[:, 0], part[:, 1], out=np.full(len(part), np.nan), where=part[:, 1] > 0.0))
     lower, higher = np.minimum(*means), np.maximum(*means)
@@ -293,11 +293,11 @@ def _randomly_signed(rows: Floats, resamples: int, rng: np.random.Generator) -> 
     repeated = counts > _MANY_EQUAL
     pluses = rng.binomial(counts[repeated], 0.5, size=(resamples, np.count_nonzero(repeated)))
     totals: Floats = (2.0 * pluses - counts[repeated]) @ distinct[repeated]
-    alone = np.repeat(distinct[~repeated], counts[~repeated], axis=0)
-    bytes_each = (len(alone) + 7) // 8
+    singles = np.repeat(distinct[~repeated], counts[~repeated], axis=0)
+    bytes_each = (len(singles) + 7) // 8
     if not bytes_each:
         return totals
-    eights = np.pad(alone, ((0, 8 * bytes_each - len(alone)), (0, 0))).reshape(bytes_each, 8, -1)
+    eights = np.pad(singles, ((0, 8 * bytes_each - len(singles)), (0, 0))).reshape(bytes_each, 8, -1)
     signs = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0
     signed_sums, batch = np.einsum("sk,bkc->bsc", signs, eights), max(1, _BATCH_CELLS // (2 * bytes_each))
     for start in range(0, resamples, batch):
@@ -386,20 +386,20 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
         return Difference(method=method, reason="no item has both scores")
     discordant, part = ours + theirs, 1.0 if method == "McNemar exact" else 0.5  # of the observed count's probability
 
-    def at_least(count: int, share: float) -> float:
+    def upper_tail(count: int, share: float) -> float:
         if not 0 < count <= discordant:
             return float(count <= 0)
         return float(special.betainc(count, discordant - count + 1, share))
 
     def as_high(share: float) -> float:
-        return part * at_least(ours, share) + (1.0 - part) * at_least(ours + 1, share)
+        return part * upper_tail(ours, share) + (1.0 - part) * upper_tail(ours + 1, share)
 
     def as_low(share: float) -> float:
-        return 1.0 - (1.0 - part) * at_least(ours, share) - part * at_least(ours + 1, share)
+        return 1.0 - (1.0 - part) * upper_tail(ours, share) - part * upper_tail(ours + 1, share)
 
     shares = _shares_in_doubt(as_high, as_low, confidence) if discordant else (0.0, 1.0)
-    seen = proportion_interval(discordant, n, confidence)
-    low, high = _share_times_size(shares, (seen.low, seen.high))
+    discordant_share = proportion_interval(discordant, n, confidence)
+    low, high = _share_times_size(shares, (discordant_share.low, discordant_share.high))
     sd = math.sqrt(max(discordant - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
     p = min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0
     return Difference((ours - theirs) / n, low, high, p, n, method, clusters=n, differing=discordant, sd=sd)

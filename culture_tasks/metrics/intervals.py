@@ -29,7 +29,7 @@ class Interval(NamedTuple):
         low: Lower end.
         high: Upper end.
         n: Number of items with a score.
-        clusters: Number of clusters that these belong to; ``n`` where each stands alone.
+        clusters: Number of clusters that these belong to; ``n`` where each item is one.
         reason: Why the value or an end is NaN; None where none is.
     """
 
@@ -60,7 +60,7 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
 
     Args:
         values: One score per item; NaN where there is none.
-        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None makes each a cluster.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
     Returns:

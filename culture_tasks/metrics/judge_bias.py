@@ -1,4 +1,4 @@
-"""What a judge is swayed by: whether its departure from people's ratings goes with something other than quality.
+"""Biases of a judge: whether its departure from people's ratings goes with something other than quality.
 
 A probe is one number per response, such as the logarithm of its length. The judge's error is its score less the mean of
 people's ratings of the same response. Nothing here raises for data that are too few or too much alike: values are NaN,
@@ -82,7 +82,7 @@ def probe_effect(
         errors: The judge's score less people's, per response; NaN where one of them is missing.
         probe: The value of the probe; NaN where it can't be told.
         strata: The stratum of each response, such as its task and culture; None means one.
-        clusters: The cluster of each response, such as the item, which models share; None means that each stands alone.
+        clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
         confidence: Share of intervals meant to hold the true effect, between 0 and 1.
 
     Returns:
@@ -108,42 +108,44 @@ def probe_effect(
     """
     check_confidence(confidence)
     d, x = two_lists("probe_effect", errors, probe, "number")
-    both = ~(np.isnan(d) | np.isnan(x))
-    if not both.any():
+    complete = ~(np.isnan(d) | np.isnan(x))
+    if not complete.any():
         return ProbeEffect(reason="no rated response has a value of it")
-    of_each = cluster_numbers(["all"] * x.size if strata is None else strata, both)
-    groups = cluster_numbers(clusters, both)
-    d, x = d[both], x[both]
-    differs = np.bincount(of_each, weights=np.abs(centred(x, of_each)) > _TINY * np.abs(x).max()) > 0
-    tells = differs[of_each]
+    stratum_codes = cluster_numbers(["all"] * x.size if strata is None else strata, complete)
+    groups = cluster_numbers(clusters, complete)
+    d, x = d[complete], x[complete]
+    differs = np.bincount(stratum_codes, weights=np.abs(centred(x, stratum_codes)) > _TINY * np.abs(x).max()) > 0
+    tells = differs[stratum_codes]
     if not tells.any():
         return ProbeEffect(reason="no two responses that compare differ in it")
     is_binary = bool(np.isin(x, (0.0, 1.0)).all())
-    strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (of_each, groups))
+    strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (stratum_codes, groups))
     d, x = centred(d[tells], strata_numbers), centred(x[tells], strata_numbers)
     span = 1.0 if is_binary else float(np.ptp(np.quantile(x, (0.05, 0.95))))
-    found = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
+    effect = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
     squares = float(x @ x)
     value = float(x @ d) / squares
     weights = _adjusted(x / math.sqrt(squares), strata_numbers, groups) / math.sqrt(squares)
     if np.isnan(weights).any():
-        return found._replace(reason="too few responses differ in it: those to one item alone settle the effect")
-    freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), found.clusters - 1.0)
+        return effect._replace(reason="too few responses differ in it: the responses to one item settle the effect")
+    freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), effect.clusters - 1.0)
     if freedom < LEAST_FREEDOM:
-        return found._replace(reason=f"too few responses differ in it: {freedom:.1f} degrees of freedom, not 4 or more")
+        return effect._replace(
+            reason=f"too few responses differ in it: {freedom:.1f} degrees of freedom, not 4 or more"
+        )
     residuals = d - value * x
     if math.sqrt(float(residuals @ residuals)) <= _TINY * max(1.0, math.sqrt(float(d @ d))):
-        return found._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")
+        return effect._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")
     error = math.sqrt(float((np.bincount(groups, weights=weights * residuals) ** 2).sum()))
     reach = float(special.stdtrit(freedom, (1.0 + confidence) / 2.0)) * error
     p = 2.0 * float(special.stdtr(freedom, -abs(value) / error))
-    return found._replace(value=value, low=value - reach, high=value + reach, p=p)
+    return effect._replace(value=value, low=value - reach, high=value + reach, p=p)
 
 
 def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
     """Returns (I - H_gg)^(-1/2) x_g of each cluster, for x of length 1; NaN for one that alone settles the effect."""
     sizes = np.bincount(strata)
-    found = np.zeros_like(unit)
+    adjusted = np.zeros_like(unit)
     order = np.argsort(groups, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
         same = strata[members][:, None] == strata[members][None, :]
@@ -152,8 +154,8 @@ def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
         along, is_free = vectors.T @ unit[members], roots > _TINY
         inverse = np.where(is_free, 1.0 / np.sqrt(np.maximum(roots, _TINY)), 0.0)
         # A cluster that settles the effect has no residual to tell its own error by.
-        found[members] = vectors @ (inverse * along) if np.abs(along[~is_free]).max(initial=0.0) < 1e-6 else math.nan
-    return found
+        adjusted[members] = vectors @ (inverse * along) if np.abs(along[~is_free]).max(initial=0.0) < 1e-6 else math.nan
+    return adjusted
 
 
 def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) -> float:
@@ -169,7 +171,7 @@ def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) ->
     return total**2 / squared if squared > 0.0 else 0.0
 
 
-# What a probe looks at
+# Probes
 
 
 def log_length(response: str) -> float:
@@ -186,7 +188,7 @@ def log_length(response: str) -> float:
 
 
 def word_overlaps(response: str, references: Sequence[str]) -> list[float]:
-    """Which share of each reference's distinct words is in a response, 0 to 1; NaN for a reference without words.
+    """The share of each reference's distinct words that is in a response, 0 to 1; NaN for a reference without words.
 
     Words are those of :func:`culture_tasks.text.tokens`. Longer responses don't lose by it, unlike ROUGE-L's F.
 
@@ -195,8 +197,8 @@ def word_overlaps(response: str, references: Sequence[str]) -> list[float]:
         [1.0, 0.0]
     """
     ours = set(tokens(response))
-    words = [set(tokens(reference)) for reference in references]
-    return [len(ours & own) / len(own) if own else math.nan for own in words]
+    word_sets = [set(tokens(reference)) for reference in references]
+    return [len(ours & words) / len(words) if words else math.nan for words in word_sets]
 
 
 FAMILIES: Mapping[str, str] = {
@@ -221,7 +223,7 @@ _PATTERNS = {family: re.compile(rf"(?<![a-z])({pattern})") for family, pattern i
 
 
 def model_families(name: str) -> frozenset[str]:
-    """The families that a model's name speaks of, by :data:`FAMILIES`; none where it says nothing.
+    """The families that a model's name mentions, by :data:`FAMILIES`; none where it mentions none.
 
     The last two parts of the name are read, whatever their case. A distilled model is of both families. A name need not
     tell which model another was trained from: InternVL, many of whose models have a Qwen inside, is InternLM's.

@@ -23,7 +23,7 @@ Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 """The cluster of each item, such as its image, its scenario or its source question."""
 
 _TINY = 1e-12
-"""A standard error below this part of the largest score is what rounding leaves of none."""
+"""A standard error below this part of the largest score is a rounding error."""
 
 ONE_CLUSTER = "one cluster: its spread can't be known"
 
@@ -62,8 +62,8 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
         raise ValueError(
             f"mean: expected a list of finite scores, NaN where there is none; found shape {scores.shape}."
         )
-    kept = ~np.isnan(scores)
-    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    scored = ~np.isnan(scores)
+    scores, numbers = scores[scored], cluster_numbers(clusters, scored)
     if scores.size == 0:
         return Mean(reason="no item has a score")
     middle, n = float(scores[0] + (scores - scores[0]).mean()), scores.size  # exact where all scores are equal
@@ -84,12 +84,12 @@ def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "sco
     Raises:
         ValueError: If lengths differ or a number is infinite.
     """
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != two.shape:
-        raise ValueError(f"{caller}: expected two lists of one length; found shapes {one.shape} and {two.shape}.")
-    if np.isinf(one).any() or np.isinf(two).any():
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"{caller}: expected two lists of one length; found shapes {a.shape} and {b.shape}.")
+    if np.isinf(a).any() or np.isinf(b).any():
         raise ValueError(f"{caller}: a {noun} is infinite; write NaN for a missing one.")
-    return one, two
+    return a, b
 
 
 def check_confidence(confidence: float) -> None:
@@ -99,7 +99,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbers:
-    """Numbers the clusters of the kept items from 0 on without gaps; None means that each item stands alone.
+    """Numbers the clusters of the kept items from 0 on without gaps; None makes each item a cluster.
 
     Raises:
         ValueError: If there is not one cluster for each item.
@@ -166,10 +166,10 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
     """
     if strata is None:
         return scores
-    known = ~np.isnan(scores)
-    weights, codes = counts(strata[known], shares), numbered(strata[known])[1]
+    scored = ~np.isnan(scores)
+    weights, codes = counts(strata[scored], shares), numbered(strata[scored])[1]
     values = np.full(scores.size, np.nan)
-    values[known] = (weights * scores[known]).sum() / max(codes.size, 1) + weights * centred(scores[known], codes)
+    values[scored] = (weights * scores[scored]).sum() / max(codes.size, 1) + weights * centred(scores[scored], codes)
     return values
 
 
@@ -183,7 +183,7 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
 
 def stratum_means(values: Floats, strata: Numbers, many: int = 0) -> Floats:
     """Returns the mean of each stratum, numbered from 0; 0 in one without values."""
-    sums, sizes = (np.bincount(strata, weights=own, minlength=many) for own in (values, None))
+    sums, sizes = (np.bincount(strata, weights=weights, minlength=many) for weights in (values, None))
     means: Floats = sums / np.maximum(sizes, 1)
     return means
 
@@ -201,8 +201,8 @@ def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
         >>> filled(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 1]), 2).tolist()
         [1.0, 1.0, 3.0, 5.0]
     """
-    known = ~np.isnan(scores)
-    return np.where(known, scores, stratum_means(scores[known], strata[known], many)[strata])
+    scored = ~np.isnan(scores)
+    return np.where(scored, scores, stratum_means(scores[scored], strata[scored], many)[strata])
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:

@@ -44,13 +44,13 @@ def near_duplicates(first: Sequence[str], second: Sequence[str]) -> Iterator[Ali
 
     parts = [_parts(text) for text in second]
     columns = {part: column for column, part in enumerate(dict.fromkeys(itertools.chain(*parts)))}
-    others = _matrix(parts, columns).T.tocsc()
-    other_sizes = np.array([len(each) for each in parts])
+    second_matrix = _matrix(parts, columns).T.tocsc()
+    second_sizes = np.array([len(text_parts) for text_parts in parts])
     for start in range(0, len(first), _AT_ONCE):
-        some = [_parts(text) for text in first[start : start + _AT_ONCE]]
-        shared = (_matrix(some, columns) @ others).tocoo()
-        sizes = np.array([len(each) for each in some])
-        similarity = shared.data / (sizes[shared.row] + other_sizes[shared.col] - shared.data)
+        batch = [_parts(text) for text in first[start : start + _AT_ONCE]]
+        shared = (_matrix(batch, columns) @ second_matrix).tocoo()
+        sizes = np.array([len(text_parts) for text_parts in batch])
+        similarity = shared.data / (sizes[shared.row] + second_sizes[shared.col] - shared.data)
         near = np.flatnonzero(similarity >= LEAST_SIMILARITY)
         for place in near[np.lexsort((shared.col[near], -similarity[near], shared.row[near]))]:
             yield Alike(start + int(shared.row[place]), int(shared.col[place]), float(similarity[place]))
@@ -58,7 +58,7 @@ def near_duplicates(first: Sequence[str], second: Sequence[str]) -> Iterator[Ali
 
 def _parts(text: str) -> set[str]:
     words = tokens(text) or [unicodedata.normalize("NFKC", text).strip()]
-    return {*words, *(f"{one} {after}" for one, after in itertools.pairwise(words))}
+    return {*words, *(f"{word} {following}" for word, following in itertools.pairwise(words))}
 
 
 def _matrix(rows: Sequence[set[str]], columns: Mapping[str, int]) -> Any:

@@ -68,7 +68,7 @@ def weighted_panel(
             the stratum.
         people: People's score of the same responses; NaN where not rated.
         strata: The stratum of each response, such as its culture.
-        clusters: The cluster of each response, such as its image; None means that each stands alone.
+        clusters: The cluster of each response, such as its image; None makes each a cluster.
 
     Returns:
         Scores and weights, these as means over the five parts. With fewer than ten ratings, or five clusters, all
@@ -93,12 +93,12 @@ def weighted_panel(
             f"weighted_panel: scores of shape {table.shape}, {y.size} ratings and {len(strata)} strata; expected a row "
             "of scores per judge, and a score, a rating and a stratum for each response."
         )
-    every = np.ones(y.size, dtype=np.bool_)
-    codes = cluster_numbers(strata, every)
+    all_responses = np.ones(y.size, dtype=np.bool_)
+    codes = cluster_numbers(strata, all_responses)
     many = int(codes.max(initial=-1)) + 1
-    x = np.stack([centred(filled(own, codes, many), codes) for own in table], axis=1)
+    x = np.stack([centred(filled(judge_scores, codes, many), codes) for judge_scores in table], axis=1)
     rated = np.flatnonzero(~np.isnan(y))
-    units = cluster_numbers(clusters, every)[rated]
+    units = cluster_numbers(clusters, all_responses)[rated]
     if rated.size < 2 * _FOLDS or np.unique(units).size < _FOLDS:
         return JudgePanel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
     differing = np.count_nonzero(~(np.abs(table - y)[:, rated] == 0.0), axis=1)  # a missing score is none that agrees
@@ -123,29 +123,28 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
     """Returns the weights of each stratum, of the set that ratings choose that it wasn't learned from."""
     predicted = np.zeros((x.shape[1] + 3, y.size))
     for k in np.unique(part):
-        chosen = part == k
-        sets = _sets(x[~chosen], y[~chosen], members[~chosen], strata)
-        predicted[:, chosen] = [(x[chosen] * one[members[chosen]]).sum(axis=1) for one in sets]
-    errors = np.stack([centred(y - one, members) ** 2 for one in predicted])
+        fold = part == k
+        sets = _sets(x[~fold], y[~fold], members[~fold], strata)
+        predicted[:, fold] = [(x[fold] * weights[members[fold]]).sum(axis=1) for weights in sets]
+    errors = np.stack([centred(y - prediction, members) ** 2 for prediction in predicted])
     fixed = errors[: x.shape[1] + 1].mean(axis=1)  # of one judge, or of all alike
     sets = _sets(x, y, members, strata)
     simplest = [int(fixed.argmin()), len(sets) - 2, len(sets) - 1]
-    best = min(simplest, key=lambda at: float(errors[at].mean()))
+    best = min(simplest, key=lambda index: float(errors[index].mean()))
     more = errors - errors[best]
     is_close = more.mean(axis=1) <= more.std(axis=1, ddof=1) / y.size**0.5
-    chosen_set: Floats = sets[next(at for at in simplest if is_close[at])]
-    return chosen_set
+    return sets[next(index for index in simplest if is_close[index])]
 
 
 def _sets(x: Floats, y: Floats, members: Numbers, strata: int) -> list[Floats]:
     """Returns the sets of weights, the simpler ones first, each with a row per stratum."""
-    x, y = np.stack([centred(own, members) for own in x.T], axis=1), centred(y, members)
+    x, y = np.stack([centred(column, members) for column in x.T], axis=1), centred(y, members)
     many = x.shape[1]
-    sets = [_slope(own, y) * np.eye(many)[at] for at, own in enumerate(x.T)]
-    alike = np.full(many, _slope(x.mean(axis=1), y) / many)
-    together = _shrunk(x, y, alike)
+    sets = [_slope(column, y) * np.eye(many)[index] for index, column in enumerate(x.T)]
+    equal = np.full(many, _slope(x.mean(axis=1), y) / many)
+    together = _shrunk(x, y, equal)
     of_each = [_shrunk(x[members == code], y[members == code], together) for code in range(strata)]
-    return [*(np.tile(one, (strata, 1)) for one in (*sets, alike, together)), np.stack(of_each)]
+    return [*(np.tile(weights, (strata, 1)) for weights in (*sets, equal, together)), np.stack(of_each)]
 
 
 def _slope(x: Floats, y: Floats) -> float:
@@ -158,6 +157,5 @@ def _shrunk(x: Floats, y: Floats, towards: Floats) -> Floats:
     if not x.any():
         return towards
     ridge = np.sqrt(_PRIOR * np.mean(x**2)) * np.eye(towards.size)
-    found, _ = optimize.nnls(np.concatenate([x, ridge]), np.concatenate([y, ridge @ towards]))
-    weights: Floats = found
-    return weights
+    weights, _ = optimize.nnls(np.concatenate([x, ridge]), np.concatenate([y, ridge @ towards]))
+    return np.asarray(weights)

@@ -32,12 +32,12 @@ _PIECES = 8
 """Pieces in which a grid is computed, so that each fits a processor's cache."""
 
 _PRIOR = 10.0
-"""Number of clusters that the variance predicted for a cell counts for, beside the cell's own."""
+"""Number of clusters that the predicted variance of a cell counts for."""
 
-_OWN = 0.05
+_LEAST_OWN = 0.05
 """The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
 
-_ONE = (_TOP / 2) ** 2
+_LARGEST_VARIANCE = (_TOP / 2) ** 2
 """The largest variance of a score; one score more with this variance keeps a benchmark's above 0."""
 
 
@@ -92,8 +92,8 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
 
     The score of a place is the mean of its true cell means over all benchmarks with items, each weighing the same: the
     score had every benchmark asked about the place. So no place is ahead because an easy benchmark alone asks about it.
-    phi and gamma belong to the score, for they are part of what the benchmarks would find. A place in all benchmarks
-    keeps near its plain mean; one in few has a wide interval, for the effects that nobody measured.
+    phi and gamma belong to the score, for they are part of the benchmarks' results. A place in all benchmarks keeps
+    near its plain mean; one in few has a wide interval, for the effects that nobody measured.
 
     Given the spreads of theta, phi and gamma, the posterior is normal and exact. It is averaged over a grid of spreads
     with half-normal priors (scales 15, 10 and 10 points), so that intervals hold with few places too. The value is the
@@ -190,7 +190,7 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     _, benchmark = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
     ability = np.asarray(items.abilities)[units]
     shape = int(benchmark.max()) + 1, places
-    # A part is what one unit asks about one place.
+    # A part holds the items of one unit about one place.
     codes, part = np.unique(unit * places + place, return_inverse=True)
     owner = codes // places
     row, cell = benchmark[owner], benchmark[owner] * places + codes % places
@@ -201,10 +201,12 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     squares = _sums(deviations**2, part)
     # Variance of a score, as a share of the largest that scores with this mean can have; then the mean expected of it.
     largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1.0, 1.0)
-    dispersion = ((_sums(squares, row) + _ONE) / (_sums((size - 1.0) * largest, row) + _ONE))[row]
-    others = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
-    worth = dispersion * others * (_TOP - others) / between
-    expected = (size * mean + worth * others) / (size + worth)
+    dispersion = ((_sums(squares, row) + _LARGEST_VARIANCE) / (_sums((size - 1.0) * largest, row) + _LARGEST_VARIANCE))[
+        row
+    ]
+    other_mean = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
+    worth = dispersion * other_mean * (_TOP - other_mean) / between
+    expected = (size * mean + worth * other_mean) / (size + worth)
     influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
     variances, common = _sampling_variances(
         influence,
@@ -236,20 +238,25 @@ def _sampling_variances(
     """
     many, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
     owners, owner = np.unique(cell * span + cluster, return_inverse=True)
-    at = owners // span
-    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, at, many) - 1.0, 0.0)
-    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[at]
-    robust, alone = _sums(sums**2, at, many), _sums(influence**2, cell, many)
-    plain, together = _sums(inflation * residuals**2, cell, many), _sums(_sums(influence, owner) ** 2, at, many) - alone
+    owner_cell = owners // span
+    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, owner_cell, many) - 1.0, 0.0)
+    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[owner_cell]
+    robust, alone = _sums(sums**2, owner_cell, many), _sums(influence**2, cell, many)
+    plain, together = (
+        _sums(inflation * residuals**2, cell, many),
+        _sums(_sums(influence, owner) ** 2, owner_cell, many) - alone,
+    )
     trust = _ratio(freedom, alone)
-    alike = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
-    variances = (freedom * robust + _PRIOR * (alone + alike[row] * together)) / (freedom + _PRIOR)
+    correlation = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
+    variances = (freedom * robust + _PRIOR * (alone + correlation[row] * together)) / (freedom + _PRIOR)
     # Clusters of several places: the mean covariance of two cells, weighted by their precision.
     precision = _ratio(np.ones(many), variances)
-    across, number = np.unique(at // shape[1] * span + owners % span, return_inverse=True)
-    products = _sums(_sums(sums * precision[at], number) ** 2, across // span) - _sums(robust * precision**2, row)
+    across, number = np.unique(owner_cell // shape[1] * span + owners % span, return_inverse=True)
+    products = _sums(_sums(sums * precision[owner_cell], number) ** 2, across // span) - _sums(
+        robust * precision**2, row
+    )
     common = _ratio(products, _sums(precision, row) ** 2 - _sums(precision**2, row)).clip(0.0)
-    return np.maximum(variances - common[row], _OWN * variances), common
+    return np.maximum(variances - common[row], _LEAST_OWN * variances), common
 
 
 def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -272,23 +279,23 @@ def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
     # The score's covariance with the cells, and its weights of their means and of the benchmarks' levels.
     to_score = place + ability * np.einsum("abp,a->bp", cells.abilities, cells.overall)[:, None] + benchmark / rows
     gain = np.einsum("bcgp,cgp->bgp", inverse, to_score)
-    rest = 1.0 / rows - gain
-    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", rest, levels)
+    level_weights = 1.0 / rows - gain
+    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", level_weights, levels)
     variances = place + ability * (cells.overall @ cells.overall) + benchmark / rows + cells.common.sum() / rows**2
     variances = variances - (to_score * gain).sum(axis=0)
-    variances += (np.einsum("gbc,cgp->bgp", covariance, rest) * rest).sum(axis=0)
+    variances += (np.einsum("gbc,cgp->bgp", covariance, level_weights) * level_weights).sum(axis=0)
     return -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit), means, variances
 
 
 def _invert(matrices: Floats) -> Floats:
     """Inverts positive definite matrices (first two axes) in place; returns the logarithms of their determinants."""
     logs = np.zeros(matrices.shape[2:])
-    for at in range(len(matrices)):
-        pivot = matrices[at, at].copy()
+    for index in range(len(matrices)):
+        pivot = matrices[index, index].copy()
         logs += np.log(pivot)
-        column, row = matrices[:, at].copy(), matrices[at] / pivot
+        column, row = matrices[:, index].copy(), matrices[index] / pivot
         matrices -= column[:, None] * row
-        matrices[at], matrices[:, at], matrices[at, at] = row, -column / pivot, 1.0 / pivot
+        matrices[index], matrices[:, index], matrices[index, index] = row, -column / pivot, 1.0 / pivot
     return logs
 
 

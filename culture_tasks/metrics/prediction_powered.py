@@ -41,10 +41,10 @@ _PAIRED = 0.9
 """Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
 
 _TINY = 1e-12
-"""What is as good as 0, where allocations are compared."""
+"""The largest number that counts as 0 in a comparison of allocations."""
 
 _LEAST_P = 1e-100
-"""P-value below which none is worked out."""
+"""The least p value that is worked out."""
 
 
 class Corrected(NamedTuple):
@@ -98,18 +98,18 @@ class CorrectedMean:
         if unknown or not any(share > 0.0 for share in shares.values()):
             raise ValueError(f"over: {dict(shares)}; expected positive shares of some of {list(self.strata)}.")
         inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
-        if not self._fits or any(math.isnan(one.value) for one in inside.values()):
-            return _waiting(inside)
-        return _at(self._fits, self._of_rated(shares))
+        if not self._fits or any(math.isnan(mean.value) for mean in inside.values()):
+            return _missing(inside)
+        return _corrected(self._fits, self._rated_shares(shares))
 
     @property
-    def _rated(self) -> list[Hashable]:
+    def _rated_strata(self) -> list[Hashable]:
         """The strata that have a mean."""
-        return [label for label, one in self.strata.items() if not math.isnan(one.value)]
+        return [label for label, mean in self.strata.items() if not math.isnan(mean.value)]
 
-    def _of_rated(self, shares: Mapping[Any, float]) -> Floats:
+    def _rated_shares(self, shares: Mapping[Any, float]) -> Floats:
         """Returns the shares of the strata that have a mean, which add up to 1."""
-        parts = np.array([shares.get(label, 0.0) for label in self._rated], dtype=np.float64)
+        parts = np.array([shares.get(label, 0.0) for label in self._rated_strata], dtype=np.float64)
         weights: Floats = parts / parts.sum()
         return weights
 
@@ -146,16 +146,16 @@ class CorrectedMean:
         """
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; expected a positive number.")
-        found = self.overall if shares is None else self.over(shares)
-        if not self._fits or found.reason:
+        corrected = self.overall if shares is None else self.over(shares)
+        if not self._fits or corrected.reason:
             return None
-        weights = self._fits[0].shares if shares is None else self._of_rated(shares)
-        named = [label if parts is None else parts[label] for label in self._rated]
-        order = list(dict.fromkeys(named))
-        codes = np.array([order.index(part) for part in named], dtype=np.intp)
+        weights = self._fits[0].shares if shares is None else self._rated_shares(shares)
+        part_labels = [label if parts is None else parts[label] for label in self._rated_strata]
+        order = list(dict.fromkeys(part_labels))
+        codes = np.array([order.index(part) for part in part_labels], dtype=np.intp)
         counts, graded = self._fits[0].counts, self._fits[0].levels[-1].sizes
         present, most = (np.bincount(codes, weights=numbers) for numbers in (counts, graded))
-        widest = max(self._fits, key=lambda one: one.spread(weights).reach(one.alpha)).levels[-1]
+        widest = max(self._fits, key=lambda fit: fit.spread(weights).reach(fit.alpha)).levels[-1]
         squares = weights**2 * (widest.spreads + widest.unseen / counts.sum())
         allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * present)
 
@@ -174,7 +174,7 @@ class CorrectedMean:
             middle = (few + enough) / 2.0
             few, enough = (few, middle) if is_enough(middle) else (middle, enough)
         more = ratings(few if is_enough(few) else enough) - present
-        inside = {part for part, weight in zip(named, weights, strict=True) if weight > 0.0}
+        inside = {part for part, weight in zip(part_labels, weights, strict=True) if weight > 0.0}
         return {part: int(number) for part, number in zip(order, more, strict=True) if part in inside}
 
 
@@ -202,8 +202,8 @@ def corrected_mean(
     * variance for questions like these: the same plus sum of w_h^2 v_h / N_h, with v_h = lambda^2 var(f) +
       2 lambda cov(f, Y - lambda f) + s_h^2, which is var(Y); and, where responses share a cluster, plus the products of
       their deviations from the mean within it, if these add up to more than 0;
-    * half width: the root of t^2 * variance + u^2, where u is what the ratings may have missed. By the rule of three,
-      3 / n of the responses may have an error that none of n ratings shows (3 is -log of 1 - 0.95):
+    * half width: the root of t^2 * variance + u^2, where u allows for errors that the ratings may have missed. By the
+      rule of three, 3 / n of the responses may have an error that none of n ratings shows (3 is -log of 1 - 0.95):
       u^2 = 3^2 m^2 / n * sum of w_h^2 / n_h, and with 1 / n_h - 1 / N_h in place of 1 / n_h for these very responses;
     * m^2, the square of that error: the larger of sum r^4 / sum r^2, for another one like those that make up the spread
       of the residuals r of Y - lambda f from their stratum's mean, and D^2 - sum r^2, for one like none of them. D^2 is
@@ -240,7 +240,7 @@ def corrected_mean(
         shares: The weight of each stratum in the overall mean; None for their sizes.
         better: A better judge's score of a random part of the responses, which people rated a random part of in turn;
             NaN where there is none. None without one.
-        clusters: The cluster of each response, such as its image; None means that each stands alone.
+        clusters: The cluster of each response, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
@@ -270,21 +270,24 @@ def corrected_mean(
         return CorrectedMean(Corrected(reason="there is no response"), {})
     if strata is not None and len(strata) != f.size:
         raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
-    of_each = ["all"] * f.size if strata is None else list(strata)
-    labels, codes = list(dict.fromkeys(of_each)), cluster_numbers(of_each, np.ones(f.size, dtype=np.bool_))
+    stratum_labels = ["all"] * f.size if strata is None else list(strata)
+    labels, codes = (
+        list(dict.fromkeys(stratum_labels)),
+        cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_)),
+    )
     rated = ~np.isnan(y)
     counts, sizes = np.bincount(codes[rated], minlength=len(labels)), np.bincount(codes)
     by_stratum = {
-        label: _waiting({label: Corrected(rated=n, size=size)})
+        label: _missing({label: Corrected(rated=n, size=size)})
         for label, n, size in zip(labels, counts.tolist(), sizes.tolist(), strict=True)
     }
     usable = counts >= np.minimum(2, sizes)
     if counts[usable].sum() < np.count_nonzero(usable) + 2:
-        return CorrectedMean(_waiting(by_stratum), by_stratum)
+        return CorrectedMean(_missing(by_stratum), by_stratum)
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
-    middle = None if better is None else two_lists("corrected_mean", better, people)[0][inside]
+    better_scores = None if better is None else two_lists("corrected_mean", better, people)[0][inside]
     fit_of = partial(
         _Fit,
         people=y[rated & inside],
@@ -301,12 +304,12 @@ def corrected_mean(
         differing = np.count_nonzero(np.abs((f[inside] if better is None else better) - y[inside]) > 0.0)
         return (fit, fit_of(np.full(numbers.size, np.nan))) if differing < FEW_DIFFERING else (fit,)
 
-    fits = fitted(middle)
-    if middle is not None:
-        fits = min(fits, fitted(None), key=lambda own: _half_width(own, own[0].shares))
+    fits = fitted(better_scores)
+    if better_scores is not None:
+        fits = min(fits, fitted(None), key=lambda candidates: _half_width(candidates, candidates[0].shares))
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
-    by_stratum |= {label: _at(fits, alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
-    return CorrectedMean(_at(fits, fits[0].shares) if usable.all() else _waiting(by_stratum), by_stratum, fits)
+    by_stratum |= {label: _corrected(fits, alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
+    return CorrectedMean(_corrected(fits, fits[0].shares) if usable.all() else _missing(by_stratum), by_stratum, fits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +344,8 @@ class CorrectedDifference:
         Examples:
             >>> judge = [4, 5, 3, 5, 4, 5, 4, 5] * 5, [3, 3, 3, 4, 2, 4, 3, 3] * 5
             >>> people = [4, 4, 3, 5, 4, 5, 4, 4] * 5, [3, 4, 2, 4, 2, 4, 2, 3] * 5
-            >>> found = corrected_difference(judge, people, strata=["ar"] * 20 + ["ja"] * 20).over({"ja": 1.0})
-            >>> round(found.difference, 2), found.low > 0.0, found.p < 0.05
+            >>> result = corrected_difference(judge, people, strata=["ar"] * 20 + ["ja"] * 20).over({"ja": 1.0})
+            >>> round(result.difference, 2), result.low > 0.0, result.p < 0.05
             (1.2, True, True)
         """
         check_confidence(confidence)
@@ -350,7 +353,7 @@ class CorrectedDifference:
         if not self._means[0].strata:
             return Difference(reason="there is no response")
         means = [mean.over(shares) for mean in self._means]
-        found = Difference(
+        difference = Difference(
             method="corrected, paired" if self.paired else "corrected, unpaired",
             n=means[0].size,
             clusters=means[0].size,
@@ -359,7 +362,7 @@ class CorrectedDifference:
             first = self._means[0]
             few = [str(label) for label in shares if shares[label] > 0.0 and math.isnan(first.strata[label].value)]
             names = "" if len(first.strata) == 1 else f" for {', '.join(dict.fromkeys(few))}"
-            return found._replace(reason=f"too few responses of both are rated{names}")
+            return difference._replace(reason=f"too few responses of both are rated{names}")
         value = means[0].value - sum(mean.value for mean in means[1:])
         spreads = self._spreads(shares)
 
@@ -369,22 +372,22 @@ class CorrectedDifference:
         half = reach(1.0 - confidence)
         if not half > 0.0:
             p = 1.0 if value == 0.0 else math.nan
-            return found._replace(difference=value, p=p, reason="the ratings show no spread")
+            return difference._replace(difference=value, p=p, reason="the ratings show no spread")
         if value == 0.0 or reach(_LEAST_P) <= abs(value):
             p = 1.0 if value == 0.0 else _LEAST_P
         else:
             logarithm = optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
             p = math.exp(logarithm)
-        return found._replace(difference=value, low=value - half, high=value + half, p=p)
+        return difference._replace(difference=value, low=value - half, high=value + half, p=p)
 
     def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
-        weights = [mean._of_rated(shares) for mean in self._means]
-        first, *others = (mean._fits for mean in self._means)
-        if not others:
-            return [one.spread(weights[0]) for one in first]
+        weights = [mean._rated_shares(shares) for mean in self._means]
+        if self.paired:
+            return [fit.spread(weights[0]) for fit in self._means[0]._fits]
+        first, second = (mean._fits for mean in self._means)
         return [
-            one.spread(weights[0]).less(other.spread(weights[1]), one.shared_variance(other, weights[0]))
-            for one, other in {(first[at], others[0][at]) for at in (0, -1)}
+            fit.spread(weights[0]).difference(other_fit.spread(weights[1]), fit.shared_variance(other_fit, weights[0]))
+            for fit, other_fit in {(first[index], second[index]) for index in (0, -1)}
         ]
 
 
@@ -403,7 +406,7 @@ def corrected_difference(
     Formula, where people rated the same items of both: :func:`corrected_mean` of the items' differences, on a scale of
     twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated),
     with the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out,
-    and so does what makes an item hard for both.
+    and so does an item's difficulty for both.
 
     Where they rated different items: the corrected mean of the first less that of the second, each with its own lambda.
     The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
@@ -419,7 +422,7 @@ def corrected_difference(
         strata: The stratum of each item, such as its culture; None means one.
         shares: The weight of each stratum; None for their sizes.
         better: A better judge's scores of a random part, as those of :func:`corrected_mean`; None without one.
-        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
 
     Returns:
@@ -435,8 +438,8 @@ def corrected_difference(
         >>> nan = float("nan")
         >>> judge = [1, 1, 1, 0, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1, 0, 0]
         >>> people = [1, 0, 1, 0, nan, nan, nan, nan], [0, 1, 1, 0, nan, nan, nan, nan]
-        >>> found = corrected_difference(judge, people, ends=(0, 1))
-        >>> found.paired, found.rated, found.over().difference, round(found.over().p, 2)
+        >>> result = corrected_difference(judge, people, ends=(0, 1))
+        >>> result.paired, result.rated, result.over().difference, round(result.over().p, 2)
         (True, 4, 0.0, 1.0)
     """
     f = np.stack(two_lists("corrected_difference", *judge))
@@ -444,26 +447,29 @@ def corrected_difference(
     g = None if better is None else np.stack(two_lists("corrected_difference", *better))
     if f.shape != y.shape:
         raise ValueError(f"corrected_difference: {y.shape[1]} ratings for {f.shape[1]} items; expected one for each.")
-    of_each = ["all"] * f.shape[1] if strata is None else list(strata)
-    weights: Mapping[Any, float] = Counter(of_each) if shares is None else shares
+    stratum_labels = ["all"] * f.shape[1] if strata is None else list(strata)
+    weights: Mapping[Any, float] = Counter(stratum_labels) if shares is None else shares
     rated = ~np.isnan(y)
-    codes = cluster_numbers(of_each, np.ones(f.shape[1], dtype=np.bool_))
-    both: NDArray[np.bool_] = np.logical_and.reduce(rated)
+    codes = cluster_numbers(stratum_labels, np.ones(f.shape[1], dtype=np.bool_))
+    rated_in_both: NDArray[np.bool_] = np.logical_and.reduce(rated)
     sizes = np.bincount(codes)
-    counts = np.stack([np.bincount(codes[own], minlength=sizes.size) for own in rated])
+    counts = np.stack([np.bincount(codes[model_rated], minlength=sizes.size) for model_rated in rated])
     usable = counts.min(axis=0) >= np.minimum(2, sizes)
-    enough = bool((np.bincount(codes[both], minlength=sizes.size) >= np.minimum(2, sizes))[usable].all())
-    paired = enough and int(both.sum()) >= _PAIRED * int(counts.sum(axis=1).max(initial=0))
-    mean_of = partial(corrected_mean, strata=of_each, shares=weights, clusters=clusters)
+    enough = bool((np.bincount(codes[rated_in_both], minlength=sizes.size) >= np.minimum(2, sizes))[usable].all())
+    paired = enough and int(rated_in_both.sum()) >= _PAIRED * int(counts.sum(axis=1).max(initial=0))
+    mean_of = partial(corrected_mean, strata=stratum_labels, shares=weights, clusters=clusters)
     if paired:
         width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
-        middle = None if g is None else g[0] - g[1]
-        found: tuple[CorrectedMean, ...] = (mean_of(f[0] - f[1], y[0] - y[1], better=middle, ends=width),)
-        return CorrectedDifference(paired, int(both.sum()), found, weights)
-    y[:, ~usable[codes]] = np.nan  # of a stratum that lacks ratings of one model, those of the other are no use
-    of_both = [None, None] if g is None else list(g)
-    found = tuple(mean_of(*own, better=middle, ends=ends) for *own, middle in zip(f, y, of_both, strict=True))
-    return CorrectedDifference(paired, int(rated.any(axis=0).sum()), found, weights)
+        better_scores = None if g is None else g[0] - g[1]
+        mean = mean_of(f[0] - f[1], y[0] - y[1], better=better_scores, ends=width)
+        return CorrectedDifference(paired, int(rated_in_both.sum()), (mean,), weights)
+    y[:, ~usable[codes]] = np.nan  # ratings of one model alone are of no use
+    better_pair = [None, None] if g is None else list(g)
+    means = tuple(
+        mean_of(scores, ratings, better=better_scores, ends=ends)
+        for scores, ratings, better_scores in zip(f, y, better_pair, strict=True)
+    )
+    return CorrectedDifference(paired, int(rated.any(axis=0).sum()), means, weights)
 
 
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
@@ -477,29 +483,31 @@ def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, flo
     return weights
 
 
-def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
+def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
     """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
     reasons = []
     for few, lack in ((0, "no ratings yet"), (1, "only one rating")):
-        names = list(dict.fromkeys(str(label) for label, one in strata.items() if one.rated == few < min(2, one.size)))
+        names = list(
+            dict.fromkeys(str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
+        )
         if names and len(strata) == 1:
             reasons.append(lack)
         elif names:
             listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
             reasons.append(f"{listed} {'has' if len(names) == 1 else 'have'} {lack}")
     return Corrected(
-        rated=sum(one.rated for one in strata.values()),
-        size=sum(one.size for one in strata.values()),
+        rated=sum(mean.rated for mean in strata.values()),
+        size=sum(mean.size for mean in strata.values()),
         reason="; ".join(reasons) or "too few ratings for the spread to be known",
     )
 
 
 def _half_width(fits: Sequence[_Fit], shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
     """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
-    return max(one.spread(shares, counts, in_set=in_set).reach(one.alpha) for one in fits)
+    return max(fit.spread(shares, counts, in_set=in_set).reach(fit.alpha) for fit in fits)
 
 
-def _at(fits: Sequence[_Fit], shares: Floats) -> Corrected:
+def _corrected(fits: Sequence[_Fit], shares: Floats) -> Corrected:
     """Returns the corrected mean over the strata with these shares; no interval is narrower than that of any fit."""
     fit, inside = fits[0], shares > 0.0
     value = float(shares @ fit.values)
@@ -515,7 +523,7 @@ class _Fit:
     """Strata with their values and variances; the overall mean and that of each differ in shares alone.
 
     Attributes:
-        levels: What each judge's scores tell of people's: the judge of all responses, then a better one of some.
+        levels: The residuals from each judge's scores: the judge of all responses, then a better one of some.
         values: The corrected mean of each stratum.
     """
 
@@ -543,8 +551,8 @@ class _Fit:
         numbers = [*(np.bincount(codes[inside]) for _, inside in judges), self.counts]
         scores = predicted = np.zeros(rated.size)  # the mean of scores is the estimate less that of the residuals
         self.levels: list[_Level] = []
-        for (given, inside), size, fewer in zip(judges, numbers, numbers[1:], strict=False):
-            f = filled(given, codes, shares.size)
+        for (judge_scores, inside), size, fewer in zip(judges, numbers, numbers[1:], strict=False):
+            f = filled(judge_scores, codes, shares.size)
             self.weight = self._tuned(f[rated], people, members, 1.0 / fewer - 1.0 / size)
             added = np.where(inside, (self.sizes / size)[codes] * (self.weight * f - predicted), 0.0)
             scores, predicted = scores + added, self.weight * f
@@ -580,7 +588,7 @@ class _Fit:
             unseen += level.unseen / rated * float(sampling.sum())
         if in_set:
             return _Spread(variance, freedom, unseen)
-        # Variance that is there even where all responses are rated: that of the questions.
+        # The variance of the questions, which remains where all responses are rated.
         variance += float((shares**2 * self._variances / self.sizes).sum())
         if self._clusters is not None:
             freedom = max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
@@ -588,13 +596,13 @@ class _Fit:
             variance += max(self.shared_variance(self, shares) - float(influence @ influence), 0.0)
         return _Spread(variance, freedom, unseen + level.unseen / rated * float((shares**2 / level.sizes).sum()))
 
-    def shared_variance(self, other: _Fit, shares: Floats) -> float:
+    def shared_variance(self, second: _Fit, shares: Floats) -> float:
         """Returns the covariance with the mean of another model's responses to the same items."""
-        one, two = (fit._influence * shares[fit._codes] for fit in (self, other))
+        first_influence, second_influence = (fit._influence * shares[fit._codes] for fit in (self, second))
         if self._clusters is None:
-            return float(one @ two)
+            return float(first_influence @ second_influence)
         many = self._clusters_of(shares)
-        sums = (np.bincount(self._clusters, weights=influence) for influence in (one, two))
+        sums = (np.bincount(self._clusters, weights=influence) for influence in (first_influence, second_influence))
         return many / max(many - 1, 1) * float(np.dot(*sums))
 
     def _clusters_of(self, shares: Floats) -> int:
@@ -602,7 +610,7 @@ class _Fit:
 
 
 class _Level(NamedTuple):
-    """What a judge's scores leave of people's in each stratum: means of the residuals, and departures from them.
+    """The residuals of people's scores from a judge's in each stratum: their means, and departures from them.
 
     ``spreads`` is their variance, ``unseen`` the square of an error that the ratings may have missed, and ``sizes``
     the number of responses with a score of the judge.
@@ -623,7 +631,7 @@ def _level(
     people: Floats,
     ends: tuple[float, float] | None,
 ) -> _Level:
-    """Takes residuals of the rated, and scores that are those predicted of people up to a constant in each stratum."""
+    """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
     means = stratum_means(residuals, members)
     off = residuals - means[members]
     squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
@@ -639,7 +647,7 @@ def _level(
 
 
 class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance with its degrees of freedom, and what the ratings may have missed.
+    """How uncertain a mean is: its variance with its degrees of freedom, and the errors that ratings may have missed.
 
     The latter is squared, and divided by the squared logarithm of the level.
     """
@@ -648,10 +656,10 @@ class _Spread(NamedTuple):
     freedom: float
     unseen: float
 
-    def less(self, other: _Spread, shared: float) -> _Spread:
+    def difference(self, second: _Spread, shared: float) -> _Spread:
         """Returns that of a difference of two means with this covariance."""
-        variance = max(self.variance + other.variance - 2.0 * shared, 0.0)
-        return _Spread(variance, min(self.freedom, other.freedom), self.unseen + other.unseen)
+        variance = max(self.variance + second.variance - 2.0 * shared, 0.0)
+        return _Spread(variance, min(self.freedom, second.freedom), self.unseen + second.unseen)
 
     def reach(self, alpha: float) -> float:
         """Returns half the width of an interval that misses with this probability."""

@@ -1,4 +1,4 @@
-"""Scores of several models side by side: ranks and what tests leave open of them, and spread over groups."""
+"""Scores of several models side by side: ranks that tests leave open, and spread over groups."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
     adjustment; Shaffer (1980) and Finner (1999) for signs. Chatbot Arena (Chiang et al., 2024) ranks by ``first``.
 
     Examples:
-        >>> [tuple(each) for each in places(3, better={(0, 2)})]
+        >>> [tuple(ranks) for ranks in places(3, better={(0, 2)})]
         [(1, 2), (1, 3), (2, 3)]
     """
-    if any(one == two or not (0 <= one < models and 0 <= two < models) for one, two in better):
+    if any(first == second or not (0 <= first < models and 0 <= second < models) for first, second in better):
         raise ValueError(
             f"places: expected pairs of two of the {models} models, numbered from 0; found {sorted(better)}."
         )
@@ -168,7 +168,7 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     Source: Friedman (1937); Demsar (2006).
 
     Examples:
-        >>> [each.rank for each in mean_rank([[0.9, 0.8], [0.7, 0.8]])]
+        >>> [model.rank for model in mean_rank([[0.9, 0.8], [0.7, 0.8]])]
         [1.25, 1.75]
     """
     table = np.asarray(scores, dtype=np.float64)
@@ -178,8 +178,8 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     used = scored & scored.all(axis=0) if shared_only else scored
     signed = np.where(used, -table if higher_is_better else table, np.nan)
     ranks = stats.rankdata(signed, axis=0, nan_policy="omit")
-    counted = used.sum(axis=1)
+    counts = used.sum(axis=1)
     totals = np.where(used, ranks, 0.0).sum(axis=1)
-    means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
-    numbers = zip(means.tolist(), counted.tolist(), scored.sum(axis=1).tolist(), strict=True)
+    means = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    numbers = zip(means.tolist(), counts.tolist(), scored.sum(axis=1).tolist(), strict=True)
     return [MeanRank(*of_model, columns=table.shape[1]) for of_model in numbers]

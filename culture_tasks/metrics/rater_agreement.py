@@ -1,4 +1,4 @@
-"""Agreement of raters on one ordered scale, with bootstrap intervals that respect what responses share.
+"""Agreement of raters on one ordered scale, with bootstrap intervals that respect clusters of responses.
 
 Ratings are numbers; NaN is a missing rating. Nothing here raises for data that are too few or too much alike: the value
 is NaN and says why.
@@ -69,7 +69,7 @@ def agreement(
     Args:
         first: One rater's ratings, such as a human's; NaN where missing.
         second: The other's, such as a judge's, in the same order.
-        clusters: The cluster of each response, such as its question; None means that each stands alone.
+        clusters: The cluster of each response, such as its question; None makes each a cluster.
         resamples: How many resamples; 0 gives no intervals.
         confidence: Share of intervals meant to hold the true value, between 0 and 1.
         rng: Source of randomness; None means a generator with seed 0.
@@ -113,8 +113,8 @@ def agreement(
 def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
     """Pearson's r: how nearly the second rater's ratings are a rising straight line of the first's.
 
-    Formula: covariance / (sd of first * sd of second). Range -1 to 1: +1 a rising line, 0 no linear relation (what
-    unrelated raters give), negative a falling one. Blind to a constant offset or another use of the scale's width.
+    Formula: covariance / (sd of first * sd of second). Range -1 to 1: +1 a rising line, 0 no linear relation (as of
+    unrelated raters), negative a falling one. Blind to a constant offset or another use of the scale's width.
 
     Returns:
         The value, without ends; NaN where there are no pairs or a rater gave one value only.
@@ -134,8 +134,8 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
 def spearman(first: ArrayLike, second: ArrayLike) -> Interval:
     """Spearman's rho: how nearly the raters order the responses alike.
 
-    Formula: Pearson's r of the mid-ranks. Range -1 to 1: +1 the same order and ties, 0 no monotonic relation (what
-    unrelated raters give), negative reversed.
+    Formula: Pearson's r of the mid-ranks. Range -1 to 1: +1 the same order and ties, 0 no monotonic relation (as of
+    unrelated raters), negative reversed.
 
     Args, returns and errors are those of :func:`pearson`.
 
@@ -153,7 +153,7 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Interval:
 
     Formula: (C - D) / sqrt((N - T1) * (N - T2)), with N pairs of responses, C ordered alike, D ordered oppositely, T1
     and T2 tied by the first and second rater. Range -1 to 1: +1 the same order and ties, 0 as many alike as
-    opposite (what unrelated raters give), negative more often opposite.
+    opposite (as of unrelated raters), negative more often opposite.
 
     Args, returns and errors are those of :func:`pearson`.
 
@@ -184,8 +184,8 @@ def mean_error(first: ArrayLike, second: ArrayLike) -> Interval:
 def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Interval:
     """Mean absolute error: how far apart the two ratings of a response are, in points of the scale.
 
-    Formula: mean(abs(second - first)). From 0, identical ratings, to the width of the scale. What unrelated
-    raters give depends on how they use the scale, so it is no measure of agreement beyond chance.
+    Formula: mean(abs(second - first)). From 0, identical ratings, to the width of the scale. That of unrelated raters
+    depends on their use of the scale, so it is no measure of agreement beyond chance.
 
     Args, returns and errors are those of :func:`pearson`, but one pair is enough and ratings may all be equal.
 
@@ -200,7 +200,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
     """Krippendorff's alpha: agreement of any number of raters beyond chance, offsets counting as disagreement.
 
     Formula: 1 - (observed disagreement) / (disagreement expected if ratings were dealt out to responses at random).
-    1 is perfect agreement; 0 is what chance gives; negative means systematic disagreement. The bottom
+    1 is perfect agreement; 0 is agreement by chance; negative means systematic disagreement. The bottom
     depends on the data, and nears -1 for two raters who use one value each, not the same. Two ratings disagree by 1 if
     they differ (nominal), by the squared difference of their mid-ranks among all ratings (ordinal), or by the squared
     difference (interval).
@@ -302,7 +302,7 @@ class _Tables(NamedTuple):
     counts: Floats
 
     @property
-    def by_rater(self) -> tuple[Floats, Floats]:
+    def rater_counts(self) -> tuple[Floats, Floats]:
         """How often each rater gave each value, one row per table."""
         return self.counts.sum(axis=2), self.counts.sum(axis=1)
 
@@ -319,21 +319,21 @@ def _resampled(
     values, cells = _cells(first, second)
     many, size = int(clusters.max()) + 1, values.size
     by_cluster = sparse.csr_array((np.ones(cells.size), (clusters, cells)), shape=(many, size**2))
-    batch = max(1, _BATCH_CELLS // max(many, size**2))
-    for start in range(0, resamples, batch):
-        drawn = min(batch, resamples - start)
-        picks = rng.integers(many, size=(drawn, many)) + many * np.arange(drawn)[:, None]
-        weights = np.bincount(picks.ravel(), minlength=drawn * many).reshape(drawn, many).astype(np.float64)
-        yield _Tables(values, (weights @ by_cluster).reshape(drawn, size, size))
+    largest_batch = max(1, _BATCH_CELLS // max(many, size**2))
+    for start in range(0, resamples, largest_batch):
+        batch_size = min(largest_batch, resamples - start)
+        picks = rng.integers(many, size=(batch_size, many)) + many * np.arange(batch_size)[:, None]
+        weights = np.bincount(picks.ravel(), minlength=batch_size * many).reshape(batch_size, many).astype(np.float64)
+        yield _Tables(values, (weights @ by_cluster).reshape(batch_size, size, size))
 
 
 def _why_undefined(tables: _Tables) -> str:
     if tables.values.size == 1:
         return f"every rating is {tables.values[0]:g}"
-    for rater, counts in zip(("first", "second"), tables.by_rater, strict=True):
-        given = tables.values[counts[0] > 0]
-        if given.size == 1:
-            return f"the {rater} rater gave no other rating than {given[0]:g}"
+    for rater, counts in zip(("first", "second"), tables.rater_counts, strict=True):
+        values = tables.values[counts[0] > 0]
+        if values.size == 1:
+            return f"the {rater} rater gave no other rating than {values[0]:g}"
     return "the ratings differ too little"
 
 
@@ -342,7 +342,9 @@ def _why_undefined(tables: _Tables) -> str:
 
 def _correlation(tables: _Tables, places: Callable[[Floats], Floats]) -> Floats:
     """Pearson's r of the places of the values on each rater's own scale, given how often the rater gave each."""
-    (rows, row_variance), (columns, column_variance) = (_centred(places(own), own) for own in tables.by_rater)
+    (rows, row_variance), (columns, column_variance) = (
+        _centred(places(counts), counts) for counts in tables.rater_counts
+    )
     covariance = np.einsum("bi,bij,bj->b", rows, tables.counts, columns)
     return np.clip(_ratio(covariance, np.sqrt(row_variance) * np.sqrt(column_variance)), -1.0, 1.0)
 
@@ -355,7 +357,7 @@ def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 def _kendall(tables: _Tables) -> Floats:
     surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts), 2)
-    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.by_rater)
+    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.rater_counts)
     return _ratio(surplus.sum(axis=(1, 2)), np.sqrt(math.prod(untied)))
 
 

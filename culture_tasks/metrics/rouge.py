@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class UnicodeTokenizer:
     """The tokenizer of :func:`culture_tasks.text.tokens`, as ``rouge-score`` wants one.
 
-    Its own default drops every character outside of ASCII, so that two identical Chinese texts score 0.
+    Its default drops every character outside of ASCII, so that two identical Chinese texts score 0.
     """
 
     def tokenize(self, text: str) -> list[str]:

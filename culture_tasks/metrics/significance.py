@@ -1,4 +1,4 @@
-"""What p values say together, and how many items a test needs."""
+"""P values of several tests together, and the number of items that a test needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from culture_tasks.metrics.means import Floats
 
 Verdict = Literal["higher", "lower", "not distinguishable", "not tested"]
-"""What a test says of the first model's score beside the second's."""
+"""The result of a test of the first model's score against the second's."""
 
 
 def holm(pvalues: ArrayLike) -> Floats:
@@ -36,16 +36,16 @@ def holm(pvalues: ArrayLike) -> Floats:
         [0.03, 0.06, 0.06]
     """
     raw = np.asarray(pvalues, dtype=np.float64)
-    made = ~np.isnan(raw)
-    if raw.ndim != 1 or ((raw[made] < 0.0) | (raw[made] > 1.0)).any():
+    present = ~np.isnan(raw)
+    if raw.ndim != 1 or ((raw[present] < 0.0) | (raw[present] > 1.0)).any():
         raise ValueError("holm: expected one list of p values from 0 to 1, NaN where there is none.")
-    tested = raw[made]
+    tested = raw[present]
     order = np.argsort(tested, kind="stable")
     stepped = np.maximum.accumulate(tested[order] * np.arange(tested.size, 0, -1))
     adjusted = np.empty_like(tested)
     adjusted[order] = np.minimum(stepped, 1.0)
     result = np.full(raw.shape, np.nan)
-    result[made] = adjusted
+    result[present] = adjusted
     return result
 
 
@@ -83,13 +83,13 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         return math.nan
     level, beyond = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
     ratio = sd_of_differences / abs(difference)
-    if ratio > 1e6:  # what rounding leaves of no difference
+    if ratio > 1e6:  # the difference is a rounding error
         return math.nan
     return max(2.0, math.ceil(((level + beyond) * ratio) ** 2 + level**2 / 2.0))
 
 
 def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:
-    """Says what a test found, in the words of a table; the difference is the first's mean less the second's.
+    """Returns the result of a test in the words of a table; the difference is the first's mean less the second's.
 
     Returns:
         "higher" or "lower", of the first, where ``adjusted_p`` <= ``alpha``; "not distinguishable" where not, or where
@@ -118,5 +118,5 @@ def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
     """
     away, wide = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
     deviations = np.where(wide > 0.0, wide, np.nan) / (2.0 * special.ndtri(0.975))
-    found: Floats = 2.0 * special.ndtr(-away / deviations)
-    return found
+    pvalues: Floats = 2.0 * special.ndtr(-away / deviations)
+    return pvalues

@@ -33,7 +33,7 @@ _PENALTY = 3.0
 
 
 class SamplingFrame(NamedTuple):
-    """What a subset was drawn from, as far as its interval depends on it.
+    """The items that a subset was drawn from, as far as its interval depends on them.
 
     Attributes:
         items: Number of all items, N.
@@ -61,8 +61,8 @@ def draw(n: int, items: Sequence[str], clusters: Sequence[str], strata: Sequence
         ([0, 1, 2, 3, 4, 5], True)
     """
     members: dict[str, list[int]] = {}
-    for at, cluster in enumerate(clusters):
-        members.setdefault(cluster, []).append(at)
+    for index, cluster in enumerate(clusters):
+        members.setdefault(cluster, []).append(index)
     numbers = {cluster: _number(seed, cluster) for cluster in members}
     keys = [
         (stratum, numbers[cluster], cluster, _number(seed, cluster, item))
@@ -71,19 +71,19 @@ def draw(n: int, items: Sequence[str], clusters: Sequence[str], strata: Sequence
     size, start = len(keys), _number(seed)
     order = sorted(range(size), key=keys.__getitem__)
     steps = (order[int((start + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
-    visits = chain(steps, order)  # what the steps don't meet in so many rounds comes last
-    left = set(range(size))
-    drawn: list[int] = []
-    while left and len(drawn) < n:
+    visits = chain(steps, order)  # items that the steps don't meet in so many rounds come last
+    remaining = set(range(size))
+    places: list[int] = []
+    while remaining and len(places) < n:
         place: int | None = None
-        if len(drawn) % _SECOND == _SECOND - 1:
-            others = left.intersection(members[clusters[drawn[-(_SECOND // 2)]]])
-            place = min(others, key=keys.__getitem__, default=None)
+        if len(places) % _SECOND == _SECOND - 1:
+            candidates = remaining.intersection(members[clusters[places[-(_SECOND // 2)]]])
+            place = min(candidates, key=keys.__getitem__, default=None)
         if place is None:
-            place = next(one for one in visits if one in left)
-        left.remove(place)
-        drawn.append(place)
-    return drawn
+            place = next(visit for visit in visits if visit in remaining)
+        remaining.remove(place)
+        places.append(place)
+    return places
 
 
 def _number(*parts: object) -> float:
@@ -93,7 +93,7 @@ def _number(*parts: object) -> float:
 
 
 def population(drawn: Sequence[int], clusters: Sequence[Hashable]) -> SamplingFrame:
-    """Returns what the interval of a draw needs to know of all items.
+    """Returns the facts about all items that the interval of a draw depends on.
 
     Examples:
         >>> population([0, 2], clusters=["a", "a", "b", "b"])
@@ -121,8 +121,8 @@ def subset_interval(
 
     Args:
         values: One score per drawn item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None means that each stands alone.
-        drawn_from: What they were drawn from.
+        clusters: The cluster of each; None makes each a cluster.
+        drawn_from: The items that they were drawn from.
         shares: Whether every score is 1 or 0: the interval is Wilson's then, with the number of independent items that
             would have that variance.
 
@@ -133,17 +133,17 @@ def subset_interval(
     Royall (2000), "Finite Population Sampling and Inference", for the prediction of the mean of all items.
 
     Examples:
-        >>> found = subset_interval([1, 0, 1, 1, 0, 1], None, SamplingFrame(items=12, spread=1 / 12), shares=True)
-        >>> round(found.low, 2), round(found.high, 2)
+        >>> interval = subset_interval([1, 0, 1, 1, 0, 1], None, SamplingFrame(items=12, spread=1 / 12), shares=True)
+        >>> round(interval.low, 2), round(interval.high, 2)
         (0.3, 0.91)
     """
     scores = np.asarray(values, dtype=np.float64)
-    kept = ~np.isnan(scores)
+    scored = ~np.isnan(scores)
     plain = share_interval(scores, clusters) if shares else mean_interval(scores, clusters)
-    scores = scores[kept]
+    scores = scores[scored]
     if plain.n < 2 or plain.clusters < 2 or np.ptp(scores) == 0.0:
         return plain
-    error = _error_of_mean(scores, cluster_numbers(clusters, kept), drawn_from)
+    error = _error_of_mean(scores, cluster_numbers(clusters, scored), drawn_from)
     return _with_ends(plain, error, shares=shares)
 
 
@@ -169,13 +169,13 @@ def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) 
     return _Error(variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else many - 1.0)))
 
 
-def _with_ends(found: Interval, error: _Error, *, shares: bool) -> Interval:
-    if shares and error.variance > 0.0 and 0.0 < found.value < 1.0:
-        low, high = wilson(found.value, found.value * (1.0 - found.value) / error.variance, error.quantile)
+def _with_ends(interval: Interval, error: _Error, *, shares: bool) -> Interval:
+    if shares and error.variance > 0.0 and 0.0 < interval.value < 1.0:
+        low, high = wilson(interval.value, interval.value * (1.0 - interval.value) / error.variance, error.quantile)
     else:
         reach = error.quantile * math.sqrt(error.variance)
-        low, high = found.value - reach, found.value + reach
-    return found._replace(low=low, high=high, reason=None)
+        low, high = interval.value - reach, interval.value + reach
+    return interval._replace(low=low, high=high, reason=None)
 
 
 def control_variate_interval(
@@ -213,8 +213,8 @@ def control_variate_interval(
         others: The other models' scores, a row per item of all N and a column per model; NaN, for none, counts as the
             model's mean.
         places: The row of each drawn item.
-        clusters: The cluster of each drawn item; None means that each stands alone.
-        drawn_from: What they were drawn from.
+        clusters: The cluster of each drawn item; None makes each a cluster.
+        drawn_from: The items that they were drawn from.
         shares: Whether every score in ``values`` is 1 or 0: the interval is Wilson's then, with the number of
             independent items that would have that variance.
         ends: Lowest and highest score of the scale; None for those of the scores.
@@ -232,8 +232,8 @@ def control_variate_interval(
 
     Examples:
         >>> everywhere = [[1, 1], [1, 0], [0, 0], [1, 1], [0, 0], [1, 0], [0, 1], [0, 0]]  # two models, eight items
-        >>> found = control_variate_interval([1, 1, 0, 1], everywhere, [0, 1, 2, 3], None, SamplingFrame(8, 1 / 8))
-        >>> round(found.value, 2)  # the items that were not drawn are harder
+        >>> interval = control_variate_interval([1, 1, 0, 1], everywhere, [0, 1, 2, 3], None, SamplingFrame(8, 1 / 8))
+        >>> round(interval.value, 2)  # the items that were not drawn are harder
         0.66
     """
     scores, everywhere = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
@@ -243,16 +243,16 @@ def control_variate_interval(
             f"score; found shape {everywhere.shape} and {len(places)} places for {scores.size} scores."
         )
     plain = subset_interval(scores, clusters, drawn_from, shares=shares)
-    kept = ~np.isnan(scores)
-    y, numbers = scores[kept], cluster_numbers(clusters, kept)
+    scored = ~np.isnan(scores)
+    y, numbers = scores[scored], cluster_numbers(clusters, scored)
     everywhere = everywhere[:, ~np.isnan(everywhere).all(axis=0)]
     everywhere = np.where(np.isnan(everywhere), np.nanmean(everywhere, axis=0), everywhere)
     penalty = _PENALTY * float(everywhere.var(axis=0).sum())
     n, size = y.size, drawn_from.items
     if plain.clusters < 2 or np.ptp(y) == 0.0 or penalty == 0.0 or n >= size:
         return plain
-    drawn = np.asarray(places, dtype=np.intp)[kept]
-    x, middle = everywhere[drawn], everywhere.mean(axis=0)
+    rows = np.asarray(places, dtype=np.intp)[scored]
+    x, middle = everywhere[rows], everywhere.mean(axis=0)
     elsewhere = (size * middle - x.sum(axis=0)) / (size - n)
     residuals, mean_weights, shift = np.empty(n), np.zeros(middle.size), 0.0
     folds = numbers % min(_FOLDS, plain.clusters)
@@ -292,7 +292,7 @@ def components(values: ArrayLike, clusters: Clusters | None = None) -> Component
 
     Args:
         values: One score per item; NaN where there is none, which is left out.
-        clusters: The cluster of each; None means that each stands alone, where all variance is that of items.
+        clusters: The cluster of each; None makes each a cluster, so that all variance is that of items.
 
     Source: Searle, Casella and McCulloch (1992), "Variance Components", for clusters of unequal sizes.
 
@@ -301,8 +301,8 @@ def components(values: ArrayLike, clusters: Clusters | None = None) -> Component
         Components(clusters=0.5, items=0.0)
     """
     scores = np.asarray(values, dtype=np.float64)
-    kept = ~np.isnan(scores)
-    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    scored = ~np.isnan(scores)
+    scores, numbers = scores[scored], cluster_numbers(clusters, scored)
     many = int(numbers.max()) + 1 if numbers.size else 0
     if scores.size < 2 or many < 2:
         return Components()

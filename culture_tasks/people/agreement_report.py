@@ -1,4 +1,4 @@
-"""The report of an agreement run: what is printed and what is written."""
+"""The report of an agreement run, as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -73,21 +73,25 @@ class AgreementReport:
             ],
             "comparisons": [
                 {
-                    "first": one.first.name,
-                    "second": one.second.name,
-                    "groups": [_group_json(group) for group in one.groups],
+                    "first": comparison.first.name,
+                    "second": comparison.second.name,
+                    "groups": [_group_json(group) for group in comparison.groups],
                 }
-                for one in self.comparisons
+                for comparison in self.comparisons
             ],
             "paper": _published_json(data.like) if data.like and data.like.published else None,
         }
         return {**to_jsonable_python(content, inf_nan_mode="null")}
 
     def as_text(self) -> str:
-        """Returns what the command prints."""
+        """Returns the text that the command prints."""
         parts: list[str] = []
-        for one in self.comparisons:
-            parts += [plain(_heading(one)), as_text(_HEADER, self._rows(one)), *map(plain, _notes(one))]
+        for comparison in self.comparisons:
+            parts += [
+                plain(_heading(comparison)),
+                as_text(_HEADER, self._rows(comparison)),
+                *map(plain, _notes(comparison)),
+            ]
         return "\n".join([*parts, *map(plain, self._facts())])
 
     def as_markdown(self) -> str:
@@ -155,20 +159,26 @@ _STATISTICS_HEADER = (
 
 def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
     data = report.data
-    for one, as_json in zip(report.comparisons, report.to_json()["comparisons"], strict=True):
+    for comparison, as_json in zip(report.comparisons, report.to_json()["comparisons"], strict=True):
         for group in as_json["groups"]:
             counts = [group[name] for name in ("n", "questions", "responses", "coverage")]
-            verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group["outcomes"].items())
-            who = [verdicts, one.first.description, one.second.description, data.origin, data.fingerprint]
-            for name, found in group["statistics"].items():
-                *numbers, reason = found.values()
-                place = [one.first.name, one.second.name, group["by"], group["group"], name]
+            verdicts = "; ".join(f"{name}: {_counts(outcomes)}" for name, outcomes in group["outcomes"].items())
+            who = [verdicts, comparison.first.description, comparison.second.description, data.origin, data.fingerprint]
+            for name, estimate in group["statistics"].items():
+                *numbers, reason = estimate.values()
+                place = [comparison.first.name, comparison.second.name, group["by"], group["group"], name]
                 yield [*place, *numbers, report.options["confidence"], reason, *counts, *who]
 
 
 def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
-    for index, one in enumerate(report.data.responses):
-        row: list[str | float | None] = [one.row, one.language, one.category, one.rubric, one.item.question]
+    for index, response in enumerate(report.data.responses):
+        row: list[str | float | None] = [
+            response.row,
+            response.language,
+            response.category,
+            response.rubric,
+            response.item.question,
+        ]
         for rater in report.raters:
             row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
             if rater.verdicts:
@@ -178,8 +188,8 @@ def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]
 
 def _group_json(group: GroupAgreement) -> dict[str, Any]:
     statistics = {
-        name: {"value": one.value, "low": one.low, "high": one.high, "reason": one.reason}
-        for name, one in group.agreement.estimates.items()
+        name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+        for name, estimate in group.agreement.estimates.items()
     }
     return {
         "by": group.dimension,
@@ -210,13 +220,15 @@ def _notes(comparison: RaterAgreement) -> list[str]:
     return notes
 
 
-def _counts(counted: Mapping[Any, int]) -> str:
-    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items())) or "none"
+def _counts(outcomes: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "none"
 
 
 def _published_json(ratings: HumanRatings) -> dict[str, Any]:
-    figures: dict[str, Any] = {"source": ratings.published_in}
-    for each in ratings.published:
-        by_group = {group: {name: float(text) for name, text in one.items()} for group, one in each.figures.items()}
-        figures[each.name] = by_group["all"] if each.by == "overall" else by_group
-    return figures
+    content: dict[str, Any] = {"source": ratings.published_in}
+    for table in ratings.published:
+        by_group = {
+            group: {name: float(text) for name, text in texts.items()} for group, texts in table.figures.items()
+        }
+        content[table.name] = by_group["all"] if table.by == "overall" else by_group
+    return content

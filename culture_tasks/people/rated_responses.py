@@ -1,4 +1,4 @@
-"""Human-rated responses: a benchmark's, from the Hub, or the user's own file."""
+"""Human-rated responses: a benchmark's, from the Hub, or a file of the user's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ NO_CATEGORY = "none"
 @cache
 def offered() -> Mapping[str, HumanRatings]:
     """Returns the rated responses that benchmarks offer, by benchmark."""
-    return {name: each.human_ratings() for name, each in benchmarks().items() if isinstance(each, OffersHumanRatings)}
+    return {
+        name: benchmark.human_ratings()
+        for name, benchmark in benchmarks().items()
+        if isinstance(benchmark, OffersHumanRatings)
+    }
 
 
 # Rows
@@ -97,24 +101,26 @@ class RatedRow(GradableRow):
 
 def aliases() -> dict[str, str]:
     """Returns other names of columns, each with the field that it means."""
-    named = {name: column for each in offered().values() for name, column in each.aliases.items()}
-    return {"references": "reference", **named}
+    benchmark_aliases = {name: column for ratings in offered().values() for name, column in ratings.aliases.items()}
+    return {"references": "reference", **benchmark_aliases}
 
 
-def named_category(where: str, text: str | None) -> str:
-    """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
+def category_of(where: str, text: str | None) -> str:
+    """Returns the category, of a benchmark or of the data alone; refuses a likely misspelling of a benchmark's."""
     if text is None:
         return NO_CATEGORY
     try:
-        return next(filter(None, (each.category_named(text) for each in offered().values())), text)
+        return next(filter(None, (ratings.category_named(text) for ratings in offered().values())), text)
     except DataError as error:
         raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
 
 
 def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
-    """Returns the rubric that is named, or else that of a benchmark's category; None for another category."""
+    """Returns the rubric of that name, or without one that of a benchmark's category; None for another category."""
     if name is None:
-        return next((each.rubric_for(category) for each in offered().values() if category in each.categories), None)
+        return next(
+            (ratings.rubric_for(category) for ratings in offered().values() if category in ratings.categories), None
+        )
     try:
         return rubric_named(name)
     except JudgeError as error:
@@ -188,7 +194,7 @@ def load(
     """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
     Either the first rows are used, up to a limit, or a sample of all. One rubric grades all rows where it is named,
-    else each row's own or that of its category. ``needs_human`` wants a human rating in every row.
+    else that of each row or of its category. ``needs_human`` requires a human rating in every row.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -198,18 +204,18 @@ def load(
     table = read_file(Path(data).expanduser()) if like is None else read_source(like.source, data_folder)
     if like is None:
         columns = {name for row in table.rows[:1] for name in row}
-        like = next((each for each in offered().values() if each.known_by <= columns), None)
+        like = next((ratings for ratings in offered().values() if ratings.known_by <= columns), None)
     model = RatedRow if needs_human else GradableRow
     usable = _usable(table, model, rubric=rubric, skip_invalid=skip_invalid)
     responses = usable[:limit]
     if sample is not None and sample < len(usable):
         import numpy as np
 
-        chosen = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
-        responses = [usable[index] for index in sorted(chosen)]
-    used = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
-    if len({(each.lowest, each.highest) for each in used}) > 1:
-        scales = ", ".join(f"{each.name} ({each.lowest} to {each.highest})" for each in used)
+        indices = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
+        responses = [usable[index] for index in sorted(indices)]
+    graders = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
+    if len({(grader.lowest, grader.highest) for grader in graders}) > 1:
+        scales = ", ".join(f"{grader.name} ({grader.lowest} to {grader.highest})" for grader in graders)
         raise DataError(
             f"{table.origin}: rubrics with different scales: {scales}. Ratings compare on one scale only. Choose one "
             "rubric with --rubric, or split the file."
@@ -249,16 +255,16 @@ def _usable(
 
 
 def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
-    category = named_category(f"{where}, field 'category'", row.category)
+    category = category_of(f"{where}, field 'category'", row.category)
     graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
     if graded_by is None:
         raise DataError(
             f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
-            f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
+            f"add a column 'rubric', or a 'category' with one of {', '.join(rated_categories())}. "
             f"Rubrics are {', '.join(rubrics())}."
         )
     if row.human_rating is not None:
-        way_out = "Correct it, or leave such rows out with --skip-invalid."
+        way_out = "Correct it, or leave bad rows out with --skip-invalid."
         check_rating(where, "human_rating", row.human_rating, graded_by, way_out)
     return RatedResponse(
         row=number,
@@ -270,9 +276,9 @@ def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) 
     )
 
 
-def known_categories() -> list[str]:
+def rated_categories() -> list[str]:
     """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
-    return list(dict.fromkeys(category for each in offered().values() for category in each.categories))
+    return list(dict.fromkeys(category for ratings in offered().values() for category in ratings.categories))
 
 
 # Languages
@@ -301,14 +307,14 @@ _LEAST_KANA = 0.2
 def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
     """Returns a question's language as a code such as ``zh``, or ``und``.
 
-    The first of these that says something: the ``language`` column, a code or an English name; a native culture, such
+    The first of these that is there: the ``language`` column, a code or an English name; a native culture, such
     as ``Native (Chinese)``; the script of the question.
     """
     if language is not None:
         name = language.strip().casefold().replace("_", "-")
         return _CODES.get(name, name.split("-")[0])
-    for each in offered().values():
-        native = each.native_language(culture) if culture else None
+    for ratings in offered().values():
+        native = ratings.native_language(culture) if culture else None
         if native and native.casefold() in _CODES:
             return _CODES[native.casefold()]
     return language_of_script(question)
@@ -321,9 +327,9 @@ def language_of_script(text: str) -> str:
     passes for Chinese. Persian and Urdu pass for Arabic. Anything else is ``und``.
     """
     kana, han, arabic = (len(script.findall(text)) for script in (_KANA, _HAN, _ARABIC))
-    others = sum(mark.isalpha() for mark in text) - kana - han - arabic
+    other_letters = sum(mark.isalpha() for mark in text) - kana - han - arabic
     east_asian = kana + han
-    if max(arabic, east_asian) <= others or arabic == east_asian:
+    if max(arabic, east_asian) <= other_letters or arabic == east_asian:
         return UNKNOWN
     if arabic > east_asian:
         return "ar"

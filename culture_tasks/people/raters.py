@@ -14,7 +14,7 @@ import numpy as np
 from culture_tasks.benchmarks.human_ratings import Dimension
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.metrics.rater_agreement import Agreement, agreement
-from culture_tasks.people.rated_responses import known_categories
+from culture_tasks.people.rated_responses import rated_categories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,13 +57,13 @@ class Rater:
         """The rater in one line: model, endpoint, and prompts with the first digits of their hashes."""
         if not self.identities:
             return self.name
-        one = self.identities[0]
+        judge = self.identities[0]
         endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
         prompts = {
-            f"{each.prompt} sha256 {each.prompt_sha256[:12]}" if each.prompt_sha256 else each.prompt
-            for each in self.identities
+            f"{identity.prompt} sha256 {identity.prompt_sha256[:12]}" if identity.prompt_sha256 else identity.prompt
+            for identity in self.identities
         }
-        return f"{self.name} ({one.backend} {one.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
+        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
 
 
 def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
@@ -83,12 +83,14 @@ def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track
     distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
     for judge in judges.values():
         judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
-    tickets = [judge.submit(rubrics[one.rubric], one.item) for judge in judges.values() for one in responses]
+    tickets = [
+        judge.submit(rubrics[response.rubric], response.item) for judge in judges.values() for response in responses
+    ]
     _log.info("agreement: %d verdicts requested", len(tickets))
-    every = [ticket.verdict() for ticket in track(tickets)]
+    all_verdicts = iter([ticket.verdict() for ticket in track(tickets)])
     raters: list[Rater] = []
     for name, judge in judges.items():
-        verdicts, every = tuple(every[: len(responses)]), every[len(responses) :]
+        verdicts = tuple(itertools.islice(all_verdicts, len(responses)))
         ratings = tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts)
         rater = Rater(name, ratings, verdicts, tuple(map(judge.identity, rubrics.values())))
         if rater.outcomes["scored"] < len(verdicts):
@@ -98,7 +100,7 @@ def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track
 
 
 class GroupAgreement(NamedTuple):
-    """Two raters on some of the responses: all of them, those of a language, or those of a category.
+    """Two raters on a group of responses: all, or those of a language or a category.
 
     ``outcomes`` are the numbers of each judge's verdicts; the agreement is over the responses that both rated.
     """
@@ -140,8 +142,8 @@ def compare(
         judges = {rater.name: rater.verdicts for rater in (first, second) if rater.verdicts}
         groups: list[GroupAgreement] = []
         for (dimension, label), rows in _groups(responses).items():
-            outcomes = {name: dict(Counter(own[row].outcome for row in rows)) for name, own in judges.items()}
-            found = agreement(
+            outcomes = {name: dict(Counter(verdicts[row].outcome for row in rows)) for name, verdicts in judges.items()}
+            statistics = agreement(
                 [first.ratings[row] for row in rows],
                 [second.ratings[row] for row in rows],
                 clusters=[responses[row].item.question for row in rows],
@@ -149,18 +151,18 @@ def compare(
                 confidence=confidence,
                 rng=np.random.default_rng(seed),
             )
-            groups.append(GroupAgreement(dimension, label, len(rows), outcomes, found))
+            groups.append(GroupAgreement(dimension, label, len(rows), outcomes, statistics))
         comparisons.append(RaterAgreement(first, second, tuple(groups)))
     return comparisons
 
 
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
     """Returns the places of the responses of each group: all, languages, and categories in their papers' order."""
-    order = {category: place for place, category in enumerate(known_categories())}
+    order = {category: place for place, category in enumerate(rated_categories())}
     groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
     for language in sorted({response.language for response in responses}):
-        groups["language", language] = [row for row, one in enumerate(responses) if one.language == language]
+        groups["language", language] = [row for row, response in enumerate(responses) if response.language == language]
     categories = {response.category for response in responses}
     for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
-        groups["category", category] = [row for row, one in enumerate(responses) if one.category == category]
+        groups["category", category] = [row for row, response in enumerate(responses) if response.category == category]
     return groups

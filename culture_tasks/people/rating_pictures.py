@@ -36,16 +36,16 @@ def scatter(comparison: RaterAgreement, languages: Sequence[str], scale: tuple[i
     labels = np.array(languages, dtype=object)[rated]
     figure, axes = _figure(comparison, scale)
     rng = np.random.default_rng(0)
-    drawn = rng.permutation(first.size)[:_MOST_POINTS]
-    points = np.stack([first, second])[:, drawn] + rng.uniform(-_JITTER, _JITTER, size=(2, drawn.size))
-    size = float(np.clip(20_000 / max(drawn.size, 1), 6, 28))
+    sample = rng.permutation(first.size)[:_MOST_POINTS]
+    points = np.stack([first, second])[:, sample] + rng.uniform(-_JITTER, _JITTER, size=(2, sample.size))
+    size = float(np.clip(20_000 / max(sample.size, 1), 6, 28))
     for place, label in enumerate(sorted(set(labels))):
         name = f"{shown(cleaned(label))} (n={np.count_nonzero(labels == label)})"
-        style, (across, up) = look(place), points[:, labels[drawn] == label]
+        style, (across, up) = look(place), points[:, labels[sample] == label]
         marks: dict[str, Any] = {"marker": style.marker, "alpha": 0.6, "linewidths": 0.4, "rasterized": True}
         axes.scatter(across, up, size, style.colour, label=name, **marks)
     axes.plot(scale, scale, color="0.4", linewidth=1, linestyle="--", label="equal ratings", zorder=0)
-    title = f"{drawn.size} shown,\ndrawn at random" if drawn.size < first.size else None
+    title = f"{sample.size} shown,\ndrawn at random" if sample.size < first.size else None
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=title, markerscale=1.5)
     return figure
 

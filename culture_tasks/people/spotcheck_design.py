@@ -1,6 +1,6 @@
-"""What was drawn, and how people rated it, as the two small JSON files that keep them, and the files of the raters.
+"""The design of a spot check and people's ratings, as two small JSON files, and the files of the raters.
 
-``spotcheck.json`` is written when responses are drawn: from which responses, by which seed, and which of them.
+``spotcheck.json`` is written when responses are drawn: the populations, the seed, and the drawn rows.
 ``rated.json`` has the ratings too. Both are checked when they are read, since anybody may have changed them.
 """
 
@@ -25,7 +25,7 @@ COLUMNS = (
     *("row", "culture", "question", "references", "response", "image"),
     *("lowest", "highest", "rating", "comment", "rater"),
 )
-"""Columns of a sheet. What a rater returns needs ``row`` and ``rating`` alone."""
+"""Columns of a sheet. A returned file needs ``row`` and ``rating`` alone."""
 
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
@@ -40,7 +40,7 @@ class _DesignPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DrawnStratum(_DesignPart):
+class DesignStratum(_DesignPart):
     """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
@@ -48,16 +48,16 @@ class DrawnStratum(_DesignPart):
     drawn: _Count
 
 
-class DrawnFrom(_DesignPart):
+class DesignPopulation(_DesignPart):
     """The responses of one task of one model, with a hash of all of them."""
 
     model: str
     task: str
     fingerprint: _Sha256
-    strata: tuple[DrawnStratum, ...]
+    strata: tuple[DesignStratum, ...]
 
 
-class DrawnRow(_DesignPart):
+class DesignRow(_DesignPart):
     """One response that was drawn, of the population with this number, from 0, and the ratings on offer.
 
     ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
@@ -80,11 +80,11 @@ class Design(_DesignPart):
     culture_tasks: str
     created: str
     seed: int
-    populations: Annotated[tuple[DrawnFrom, ...], Field(min_length=1)]
-    rows: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
+    populations: Annotated[tuple[DesignPopulation, ...], Field(min_length=1)]
+    rows: Annotated[tuple[DesignRow, ...], Field(min_length=1)]
 
 
-class Rated(_DesignPart):
+class RatedDesign(_DesignPart):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design
@@ -93,8 +93,8 @@ class Rated(_DesignPart):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         rows = {row.row: row for row in self.design.rows}
-        for rater, given in self.ratings.items():
-            for name, rating in given.items():
+        for rater, row_ratings in self.ratings.items():
+            for name, rating in row_ratings.items():
                 if name not in rows:
                     raise ValueError(f"{rater} rated {name}, which wasn't drawn")
                 if not rows[name].lowest <= rating <= rows[name].highest:
@@ -103,7 +103,7 @@ class Rated(_DesignPart):
 
 
 def read_design(path: Path) -> Design:
-    """Reads what was drawn, from the file or its folder.
+    """Reads a design from its file or folder.
 
     Raises:
         DataError: If there is no such file, or it isn't laid out as one.
@@ -111,17 +111,17 @@ def read_design(path: Path) -> Design:
     return _read(path / DESIGN_FILE if path.is_dir() else path, Design, "culture-tasks spotcheck draw")
 
 
-def read_rated(path: Path) -> Rated:
-    """Reads what was drawn with its ratings, as :func:`read_design` does."""
-    return _read(path / RATED_FILE if path.is_dir() else path, Rated, "culture-tasks spotcheck score")
+def read_rated(path: Path) -> RatedDesign:
+    """Reads a design with its ratings, as :func:`read_design` does."""
+    return _read(path / RATED_FILE if path.is_dir() else path, RatedDesign, "culture-tasks spotcheck score")
 
 
-def write(content: Design | Rated, path: Path) -> None:
+def write(content: Design | RatedDesign, path: Path) -> None:
     """Writes either, as JSON."""
     path.write_text(json.dumps(content.model_dump(), indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
 
 
-_Content = TypeVar("_Content", Design, Rated)
+_Content = TypeVar("_Content", Design, RatedDesign)
 
 
 def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
@@ -137,7 +137,7 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
 # The files that raters return: CSV, saved by the page or filled in by hand
 
 
-class _Returned(TableRow):
+class _SheetLine(TableRow):
     """One line of a returned sheet; all but the row and the rating may be missing."""
 
     row: str
@@ -153,11 +153,11 @@ class _Returned(TableRow):
     comment: Any = None
 
 
-def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
+def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
     """Reads the ratings of one or several raters.
 
-    A rater is called what the column ``rater`` says, or else by the name of the file. A line without a rating says that
-    the response isn't rated yet.
+    A rater's name is in the column ``rater``, or else it is the name of the file. A response in a line without a rating
+    isn't rated yet.
 
     Raises:
         DataError: If a file can't be read, a row wasn't drawn or is shown with another response, a rating is off its
@@ -167,8 +167,8 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
     ratings: dict[str, dict[str, float]] = {}
     for file in files:
         table = read_file(file)
-        for index, line in enumerate(validated(table, _Returned)):
-            row = _drawn(table, index, line, rows)
+        for index, line in enumerate(validated(table, _SheetLine)):
+            row = _design_row(table, index, line, rows)
             if line.rating is None:
                 continue
             if not row.lowest <= line.rating <= row.highest:
@@ -177,18 +177,18 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
                     f"{row.lowest} to {row.highest}. Ask the rater, and correct it."
                 )
             rater = line.rater or file.stem
-            given = ratings.setdefault(rater, {}).setdefault(row.row, line.rating)
-            if given != line.rating:
+            first_rating = ratings.setdefault(rater, {}).setdefault(row.row, line.rating)
+            if first_rating != line.rating:
                 raise DataError(
-                    f"{table.where(index)}, field 'rating': found {line.rating:g}, while {rater} gave {given:g} "
+                    f"{table.where(index)}, field 'rating': found {line.rating:g}, while {rater} gave {first_rating:g} "
                     "elsewhere. A rater has one rating of a row: remove the other."
                 )
     if not ratings:
         raise DataError(f"spotcheck: no rating in {', '.join(map(str, files))}. Expected numbers in 'rating'.")
-    return Rated(design=design, ratings=ratings)
+    return RatedDesign(design=design, ratings=ratings)
 
 
-def _drawn(table: RowTable, index: int, line: _Returned, rows: Mapping[str, DrawnRow]) -> DrawnRow:
+def _design_row(table: RowTable, index: int, line: _SheetLine, rows: Mapping[str, DesignRow]) -> DesignRow:
     row = rows.get(line.row.strip().lower())
     if row is None:
         raise DataError(
@@ -203,20 +203,20 @@ def _drawn(table: RowTable, index: int, line: _Returned, rows: Mapping[str, Draw
     return row
 
 
-def doubts(rated: Rated) -> Iterator[str]:
-    """Says which ratings are missing: responses that were left for later are no harm, skipped ones are."""
-    given = set().union(*rated.ratings.values())
+def doubts(rated: RatedDesign) -> Iterator[str]:
+    """Yields sentences on missing ratings: responses that are left for later are no harm, skipped ones are."""
+    rated_rows = set().union(*rated.ratings.values())
     skipped, later_rated = 0, set()
     for row in reversed(rated.design.rows):
         stratum = (row.population, row.culture)
-        if row.row in given:
+        if row.row in rated_rows:
             later_rated.add(stratum)
         else:
             skipped += stratum in later_rated
-    if missing := len(rated.design.rows) - len(given):
+    if missing := len(rated.design.rows) - len(rated_rows):
         yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
     if skipped:
         yield (
-            f"{skipped} of them were skipped, while later ones of the same culture have ratings. If they were skipped "
-            "for what they say, those that are left are no random sample, and the intervals don't hold."
+            f"{skipped} of them were skipped, while later ones of the same culture have ratings. If their "
+            "content was the reason, the other responses are no random sample, and the intervals don't hold."
         )

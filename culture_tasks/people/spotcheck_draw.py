@@ -24,7 +24,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
-from culture_tasks.people.spotcheck_design import COLUMNS, Design, DrawnFrom, DrawnRow, DrawnStratum, mark_of
+from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.results.loaded_runs import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.text_tables import write_csv
@@ -60,7 +60,7 @@ class SheetResponse:
 
 
 class Population(NamedTuple):
-    """All responses of one task of one run, in the order of the file, and their hash, whoever judged them."""
+    """All responses of one task of one run, in the order of the file, and their hash, the same for all judges."""
 
     responses: tuple[SheetResponse, ...]
     fingerprint: str
@@ -75,7 +75,7 @@ class JudgedTask(NamedTuple):
 
 
 class SheetDraw(NamedTuple):
-    """What was drawn, with the response of each of its rows."""
+    """A design, with the response of each of its rows."""
 
     design: Design
     responses: tuple[SheetResponse, ...]
@@ -95,15 +95,18 @@ def read_population(samples_file: Path) -> Population:
         raise DataError(f"{samples_file}: no sample that a judge grades. Expected samples of a judged task.")
     responses = tuple(response for sample in samples for response in _responses(sample))
     digest = hashlib.sha256()
-    for line in sorted(f"{one.item}\n{one.run}\n{one.culture}\n{one.cluster}\n{one.mark}" for one in responses):
+    for line in sorted(
+        f"{response.item}\n{response.run}\n{response.culture}\n{response.cluster}\n{response.mark}"
+        for response in responses
+    ):
         digest.update(hashlib.sha256(line.encode("utf-8", "replace")).digest())
     return Population(responses, digest.hexdigest())
 
 
 def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
     record = sample.record
-    known = benchmarks().get(record.benchmark)
-    culture = record.groups.get(known.report().culture) if known else None
+    benchmark = benchmarks().get(record.benchmark)
+    culture = record.groups.get(benchmark.report().culture) if benchmark else None
     for number, run in enumerate(record.runs):
         item = item_of(sample.as_logged, run.response)
         rating = run.rating if number in sample.scored else None
@@ -122,7 +125,7 @@ def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
         )
 
 
-def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
+def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
     """Finds the responses that a judge grades, of the runs that a report would show; tasks are names or patterns.
 
     Where a judge graded a sample of a run's responses, it is that sample.
@@ -131,41 +134,41 @@ def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         DataError: If there are none, or they can't be read.
         SettingsError: If a name fits no judged task.
     """
-    runs = [run for run, reason in newest(load(named, Names()).runs) if reason is None]
-    sampled = {(one.run.task, one.result.graded_from) for one in runs if one.result.subset is not None}
+    runs = [run for run, reason in newest(load(paths, Names()).runs) if reason is None]
+    sampled = {(run.run.task, run.result.graded_from) for run in runs if run.result.subset is not None}
     runs = [
-        one
-        for one in runs
-        if one.result.subset is not None
-        or not sampled & {(one.run.task, one.result.path), (one.run.task, one.result.graded_from or one.result.path)}
+        run
+        for run in runs
+        if run.result.subset is not None
+        or not sampled & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
     ]
-    judged = [loaded for loaded in runs if loaded.columns is not None and loaded.run.settings.judges]
-    if not judged:
+    judged_runs = [run for run in runs if run.columns is not None and run.run.settings.judges]
+    if not judged_runs:
         raise DataError(
-            f"spotcheck: no responses that a judge grades in {', '.join(named)}. Expected runs of a judged benchmark "
+            f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
             "with --log_samples and --output_path, judged already or not."
         )
-    known = sorted({loaded.run.task for loaded in judged})
+    names = sorted({run.run.task for run in judged_runs})
     for name in tasks:
-        if not any(fnmatchcase(task, name) for task in known):
+        if not any(fnmatchcase(task, name) for task in names):
             raise SettingsError(
-                f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, known)} There are {', '.join(known)}."
+                f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, names)} There are {', '.join(names)}."
             )
-    found = [
-        JudgedTask(loaded.run.model, loaded.run.task, read_population(loaded.result.samples_file))
-        for loaded in judged
-        if not tasks or any(fnmatchcase(loaded.run.task, name) for name in tasks)
+    sources = [
+        JudgedTask(run.run.model, run.run.task, read_population(run.result.samples_file))
+        for run in judged_runs
+        if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
     ]
-    return list({one.population.fingerprint: one for one in found}.values())  # once, whoever judged them
+    return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
 
 
 def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed: int, now: datetime) -> SheetDraw:
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
-    The number is that of all responses, or of those of each culture. Strata get their shares by size (Webster's
-    method), and at least :data:`LEAST` responses each. Within a stratum those are drawn that a hash of seed, task and
-    item puts first, so that a larger draw by the same seed holds the smaller one, and models are rated on the same
-    items, also where one is drawn later.
+    The number is that of all responses, or of each culture's. Strata get their shares by size (Webster's method), and
+    at least :data:`LEAST` responses each. Within a stratum the order is that of a hash of seed, task and item, so that
+    a larger draw by the same seed holds the smaller one, and models are rated on the same items, also where one is
+    drawn later.
 
     Raises:
         SettingsError: If there are too few for the strata, or there are no responses of a culture.
@@ -182,34 +185,36 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
         shares = _shares(sizes, number, "")
     else:
         shares, cultures = Counter(), sorted({culture for _, culture in strata})
-        for culture, own in number.items():
+        for culture, count in number.items():
             if culture not in cultures:
                 raise SettingsError(
-                    f"spotcheck: -n {culture}={own}: no responses of such a culture."
+                    f"spotcheck: -n {culture}={count}: no responses of that culture."
                     f"{nearest(culture, cultures)} There are {', '.join(cultures)}."
                 )
-            shares += _shares({one: size for one, size in sizes.items() if one[1] == culture}, own, f"{culture}=")
-    drawn = [
+            shares += _shares(
+                {stratum: size for stratum, size in sizes.items() if stratum[1] == culture}, count, f"{culture}="
+            )
+    picks = [
         (turn, name, place, response)
         for (place, culture), members in strata.items()
         for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
     ]
-    drawn.sort(key=itemgetter(0, 1))
+    picks.sort(key=itemgetter(0, 1))
     populations = [
-        DrawnFrom(
+        DesignPopulation(
             model=source.model,
             task=source.task,
             fingerprint=source.population.fingerprint,
             strata=tuple(
-                DrawnStratum(culture=culture, size=len(members), drawn=shares[of, culture])
-                for (of, culture), members in strata.items()
-                if of == place
+                DesignStratum(culture=culture, size=len(members), drawn=shares[place, culture])
+                for (population, culture), members in strata.items()
+                if population == place
             ),
         )
         for place, source in enumerate(sources)
     ]
     rows = [
-        DrawnRow(
+        DesignRow(
             row=name,
             population=place,
             culture=response.culture,
@@ -219,7 +224,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
             lowest=response.rubric.lowest,
             highest=response.rubric.highest,
         )
-        for _, name, place, response in drawn
+        for _, name, place, response in picks
     ]
     design = Design(
         culture_tasks=__version__,
@@ -228,21 +233,21 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
         populations=tuple(populations),
         rows=tuple(rows),
     )
-    return SheetDraw(design, tuple(response for *_, response in drawn))
+    return SheetDraw(design, tuple(response for *_, response in picks))
 
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _shares(sizes: Mapping[tuple[int, str], int], number: int, of: str) -> Counter[tuple[int, str]]:
+def _shares(sizes: Mapping[tuple[int, str], int], number: int, prefix: str) -> Counter[tuple[int, str]]:
     """Returns how many of each stratum are drawn; a larger number never takes one away."""
     shares = Counter({stratum: min(LEAST, size) for stratum, size in sizes.items()})
     if number < shares.total():
         raise SettingsError(
-            f"spotcheck: -n {of}{number} is too few for {len(sizes)} strata (cultures of each task of each model), "
-            f"which need {LEAST} each. Choose at least -n {of}{shares.total()}, or fewer tasks with --tasks, or name "
-            "fewer results."
+            f"spotcheck: -n {prefix}{number} is too few for {len(sizes)} strata (cultures of each task of each model), "
+            f"which need {LEAST} each. Choose at least -n {prefix}{shares.total()}, or fewer tasks with --tasks, or "
+            "name fewer results."
         )
     turns = sorted(
         ((2 * share + 1) / size, stratum) for stratum, size in sizes.items() for share in range(shares[stratum], size)
@@ -260,7 +265,7 @@ _SIDE = 900
 class _Entry(NamedTuple):
     """One response as a sheet shows it."""
 
-    row: DrawnRow
+    row: DesignRow
     response: SheetResponse
     language: str
     image: str | None
@@ -304,7 +309,7 @@ def write_sheets(
 
 
 def _rubrics(responses: Sequence[SheetResponse]) -> dict[str, str]:
-    """Returns what the judge is told of each rubric, with dots in place of what it grades."""
+    """Returns the judge's instructions by each rubric, with dots in place of the response that it grades."""
     dots = JudgeItem("…", ("…",), "…", "…")
     return {
         rubric.name: "\n\n".join(message["content"] for message in rubric.messages(dots, delimiters=False))
@@ -314,8 +319,8 @@ def _rubrics(responses: Sequence[SheetResponse]) -> dict[str, str]:
 
 def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
     for row, response, *_ in entries:
-        shown = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
-        yield [*shown, response.image, row.lowest, row.highest, None, None, rater or None]
+        cells = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
+        yield [*cells, response.image, row.lowest, row.highest, None, None, rater or None]
 
 
 def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.human_ratings import CultureKind
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import UNKNOWN, offered
-from culture_tasks.results.training_manifest import RatedBy, TrainingSource
+from culture_tasks.results.training_manifest import RatingOrigin, TrainingSource
 
 PEOPLE = "people"
 """Who wrote a response that is a reference, and who rates where no judge does."""
@@ -66,7 +66,7 @@ class RatedQuestions:
 
     questions: Sequence[RatedQuestion]
     sources: Sequence[TrainingSource]
-    rated_by: RatedBy
+    rated_by: RatingOrigin
     left_out: Mapping[str, int]
     test_items: Mapping[str, frozenset[tuple[str, str]]]
 
@@ -96,7 +96,7 @@ class Gathering:
         self.test_items: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self.without_scale: list[tuple[float, str]] = []
         self._groups: dict[tuple[str, str], RatedQuestion] = {}
-        self._rater: RatedBy | None = None
+        self._rater: RatingOrigin | None = None
         self._rated_where = ""
         self._scale: RatingScale | None = None
 
@@ -116,7 +116,7 @@ class Gathering:
             group.language = question.language
         group.answers.append(answer)
 
-    def note_rater(self, rated_by: RatedBy, where: str) -> None:
+    def note_rater(self, rated_by: RatingOrigin, where: str) -> None:
         """Notes who rated some responses, and refuses a second rater, prompt or sampling."""
         if self._rater is None:
             self._rater, self._rated_where = rated_by, where

@@ -25,9 +25,9 @@ from culture_tasks.people.rated_responses import (
     NO_CATEGORY,
     ResponseRow,
     aliases,
+    category_of,
     check_rating,
     language_of,
-    named_category,
     offered,
     rubric_of,
 )
@@ -46,7 +46,7 @@ from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
 from culture_tasks.results.task_results import task_results
-from culture_tasks.results.training_manifest import RatedBy, TrainingSource, question_fingerprint
+from culture_tasks.results.training_manifest import RatingOrigin, TrainingSource, question_fingerprint
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 
@@ -122,7 +122,11 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gath
             "Name another column with --rating."
         )
     gathering.left_out["unrated_responses"] += len(table.rows) - responses
-    rated_by = RatedBy(kind="people", name=PEOPLE) if column in RATING_COLUMNS else RatedBy(kind="column", name=column)
+    rated_by = (
+        RatingOrigin(kind="people", name=PEOPLE)
+        if column in RATING_COLUMNS
+        else RatingOrigin(kind="column", name=column)
+    )
     gathering.note_rater(rated_by, table.origin)
     name = Path(table.origin).name if table.local else table.origin
     gathering.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
@@ -143,7 +147,7 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
         responses += 1
         where, key = table.where(index), (row.category, row.rubric)
         if key not in graded:
-            category = named_category(f"{where}, field 'category'", row.category)
+            category = category_of(f"{where}, field 'category'", row.category)
             rubric = rubric_of(where, row.rubric, category) if column in RATING_COLUMNS else None
             graded[key] = ("" if category == NO_CATEGORY else category, rubric)
             if rubric is not None:
@@ -276,7 +280,7 @@ class _Reader:
         if judged.scored and judge not in self._judges:
             rubric, where = judged.rubric, sample.where
             self._judges.append(judge)
-            self._gathering.note_rater(RatedBy(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
+            self._gathering.note_rater(RatingOrigin(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
             self._gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
         for run in judged.scored.values():
             if run.rating is not None:

@@ -12,7 +12,7 @@ from culture_tasks import __version__, published
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.people.spotcheck_design import Rated
+from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
@@ -37,7 +37,7 @@ from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
-from culture_tasks.results.trained_on import TrainedOn, lineages
+from culture_tasks.results.trained_on import TrainingManifests, lineages
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Options:
     columns: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
-    rated: tuple[Rated, ...] = ()
+    rated: tuple[RatedDesign, ...] = ()
     outside: tuple[str, ...] = ()
     control_variates: bool = False
 
@@ -185,7 +185,7 @@ def _runs(
     progress: Callable[[Sequence[Path]], Iterable[Path]],
     command: str = "report",
 ) -> tuple[Loading, list[LoadedRun]]:
-    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
     trained_on.refuse_unfitting()

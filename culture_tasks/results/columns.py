@@ -26,7 +26,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Grader, PromptHash, RunRows, RunSettings, Sample, Spent
+from culture_tasks.results.runs import Grader, PromptHash, RunRows, RunSettings, RunUsage, Sample
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
 Codebook = dict[str, int]
@@ -70,7 +70,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What is expected of the records of a task; no metrics where the package that defines them isn't installed."""
+    """The records expected of a task; no metrics where the package that defines them isn't installed."""
 
     benchmark: str
     metric: str
@@ -96,15 +96,15 @@ class SampleReader:
                 left_out.setdefault(reason, []).append(sample.number)
         for reason, numbers in left_out.items():
             kind_of_problem, meaning = _REASONS[reason]
-            shown = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-            lines = f"{len(numbers):,} line{'s' if len(numbers) != 1 else ''} left out ({shown}): {meaning}"
+            examples = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
+            lines = f"{len(numbers):,} line{'s' if len(numbers) != 1 else ''} left out ({examples}): {meaning}"
             loaded.problems.append(UnusedFile(str(path), kind_of_problem, detail=lines, lines=len(numbers)))
         return loaded
 
     def count(self, columns: Columns, benchmark: str, items: Iterable[str]) -> int:
         """Returns how many samples of a benchmark are of some of its items, by name."""
-        known = self._items.get(benchmark, {})
-        return int(np.isin(columns.items, [known[name] for name in items if name in known]).sum())
+        codebook = self._items.get(benchmark, {})
+        return int(np.isin(columns.items, [codebook[name] for name in items if name in codebook]).sum())
 
 
 _CODES = {"items": "i", "scores": "d", "scored": "i", "verdicts": "i", "clusters": "i", "offsets": "q"}
@@ -112,12 +112,12 @@ _CODES = {"items": "i", "scores": "d", "scored": "i", "verdicts": "i", "clusters
 
 
 class LoadedSamples:
-    """What the samples of one file add up to.
+    """The samples of one file, added up.
 
     Attributes:
-        outcomes: How many verdicts ended how.
+        outcomes: Number of verdicts by outcome.
         lexical: Whether the score is text overlap.
-        problems: What was left out.
+        problems: The lines that were left out.
     """
 
     def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
@@ -125,7 +125,7 @@ class LoadedSamples:
         self.lexical = False
         self.problems: list[UnusedFile] = []
         self._kind, self._items, self._clusters = kind, items, clusters
-        self._seen: set[int] = set()
+        self._read_items: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in _CODES.items()}
         self._further = {score.name: array("d") for score in kind.further}
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
@@ -134,26 +134,26 @@ class LoadedSamples:
         self._judges: list[LoggedJudge] = []
         self._prompts: set[str] = set()
         self._data: set[str] = set()
-        self._asked: int | None = 0
+        self._prompt_sum: int | None = 0
         self._responses = self._characters = 0
         self._tokens: tuple[int | None, int | None] = (0, 0)
-        self._judge = self._judge_kept = Usage()
+        self._judge_usage = self._kept_usage = Usage()
 
     def take(self, sample: LoggedSample) -> str:
-        """Takes a sample in, or says why it can't be used."""
+        """Takes a sample in, or returns why it can't be used."""
         kind = self._kind
         try:
             key, logged = sample.logged
         except DataError:
             return "damaged"
         if not logged:
-            others = kind.metrics.keys() - {kind.metric}
-            return "withheld" if any(sample.content.get(name) is not None for name in others) else "foreign"
+            other_metrics = kind.metrics.keys() - {kind.metric}
+            return "withheld" if any(sample.content.get(name) is not None for name in other_metrics) else "foreign"
         try:
             record = sample.record
             further = [score.read(logged) if score.read else record.values.get(score.name) for score in kind.further]
             tokens = _tokens(sample, record)
-        except (DataError, KeyError, TypeError, ValueError, AttributeError):
+        except (DataError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return "unknown_record"
         if (record.benchmark, record.metric, record.scale) != (kind.benchmark, kind.metric, kind.scale):
             return "unknown_record"
@@ -161,9 +161,9 @@ class LoadedSamples:
         if not kind.scale.allows(score):
             return "off_scale"
         item = self._items.setdefault(record.item, len(self._items))
-        if item in self._seen:
+        if item in self._read_items:
             return "duplicate"
-        self._seen.add(item)
+        self._read_items.add(item)
         self._append_groups(record.groups)
         verdicts = sum(record.outcomes.values())
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
@@ -172,8 +172,8 @@ class LoadedSamples:
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
             column.append(value)
-        for wanted, number in zip(kind.further, further, strict=True):
-            self._further[wanted.name].append(_on_scale(number, wanted.scale))
+        for definition, number in zip(kind.further, further, strict=True):
+            self._further[definition.name].append(_on_scale(number, definition.scale))
         self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)
@@ -205,18 +205,18 @@ class LoadedSamples:
             self._characters += len(run.response)
             if run.tokens != (0, 0) or run.discounts:
                 usage = run.usage
-                self._judge += usage
+                self._judge_usage += usage
                 if run.kept:
-                    self._judge_kept += usage
+                    self._kept_usage += usage
         before, now = self._tokens, tokens
         self._tokens = (_sum(before[0], now[0]), _sum(before[1], now[1]))
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
         prompt = sample.content.get("prompt_hash") or sample.content.get("input")
         if not isinstance(prompt, str):
-            self._asked = None
-        elif self._asked is not None:
+            self._prompt_sum = None
+        elif self._prompt_sum is not None:
             text = f"{record.item}\0{prompt}".encode("utf-8", "surrogatepass")
-            self._asked += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+            self._prompt_sum += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     @cached_property
     def columns(self) -> Columns:
@@ -228,30 +228,30 @@ class LoadedSamples:
         return Columns(**numbers, groups=groups, further=further, repeats=self._repeated(), records=records)
 
     def _repeated(self) -> Floats | None:
-        many = {len(scores) for scores in self._repeats}
-        if len(many) != 1 or many <= {0, 1}:
+        lengths = {len(scores) for scores in self._repeats}
+        if len(lengths) != 1 or lengths <= {0, 1}:
             return None
         scale = self._kind.scale
         repeats = np.array([[_on_scale(score, scale) for score in scores] for scores in self._repeats])
         return repeats if all(map(scale.allows, repeats.flat)) else None
 
-    def settings(self, of_file: RunSettings) -> RunSettings:
-        """Returns the settings of the run: what its result file says, and who graded, prompts and data."""
+    def settings(self, file_settings: RunSettings) -> RunSettings:
+        """Returns the settings of the result file with the judges, prompts and data of the samples."""
         items = len(self._numbers["items"])
         return replace(
-            of_file,
+            file_settings,
             judges=_graders(self._judges),
-            prompt=", ".join(part for part in (*sorted(self._prompts), of_file.prompt) if part),
+            prompt=", ".join(part for part in (*sorted(self._prompts), file_settings.prompt) if part),
             data=tuple(sorted(self._data)),
-            asked=PromptHash(items, f"{self._asked % 2**64:016x}", "report") if self._asked else None,
+            asked=PromptHash(items, f"{self._prompt_sum % 2**64:016x}", "report") if self._prompt_sum else None,
         )
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> RunUsage:
         """Tokens, and lengths of responses."""
-        tokens_in, tokens_out = self._tokens if self._seen else (None, None)
-        judge, judge_kept = (self._judge, self._judge_kept) if self._judge != Usage() else (None, None)
-        return Spent(self._responses, self._characters, tokens_in, tokens_out, judge, judge_kept)
+        tokens_in, tokens_out = self._tokens if self._read_items else (None, None)
+        judge, judge_kept = (self._judge_usage, self._kept_usage) if self._judge_usage != Usage() else (None, None)
+        return RunUsage(self._responses, self._characters, tokens_in, tokens_out, judge, judge_kept)
 
 
 def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | None]:
@@ -259,15 +259,15 @@ def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | Non
     counts = sample.content.get("token_counts")
     if not counts or not any(counts):  # lmms-eval logs none for a response that is a list
         counts = [record.facts]
-    numbers: list[list[Any]] = [
+    columns: list[list[Any]] = [
         [(entry or {}).get(name) for entry in counts] for name in ("input_tokens", "output_tokens")
     ]
-    totals = [None if None in own else sum(own) for own in numbers]
+    totals = [None if None in column else sum(column) for column in columns]
     return totals[0], totals[1]
 
 
-def _sum(one: int | None, two: int | None) -> int | None:
-    return None if one is None or two is None else one + two
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def _on_scale(score: float | None, scale: Scale) -> float:
@@ -294,7 +294,7 @@ def _graders(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
     for judge in identities:
         identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
         prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
-    return tuple(Grader(*identity, tuple(sorted(own))) for identity, own in sorted(prompts.items(), key=repr))
+    return tuple(Grader(*identity, tuple(sorted(triples))) for identity, triples in sorted(prompts.items(), key=repr))
 
 
 class FileSamples:
@@ -352,7 +352,7 @@ def _sample(run: str, logged: LoggedSample, columns: Columns, place: int) -> Sam
 
 
 def _doubts(record: Record) -> Iterator[str]:
-    """Yields why a judge's verdict is to be looked at twice; nothing where no judge graded."""
+    """Yields reasons to look at a judge's verdict twice; nothing where no judge graded."""
     if record.judge is None:
         return
     if missing := sorted({run.outcome for run in record.runs} - {"scored", "unjudged"}):

@@ -1,4 +1,4 @@
-"""Which numbers may be compared: the settings that must agree, and what to say where they don't."""
+"""Which numbers may be compared: the settings that must agree, and the words for differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ Flag = Literal[
 
 The flags of :data:`NOT_COMPARABLE` mean that the cell is neither ranked nor tested against others, unless the user
 asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out,
-``published`` a paper's own, ``reported`` one of a log of others, and ``own_data`` isn't shown beside a paper's number.
+``published`` a number of a paper, ``reported`` one of a log of others, and ``own_data`` isn't shown beside a paper's
+number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -80,21 +81,21 @@ ByTask = Mapping[str, RunSettings]
 """The settings of an entrant's runs of one unit, by task."""
 
 
-def differences(one: RunSettings, two: RunSettings) -> set[Flag]:
-    """Returns how two runs of one task differ in what decides comparability."""
-    return {flag for flag, _ in _flags_and_words(one, two) if flag is not None}
+def differences(first: RunSettings, second: RunSettings) -> set[Flag]:
+    """Returns the differences of two runs of one task that decide comparability."""
+    return {flag for flag, _ in _flags_and_words(first, second) if flag is not None}
 
 
 def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
-    """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
+    """Returns in words how the first settings differ from the second."""
     return [words for _, words in _flags_and_words(ours, theirs)]
 
 
 def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[Flag | None, str]]:
-    """Yields what sets settings apart from others: the flag, None if it doesn't decide comparability, and words."""
+    """Yields each difference of settings: its flag, None if it doesn't decide comparability, and words."""
     if ours.partial != theirs.partial:
         yield "unknown_settings", f"{'without' if ours.partial else 'with'} samples"
-        ours, theirs = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (ours, theirs))
+        ours, theirs = (replace(settings, judges=(), prompt="", data=(), partial=False) for settings in (ours, theirs))
     is_other_judge = _graders(ours) != _graders(theirs)
     if is_other_judge:
         yield "other_judge", _judge(ours, theirs)
@@ -117,66 +118,72 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
     if ours.asked is not None and other_questions(ours, theirs):
         yield "other_prompt", f"prompts: {ours.asked.sha[:8]}"
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
-        own, others = ([name for judge in each.judges for _, name, _ in judge.prompts] for each in (ours, theirs))
-        yield "other_judge_prompt", f"judge prompt: {_first_of([name for name in own if name not in others] or own)}"
+        names, other_names = (
+            [name for judge in settings.judges for _, name, _ in judge.prompts] for settings in (ours, theirs)
+        )
+        different = [name for name in names if name not in other_names]
+        yield "other_judge_prompt", f"judge prompt: {_first_of(different or names)}"
 
 
-def _other_template(one: RunSettings, two: RunSettings) -> bool:
-    """Whether one had a chat template and the other none; every model has its own, so which one doesn't matter."""
-    return "" not in (one.chat_template, two.chat_template) and (one.chat_template == "none") != (
-        two.chat_template == "none"
+def _other_template(first: RunSettings, second: RunSettings) -> bool:
+    """Whether one had a chat template and the other none; each model has its own, so two templates don't differ."""
+    return "" not in (first.chat_template, second.chat_template) and (first.chat_template == "none") != (
+        second.chat_template == "none"
     )
 
 
-def other_questions(one: RunSettings, two: RunSettings) -> bool:
+def other_questions(first: RunSettings, second: RunSettings) -> bool:
     """Whether the prompts of the same items were other texts; not known, so False, where they hold other templates."""
-    if one.asked is None or two.asked is None or one.asked.sha == two.asked.sha:
+    if first.asked is None or second.asked is None or first.asked.sha == second.asked.sha:
         return False
-    ours, theirs = ((each.chat_template, each.data, each.asked._replace(sha="")) for each in (one, two) if each.asked)
-    return ours == theirs
+    return (first.chat_template, first.data, first.asked._replace(sha="")) == (
+        second.chat_template,
+        second.data,
+        second.asked._replace(sha=""),
+    )
 
 
 def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
     return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
-def _other_prompts(one: Sequence[Grader], two: Sequence[Grader]) -> bool:
+def _other_prompts(first: Sequence[Grader], second: Sequence[Grader]) -> bool:
     """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
-    ours, theirs = ({prompt for judge in judges for prompt in judge.prompts} for judges in (one, two))
+    ours, theirs = ({prompt for judge in judges for prompt in judge.prompts} for judges in (first, second))
     shared = {rubric for rubric, _, _ in ours} & {rubric for rubric, _, _ in theirs}
     return any(rubric in shared for rubric, _, _ in ours ^ theirs)
 
 
-def between(one: ByTask, two: ByTask) -> set[Flag]:
+def between(first: ByTask, second: ByTask) -> set[Flag]:
     """Returns how two entrants differ on a unit, over the tasks that both ran."""
-    return {flag for task in one.keys() & two.keys() for flag in differences(one[task], two[task])}
+    return {flag for task in first.keys() & second.keys() for flag in differences(first[task], second[task])}
 
 
 def within(settings: ByTask) -> set[Flag]:
     """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
-    pairs = [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    pairs = [(first, second) for first, second in combinations(settings.values(), 2) if first.partial == second.partial]
     is_mixed = any(
-        _graders(one) != _graders(two)
-        or one.decoding != two.decoding
-        or _other_template(one, two)
-        or _other_prompts(one.judges, two.judges)
-        for one, two in pairs
+        _graders(first) != _graders(second)
+        or first.decoding != second.decoding
+        or _other_template(first, second)
+        or _other_prompts(first.judges, second.judges)
+        for first, second in pairs
     )
-    return {"mixed_settings"} if is_mixed or any(len(each.judges) > 1 for each in settings.values()) else set()
+    return {"mixed_settings"} if is_mixed or any(len(part.judges) > 1 for part in settings.values()) else set()
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
     """Returns the entrant whose settings most entrants share; where two are equal, by number of items and date."""
 
     def support(entrant: str) -> tuple[int, tuple[int, str]]:
-        agreeing = sum(not between(entrants[entrant], other) for other in entrants.values())
+        agreeing = sum(not between(entrants[entrant], settings) for settings in entrants.values())
         return agreeing, weight[entrant]
 
     return max(entrants, key=support)
 
 
 def variation(run: TaskRun, first: TaskRun) -> str:
-    """Returns in words what sets a run apart from another run of the same model and task."""
+    """Returns in words how a run differs from another run of the same model and task."""
     parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
     if template != first.settings.chat_template and run.harness == first.harness:
         parts.append("no chat template" if template == "none" else f"chat template: {template or 'unknown'}")
@@ -191,12 +198,12 @@ def _judge(ours: RunSettings, theirs: RunSettings) -> str:
     """Returns the judge if it differs, else the settings of the judge that differ."""
     if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
         return f"judge: {ours.judged_by or 'unknown'}"
-    [one], [two] = ours.judges, theirs.judges
-    if one.delimiters != two.delimiters:
-        return f"judge: {'with' if one.delimiters else 'without'} delimiters"
-    if one.sampling != two.sampling:
-        return f"judge: {_decoding(one.sampling, two.sampling)}"
-    return f"judge: {one.model} by {one.backend}"
+    [judge], [other_judge] = ours.judges, theirs.judges
+    if judge.delimiters != other_judge.delimiters:
+        return f"judge: {'with' if judge.delimiters else 'without'} delimiters"
+    if judge.sampling != other_judge.sampling:
+        return f"judge: {_decoding(judge.sampling, other_judge.sampling)}"
+    return f"judge: {judge.model} by {judge.backend}"
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -206,24 +213,24 @@ def _first_of(names: Sequence[str]) -> str:
 
 def _other_parts(ours: str, theirs: str) -> str:
     """Returns the parts of a list with commas that the other list lacks, and the names that only the other has."""
-    own, others = ([part for part in text.split(", ") if part] for text in (ours, theirs))
-    names = {part.partition("=")[0] for part in own}
-    absent = [part.partition("=")[0] for part in others if "=" in part and part.partition("=")[0] not in names]
-    return ", ".join([*(part for part in own if part not in others), *(f"no {name}" for name in absent)])
+    our_parts, their_parts = ([part for part in text.split(", ") if part] for text in (ours, theirs))
+    names = {part.partition("=")[0] for part in our_parts}
+    absent = [part.partition("=")[0] for part in their_parts if "=" in part and part.partition("=")[0] not in names]
+    return ", ".join([*(part for part in our_parts if part not in their_parts), *(f"no {name}" for name in absent)])
 
 
 def _decoding(ours: str, theirs: str) -> str:
     """Returns the settings that differ, without the quotes and braces of JSON."""
-    own, others = (json.loads(text) if text else {} for text in (ours, theirs))
-    if not own:
+    our_settings, their_settings = (json.loads(text) if text else {} for text in (ours, theirs))
+    if not our_settings:
         return "unknown"
     parts: list[str] = []
-    for name, value in own.items():
-        if name not in others or others[name] != value:
-            shown = " ".join(map(str, value)) if isinstance(value, list) else value
-            runs = f"{value} runs" if name == "repeats" else f"{name} {shown}"
+    for name, value in our_settings.items():
+        if name not in their_settings or their_settings[name] != value:
+            words = " ".join(map(str, value)) if isinstance(value, list) else value
+            runs = f"{value} runs" if name == "repeats" else f"{name} {words}"
             parts.append(name if value is True else runs)
-    return " ".join([*parts, *(f"no {name}" for name in others if name not in own)]) or "unknown"
+    return " ".join([*parts, *(f"no {name}" for name in their_settings if name not in our_settings)]) or "unknown"
 
 
 def explain(flags: Sequence[Flag]) -> str:

@@ -1,6 +1,6 @@
 """Scores that others report in logs of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
 
-Only the entries that a report shows are read and checked; whatever else a log has, of whichever version, may be there.
+Only the entries that a report shows are read and checked; a log of any version may have others.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class _LogPart(BaseModel):
         return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-def _at(*path: str) -> Any:
-    """Returns the field of an entry that may be missing, or be null, anywhere on its path."""
+def _optional(*path: str) -> Any:
+    """Returns the field of an entry that may be missing or null anywhere on its path."""
     return Field(default=None, validation_alias=AliasPath(*path))
 
 
 class _Judge(_LogPart):
     model: str = Field(validation_alias=AliasPath("model_info", "id"))
-    prompts: Any = _at("additional_details", "prompt_sha256")
+    prompts: Any = _optional("additional_details", "prompt_sha256")
 
 
 class ReportedMetric(_LogPart):
@@ -51,7 +51,7 @@ class ReportedMetric(_LogPart):
     lower_is_better: bool
     min_score: float | None = None
     max_score: float | None = None
-    judges: tuple[_Judge, ...] | None = _at("llm_scoring", "judges")
+    judges: tuple[_Judge, ...] | None = _optional("llm_scoring", "judges")
     additional_details: _Details = {}
 
 
@@ -67,13 +67,13 @@ class ReportedScore(_LogPart):
     name: str = Field(validation_alias="evaluation_name")
     metric: ReportedMetric = Field(validation_alias="metric_config")
     score: _Finite = Field(validation_alias=AliasPath("score_details", "score"))
-    count: Annotated[int, Field(ge=0, le=2**53)] | None = _at("score_details", "uncertainty", "num_samples")
-    standard_error: Annotated[_Finite, Field(ge=0.0)] | None = _at(
+    count: Annotated[int, Field(ge=0, le=2**53)] | None = _optional("score_details", "uncertainty", "num_samples")
+    standard_error: Annotated[_Finite, Field(ge=0.0)] | None = _optional(
         "score_details", "uncertainty", "standard_error", "value"
     )
-    confidence_interval: _Interval | None = _at("score_details", "uncertainty", "confidence_interval")
-    share_scored: Any = _at("score_details", "details", "coverage")
-    prompts_sha256: Any = _at("generation_config", "additional_details", "prompts_sha256")
+    confidence_interval: _Interval | None = _optional("score_details", "uncertainty", "confidence_interval")
+    share_scored: Any = _optional("score_details", "details", "coverage")
+    prompts_sha256: Any = _optional("generation_config", "additional_details", "prompts_sha256")
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -116,13 +116,13 @@ class EvalLog(_LogPart):
     evaluation_id: str
     reporter: str = Field(validation_alias=AliasPath("source_metadata", "source_organization_name"))
     harness: str = Field(validation_alias=AliasPath("eval_library", "name"))
-    harness_version: str | None = _at("eval_library", "version")
+    harness_version: str | None = _optional("eval_library", "version")
     model: str = Field(validation_alias=AliasPath("model_info", "id"))
     scores: tuple[ReportedScore, ...] = Field(validation_alias="evaluation_results")
 
 
 def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
-    """Reads logs, and those of folders at any depth, in which other JSON files are passed over.
+    """Reads logs, also in folders at any depth, whose other JSON files are passed over.
 
     Returns:
         The logs by path; of several with the same ``evaluation_id``, the first.
@@ -131,13 +131,13 @@ def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
         DataError: If a file isn't a log or has other entries than a log, or if there is none.
     """
     logs: dict[str, EvalLog] = {}
-    known: set[str] = set()
-    for named in paths:
-        path, count = with_home(named), len(logs)
+    ids: set[str] = set()
+    for name in paths:
+        path, count = with_home(name), len(logs)
         for file in sorted(filter(Path.is_file, path.rglob("*.json"))) if path.is_dir() else [path]:
             log = _log(file, is_named=file == path)
-            if log is not None and log.evaluation_id not in known:
-                known.add(log.evaluation_id)
+            if log is not None and log.evaluation_id not in ids:
+                ids.add(log.evaluation_id)
                 logs[str(file)] = log
         if path.is_dir() and len(logs) == count:
             raise DataError(

@@ -29,7 +29,7 @@ _NAMES: Sequence[tuple[Harness, re.Pattern[str]]] = (
 Kind = Literal[
     "missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record", "unknown_layout"
 ]
-"""What is wrong with a file or a part of one."""
+"""The fault of a file or of a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class UnusedFile:
 
 
 class FileName(NamedTuple):
-    """What the name of a file says: who wrote it, the stamp of its run, and the task of a sample file."""
+    """The parts of a file's name: the harness, the stamp of its run, and the task of a sample file."""
 
     harness: Harness
     stamp: str
@@ -51,7 +51,7 @@ class FileName(NamedTuple):
 
 
 def parse_name(path: Path) -> FileName | None:
-    """Returns what the name of a result or sample file says, or None for the name of any other file."""
+    """Returns the parts of the name of a result or sample file, or None for the name of any other file."""
     for harness, pattern in _NAMES:
         if match := pattern.fullmatch(path.name):
             return FileName(harness, **match.groupdict())
@@ -68,46 +68,46 @@ def samples_name(harness: Harness, task: str, stamp: str) -> str:
     return f"samples_{task}_{stamp}.jsonl" if harness == "lm_eval" else f"{stamp}_samples_{task}.jsonl"
 
 
-class Found(NamedTuple):
-    """Result files; the tasks to read, by result file, where a sample file was named; and what can't be used."""
+class ResultFiles(NamedTuple):
+    """Result files; the tasks to read, by result file, where a sample file was named; and the files of no use."""
 
     results: tuple[Path, ...]
     only: Mapping[Path, frozenset[str]]
     problems: tuple[UnusedFile, ...]
 
 
-def find(named: Iterable[str | Path]) -> Found:
+def find(names: Iterable[str | Path]) -> ResultFiles:
     """Finds the result files of files, folders (searched at any depth) and glob patterns (``**`` crosses folders)."""
-    whole: dict[Path, None] = {}
+    run_files: dict[Path, None] = {}
     parts: dict[Path, frozenset[str]] = {}
     problems: list[UnusedFile] = []
     foreign: dict[Path, None] = {}
-    for path, from_folder in _expanded(named, problems):
+    for path, from_folder in _expanded(names, problems):
         name = parse_name(path)
         if name is None:
             foreign[path] = None
         elif not name.task:
-            whole[path] = None
+            run_files[path] = None
         elif not (results := path.with_name(result_name(name.harness, name.stamp))).is_file():
             reason = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
             problems.append(UnusedFile(str(path), "partial", reason))
         elif not from_folder:
             parts[results] = parts.get(results, frozenset()) | {name.task}
     if foreign:  # one problem for all of them: the folder of a model has many
-        names = list(dict.fromkeys(path.name for path in foreign))
-        where = f"{len(foreign)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        file_names = list(dict.fromkeys(path.name for path in foreign))
+        where = f"{len(foreign)} files ({', '.join(file_names[:3])}{', …' if len(file_names) > 3 else ''})"
         where = where if len(foreign) > 1 else str(next(iter(foreign)))
         reason = "not the name of a result or sample file of lm-eval or lmms-eval"
         problems.append(UnusedFile(where, "foreign", reason))
-    only = {path: tasks for path, tasks in parts.items() if path not in whole}
-    return Found((*whole, *only), only, tuple(dict.fromkeys(problems)))
+    only = {path: tasks for path, tasks in parts.items() if path not in run_files}
+    return ResultFiles((*run_files, *only), only, tuple(dict.fromkeys(problems)))
 
 
-def _expanded(named: Iterable[str | Path], problems: list[UnusedFile]) -> Iterator[tuple[Path, bool]]:
+def _expanded(names: Iterable[str | Path], problems: list[UnusedFile]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
-    for name in named:
-        whole = with_home(name)
-        matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
+    for name in names:
+        pattern = with_home(name)
+        matches = [str(pattern)] if pattern.exists() else sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207
         if not matches:
             problems.append(UnusedFile(str(name), "missing", "no such file, folder or match of a pattern"))
         for path in map(Path, matches):
@@ -122,16 +122,16 @@ def _expanded(named: Iterable[str | Path], problems: list[UnusedFile]) -> Iterat
 
 def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]:
     """Drops result files that are the same file as an earlier one, or a copy of it, and names the copies."""
-    seen: dict[str, Path] = {}
+    originals: dict[str, Path] = {}
     problems: list[UnusedFile] = []
     for path in paths:
         try:
             content = path.read_bytes().strip()
         except OSError:
             content = b""
-        # Nothing is said of files that are empty or can't be read.
+        # Files that are empty or can't be read aren't compared.
         key = f"{path.name} {hashlib.sha256(content).hexdigest()}" if content else str(path.resolve())
-        first = seen.setdefault(key, path)
+        first = originals.setdefault(key, path)
         if first.resolve() != path.resolve():
             problems.append(UnusedFile(str(path), "duplicate", f"a copy of {first}"))
-    return list(seen.values()), problems
+    return list(originals.values()), problems

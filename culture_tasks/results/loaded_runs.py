@@ -23,17 +23,17 @@ from culture_tasks.results.run_files import read_run
 from culture_tasks.results.runs import Entrant, TaskRun
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult, task_results
-from culture_tasks.results.trained_on import TrainedOn
+from culture_tasks.results.trained_on import TrainingManifests
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run with its numbers, as the report and as the result file say it.
+    """A run with its numbers, as in the report and as in the result file.
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, where
-    this run's are drawn from them, and their scores are to make its own more certain.
+    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, whose
+    scores make that of a draw of the questions more certain.
     """
 
     run: TaskRun
@@ -52,7 +52,7 @@ class LoadedRun:
 
 
 class Loading(NamedTuple):
-    """Every run, in the order of the files, and what could not be used."""
+    """Every run, in the order of the files, and the files that can't be used."""
 
     runs: list[LoadedRun]
     problems: list[UnusedFile]
@@ -61,34 +61,34 @@ class Loading(NamedTuple):
 class Names:
     """Names for models: by the user's ``PATTERN=NAME`` pairs, or the harness's, shortened where it is a path."""
 
-    def __init__(self, chosen: Sequence[str] = ()) -> None:
+    def __init__(self, pairs: Sequence[str] = ()) -> None:
         self._pairs: list[tuple[str, str]] = []
-        for text in chosen:
+        for text in pairs:
             pattern, _, name = text.rpartition("=")
             if not pattern.strip() or not name.strip():
                 raise SettingsError(
                     f"--name {text!r} isn't PATTERN=NAME. Expected, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
                 )
             self._pairs.append((pattern.strip(), name.strip()))
-        self._fitting: set[str] = set()
+        self._used_patterns: set[str] = set()
         self._models: set[str] = set()
 
-    def of(self, result: TaskResult) -> str:
-        """Returns the name to show for the model of a result, with a method or an adapter that was added to it."""
+    def model_name(self, result: TaskResult) -> str:
+        """Returns the name of a result's model in the report, with a method or an adapter that was added to it."""
         adapter = _short(result.adapter) if result.adapter != result.model else ""
         added = "".join(f" + {part}" for part in (dict(result.model_args).get("method"), adapter) if part)
         models = dict.fromkeys((result.model, f"{result.model}{added}"))
         self._models.update(models)
         for pattern, name in self._pairs:
             if any(fnmatch.fnmatchcase(text, pattern) for text in (*models, str(result.path))):
-                self._fitting.add(pattern)
+                self._used_patterns.add(pattern)
                 return name
         return f"{_short(result.model)}{added}"
 
     def refuse_unfitting(self) -> None:
-        """Raises a SettingsError for a pattern that named nothing, such as where an earlier one always fitted first."""
+        """Raises a SettingsError for a pattern that named nothing, perhaps since an earlier one always fitted first."""
         for pattern, name in self._pairs:
-            if self._models and pattern not in self._fitting:
+            if self._models and pattern not in self._used_patterns:
                 earlier = " that an earlier --name leaves" if len(self._pairs) > 1 else ""
                 raise SettingsError(
                     f"--name {pattern}={name} fits no model and no result file{earlier}."
@@ -102,11 +102,11 @@ def _short(model: str) -> str:
 
 
 def load(
-    named: Sequence[str],
+    paths: Sequence[str],
     names: Names,
     reader: SampleReader | None = None,
     prefix: str = "r",
-    trained_on: TrainedOn | None = None,
+    trained_on: TrainingManifests | None = None,
     *,
     shards: bool = False,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
@@ -114,15 +114,20 @@ def load(
     """Reads every run that files, folders and patterns name.
 
     Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
-    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks. ``progress`` yields the files it gets.
+    ``shards`` reads parts of tasks, whose numbers aren't the tasks'. ``progress`` yields the files that it gets.
     """
-    found = find(named)
-    paths, copies = without_copies(found.results)
-    loading = Loading([], [*found.problems, *copies])
+    result_files = find(paths)
+    files, copies = without_copies(result_files.results)
+    loading = Loading([], [*result_files.problems, *copies])
     add = partial(
-        _add, loading, names=names, reader=reader or SampleReader(), prefix=prefix, trained_on=trained_on or TrainedOn()
+        _add,
+        loading,
+        names=names,
+        reader=reader or SampleReader(),
+        prefix=prefix,
+        trained_on=trained_on or TrainingManifests(),
     )
-    for path in progress(paths):
+    for path in progress(files):
         run = read_run(path)
         results = run if isinstance(run, UnusedFile) else task_results(run)
         if isinstance(results, UnusedFile):
@@ -130,58 +135,60 @@ def load(
             continue
         if not shards and (parts := [result for result in results if result.shard is not None]):
             tasks = [result.task for result in parts if not result.members]
-            of = f"{parts[0].shard} of {', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''}"
+            description = f"{parts[0].shard} of {', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''}"
             reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
-            loading.problems.append(UnusedFile(str(path), "partial", f"{of}, {reason}"))
+            loading.problems.append(UnusedFile(str(path), "partial", f"{description}, {reason}"))
             results = [result for result in results if result.shard is None]
         for result in results:
-            if path not in found.only or result.task in found.only[path]:
+            if path not in result_files.only or result.task in result_files.only[path]:
                 add(result)
     return loading
 
 
 def _add(
-    loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str, trained_on: TrainedOn
+    loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str, trained_on: TrainingManifests
 ) -> None:
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
     problems = loading.problems
-    kind = _of_task(entry) if entry is not None else _of_first_record(result.task, result.samples_file)
+    kind = _task_kind(entry) if entry is not None else _first_record_kind(result.task, result.samples_file)
     loaded = None if kind is None else _samples(result, kind, reader=reader, problems=problems)
-    run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.of(result), kind=kind, loaded=loaded)
+    run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.model_name(result), kind=kind, loaded=loaded)
     is_defined = kind is not None and bool(kind.metrics)
     if loaded is not None and kind is not None and not is_defined:
         why = f"no installed package defines {kind.metric} of {kind.benchmark}: the result file counts alone"
         problems.append(UnusedFile(str(result.samples_file), "foreign", why))
     if items := trained_on.items(result, run.model, problems):
-        seen = len(items.get(result.task, ()))
+        trained_items = len(items.get(result.task, ()))
         if kind is not None and loaded is not None:
-            # Tasks of a benchmark share their items: a task of the user's own is known by the items of its samples.
-            alike = [task for task in items if task in entries() and benchmark_of(task).name == kind.benchmark]
-            seen = reader.count(loaded.columns, kind.benchmark, {item for task in alike for item in items[task]})
-        run = replace(run, trained_on=seen)
+            # Tasks of a benchmark share their items: those of a task by the user are known from its samples.
+            tasks = [task for task in items if task in entries() and benchmark_of(task).name == kind.benchmark]
+            names_of_items = {item for task in tasks for item in items[task]}
+            trained_items = reader.count(loaded.columns, kind.benchmark, names_of_items)
+        run = replace(run, trained_on=trained_items)
     columns = loaded.columns if loaded is not None and is_defined else None
     lexical = loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics)
     loading.runs.append(LoadedRun(run, result, columns=columns, kind=kind, lexical=lexical))
 
 
 @cache
-def _of_task(task: Task) -> RecordKind:
+def _task_kind(task: Task) -> RecordKind:
     benchmark = benchmark_of(task.name).name
-    return _kind(task.name, benchmark, task.metric, metrics_of(task.name, benchmark, task.metric)[task.metric].scale)
+    scale = metrics_of(task.name, benchmark, task.metric)[task.metric].scale
+    return _record_kind(task.name, benchmark, task.metric, scale)
 
 
-def _of_first_record(task: str, path: Path) -> RecordKind | None:
-    """Returns what to expect of a task that isn't in the registry, such as a user's own variant."""
+def _first_record_kind(task: str, path: Path) -> RecordKind | None:
+    """Returns the kind of records of a task that isn't in the registry, such as a variant by the user."""
     try:
         record = next(samples_of(path)).record
     except (OSError, StopIteration, DataError):
         return None
-    return _kind(task, record.benchmark, record.metric, record.scale)
+    return _record_kind(task, record.benchmark, record.metric, record.scale)
 
 
-def _kind(task: str, benchmark: str, metric: str, scale: Scale) -> RecordKind:
+def _record_kind(task: str, benchmark: str, metric: str, scale: Scale) -> RecordKind:
     further = benchmarks()[benchmark].report().further if benchmark in benchmarks() else ()
     return RecordKind(benchmark, metric, scale, further, metrics_of(task, benchmark, metric))
 
@@ -233,110 +240,109 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
 
 
 def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | None]]:
-    """Yields the runs, each with the reason to leave it out where a newer one of the same settings takes its place.
+    """Yields the runs, each with the reason to leave it out if a newer one of the same settings takes its place.
 
-    A run that was recorded without a judge gives way to its gradings, whoever made them.
+    A run that was recorded without a judge gives way to its gradings by any judge.
     """
     regraded = {run.result.graded_from for run in runs if run.result.graded_from}
-    kept: dict[tuple[object, ...], list[LoadedRun]] = {}
+    newer_runs: dict[tuple[object, ...], list[LoadedRun]] = {}
     reasons: dict[str, str] = {}
-    for each in sorted(
+    for run in sorted(
         sorted(runs, key=lambda run: run.order, reverse=True), key=lambda run: run.result.path in regraded
     ):
-        run, settings = each.run, each.run.settings
-        identity = (run.model, each.result.model, run.model_args, run.task, run.harness)
-        alike = kept.setdefault((*identity, replace(settings, asked=None, commits=())), [])
-        newer = next((other for other in alike if not other_questions(other.run.settings, settings)), None)
+        key, settings = run.run.key, run.run.settings
+        identity = (run.run.model, run.result.model, run.run.model_args, run.run.task, run.run.harness)
+        rivals = newer_runs.setdefault((*identity, replace(settings, asked=None, commits=())), [])
+        newer = next((rival for rival in rivals if not other_questions(rival.run.settings, settings)), None)
         if newer is not None:
-            reasons[run.key] = f"{newer.run.results_file} is newer"
+            reasons[key] = f"{newer.run.results_file} is newer"
             continue
-        alike.append(each)
-        if each.result.path in regraded and {judge.backend for judge in settings.judges} == {"none"}:
-            reasons[run.key] = "it was graded later, in another file"
-    for each in runs:
-        reason = reasons.get(each.run.key)
-        detail = f"{each.run.task}: {reason}"
-        yield each, UnusedFile(each.run.results_file, "superseded", detail) if reason else None
+        rivals.append(run)
+        if run.result.path in regraded and {judge.backend for judge in settings.judges} == {"none"}:
+            reasons[key] = "it was graded later, in another file"
+    for run in runs:
+        reason = reasons.get(run.run.key)
+        detail = f"{run.run.task}: {reason}"
+        yield run, UnusedFile(run.run.results_file, "superseded", detail) if reason else None
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class EntrantRuns:
     """A row with its runs, by task."""
 
     entrant: Entrant
     runs: Mapping[str, LoadedRun]
 
 
-def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
+def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     """Makes rows of runs.
 
-    Of several runs of one model on one task, the model's own row has the one that agrees with most other models, and
-    then the newest; every other run gets a row that says what sets it apart.
+    Of several runs of one model on one task, the model's row has the one that agrees with most other models, and
+    then the newest; every other run gets a row that names the differences.
     """
-    runs = with_whole(runs)
+    runs = with_full_gradings(runs)
     usual = _usual(runs)
-    entered: list[Entered] = []
+    entered: list[EntrantRuns] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
-    for each in sorted(runs, key=lambda each: each.run.model.casefold()):
-        by_model.setdefault(each.run.model, {}).setdefault(each.run.task, []).append(each)
+    for run in sorted(runs, key=lambda run: run.run.model.casefold()):
+        by_model.setdefault(run.run.model, {}).setdefault(run.run.task, []).append(run)
     for model, tasks in by_model.items():
         rows: dict[str, dict[str, LoadedRun]] = {"": {}}
         for task, candidates in tasks.items():
             _place(rows, task, sorted(candidates, key=usual, reverse=True))
         for text, by_task in rows.items():
-            entered.append(Entered(Entrant(f"e{len(entered) + 1}", model, text), by_task))
+            entered.append(EntrantRuns(Entrant(f"e{len(entered) + 1}", model, text), by_task))
     return entered
 
 
-def with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
+def with_full_gradings(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     """Gives each grading of a sample the newest grading of all of the same responses; a judge's comes first."""
-    whole: dict[tuple[str, Path], LoadedRun] = {}
-    for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):
-        if each.result.subset is None and each.columns is not None and each.run.scored:
-            for file in {each.result.path, each.result.graded_from or each.result.path}:
-                whole[each.run.task, file] = each
+    gradings: dict[tuple[str, Path], LoadedRun] = {}
+    for run in sorted(runs, key=lambda run: (not run.lexical, run.order)):
+        if run.result.subset is None and run.columns is not None and run.run.scored:
+            for file in {run.result.path, run.result.graded_from or run.result.path}:
+                gradings[run.run.task, file] = run
     return [
-        replace(each, whole=whole.get((each.run.task, each.result.graded_from)))
-        if each.result.subset is not None and each.result.graded_from is not None
-        else each
-        for each in runs
+        replace(run, whole=gradings.get((run.run.task, run.result.graded_from)))
+        if run.result.subset is not None and run.result.graded_from is not None
+        else run
+        for run in runs
     ]
 
 
 def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequence[LoadedRun]) -> None:
-    """Puts the first run of a task into the model's own row, and each other into a row that says what differs."""
+    """Puts the first run of a task into the model's row, and each other into a row that names the differences."""
     first = candidates[0]
     rows[""][task] = first
-    for other in candidates[1:]:
-        text = variation(other.run, first.run)
-        if other.result.model != first.result.model:
-            text = ", ".join(part for part in (f"model: {other.result.model}", text) if part)
-        text = text or f"run of {other.run.date}"
+    for run in candidates[1:]:
+        text = variation(run.run, first.run)
+        if run.result.model != first.result.model:
+            text = ", ".join(part for part in (f"model: {run.result.model}", text) if part)
+        text = text or f"run of {run.run.date}"
         while task in rows.setdefault(text, {}):
-            text += f", run of {other.run.date}" if "run of" not in text else f" ({other.run.key})"
-        rows[text][task] = replace(other, again=other.run.harness != first.run.harness)
+            text += f", run of {run.run.date}" if "run of" not in text else f" ({run.run.key})"
+        rows[text][task] = replace(run, again=run.run.harness != first.run.harness)
 
 
 def _usual(runs: Sequence[LoadedRun]) -> Callable[[LoadedRun], tuple[object, ...]]:
-    """Returns what to sort a task's runs by: judged, the most usual settings, no text overlap, harness, the newest."""
+    """Returns the order of a task's runs: judged, the most usual settings, no text overlap, harness, the newest."""
     firsts: dict[str, list[LoadedRun]] = {}
     kinds: dict[str, str] = {}  # of each run, the key of the first run of its task that has the same settings
-    for each in runs:
-        known = firsts.setdefault(each.run.task, [])
-        alike = (first for first in known if not differences(each.run.settings, first.run.settings))
-        first = next(alike, None)
+    for run in runs:
+        candidates = firsts.setdefault(run.run.task, [])
+        first = next((rival for rival in candidates if not differences(run.run.settings, rival.run.settings)), None)
         if first is None:
-            known.append(each)
-        kinds[each.run.key] = (first or each).run.key
-    models = Counter(kind for kind, _ in {(kinds[each.run.key], each.run.model) for each in runs})
+            candidates.append(run)
+        kinds[run.run.key] = (first or run).run.key
+    models = Counter(kind for kind, _ in {(kinds[run.run.key], run.run.model) for run in runs})
     in_harness = Counter(
-        (task, harness) for task, harness, _ in {(each.run.task, each.run.harness, each.run.model) for each in runs}
+        (task, harness) for task, harness, _ in {(run.run.task, run.run.harness, run.run.model) for run in runs}
     )
-    return lambda each: (
-        each.columns is not None,
-        each.run.scored > 0,
-        models[kinds[each.run.key]],
-        not each.lexical,
-        in_harness[each.run.task, each.run.harness],
-        each.order,
+    return lambda run: (
+        run.columns is not None,
+        run.run.scored > 0,
+        models[kinds[run.run.key]],
+        not run.lexical,
+        in_harness[run.run.task, run.run.harness],
+        run.order,
     )

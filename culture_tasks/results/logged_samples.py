@@ -1,7 +1,7 @@
-"""Logged samples that a judge grades: the requests to the judge, and the new samples that come of new verdicts.
+"""Logged samples that a judge grades: the requests to the judge, and the samples with new verdicts.
 
-A record says all that is needed: the question, the references, the responses, the rubric and the scale. Which metrics a
-sample has is read from the sample.
+A record has all that is needed: the question, the references, the responses, the rubric and the scale. The metrics are
+read from the sample.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record, samples_of
 
 _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
-"""What may follow a metric's name and an underscore, beside a part of the data."""
+"""Words after a metric's name and an underscore that name no part of the data."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class JudgedSample:
 
     @cached_property
     def parts(self) -> Mapping[str, bool]:
-        """The parts of its task's data that have their own mean, and whether the sample belongs to each.
+        """The parts of its task's data that have a mean, and whether the sample belongs to each.
 
         A sample has a metric for each part: ``{}`` where it belongs to the part, else null.
         """
@@ -60,7 +60,7 @@ class JudgedSample:
 
     @property
     def prompt_order(self) -> tuple[object, ...]:
-        """Sorts samples so that those whose judge's prompts begin alike are together."""
+        """Sorts samples so that judges' prompts with the same beginning are together."""
         return self.rubric.prompt_order(item_of(self.as_logged, ""))
 
     @property
@@ -101,10 +101,10 @@ class JudgedSample:
 def judged_samples(path: Path) -> list[JudgedSample]:
     """Returns the samples of a task that a judge grades, or none if it isn't a judged task; refuses a mixed file."""
     samples = list(samples_of(path))
-    others = [sample for sample in samples if not is_judged(sample)]
-    if others and len(others) < len(samples):
-        raise DataError(f"{others[0].where}: no judged record, while others have one. The file may be mixed.")
-    return [] if others else [judged_sample(sample) for sample in samples]
+    unjudged = [sample for sample in samples if not is_judged(sample)]
+    if unjudged and len(unjudged) < len(samples):
+        raise DataError(f"{unjudged[0].where}: no judged record, while others have one. The file may be mixed.")
+    return [] if unjudged else [judged_sample(sample) for sample in samples]
 
 
 def is_judged(sample: LoggedSample) -> bool:

@@ -1,7 +1,7 @@
 """Putting the shards of a run together: one result file and sample files, as a run of the whole tasks would have left.
 
 The values are worked out from all samples by the aggregations that a run uses, in the order of the task's documents, so
-that they are those of an unsharded run to the last digit.
+that they equal those of an unsharded run to the last digit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MergedRun(NamedTuple):
 
 
 class _ShardRun(NamedTuple):
-    """A shard of a task."""
+    """A run of a shard of a task."""
 
     run: LoadedRun
     shard: Shard
@@ -63,44 +63,44 @@ class _ShardRun(NamedTuple):
 
 def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> MergedRun:
     """Puts the shards of one run, found in files, folders or patterns, together in a folder, which isn't searched."""
-    found, merged = find(paths), folder.resolve()
-    files = [path for path in found.results if merged not in path.resolve().parents]
+    result_files, merged = find(paths), folder.resolve()
+    files = [path for path in result_files.results if merged not in path.resolve().parents]
     loading = load([str(path) for path in files], Names(), shards=True)
-    for problem in (*found.problems, *loading.problems):
+    for problem in (*result_files.problems, *loading.problems):
         name = parse_name(Path(problem.path))
         if problem.kind != "foreign" and not (name and name.task):  # sample files are read once more, line by line
             raise DataError(f"merge: {problem.path}: {problem.kind}, {problem.detail}.")
-    parts, left_out = _by_task(loading)
-    for task, shards_of_task in parts.items():
-        _refuse_incomplete(task, shards_of_task)
-    _refuse_different([part for of_task in parts.values() for part in of_task])
-    samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
+    parts, left_out = _shards_of_tasks(loading)
+    for task, shard_runs in parts.items():
+        _refuse_incomplete(task, shard_runs)
+    _refuse_different([part for shard_runs in parts.values() for part in shard_runs])
+    samples = {task: _samples(task, shard_runs) for task, shard_runs in parts.items()}
     records = {task: _records(task, parts[task][0], logged) for task, logged in samples.items()}
-    shards = {part.path: part.run for of_task in parts.values() for part in of_task}
+    shards = {part.path: part.run for shard_runs in parts.values() for part in shard_runs}
     contents = _contents(shards)
     new = _united_run(contents, newest=max(shards, key=lambda path: shards[path].order), folder=folder)
-    for task, of_task in records.items():
-        _renew_task(new, task, of_task, samples[task])
+    for task, task_records in records.items():
+        _renew_task(new, task, task_records, samples[task])
     keep_tasks(new.content, {*renew_groups(new.content, records), *records})
-    _renew_whole(new.content, list(shards.values()), contents)
+    _renew_run_entries(new.content, list(shards.values()), contents)
     judged = {
-        task: [record for each in of_task.written.values() for record in judged_records(each.records)]
-        for task, of_task in records.items()
+        task: [record for metric in task_records.records.values() for record in judged_records(metric.records)]
+        for task, task_records in records.items()
     }
     if costs := judge_costs(judged, prices):
         new.content[JUDGE_COSTS] = costs
     folder.mkdir(parents=True, exist_ok=True)
     run = Run(next(iter(shards.values())).result.model, folder, settings)
-    for task, of_task in records.items():
+    for task, task_records in records.items():
         write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
-        for aggregation, values, _ in of_task.written.values():
+        for aggregation, values, _ in task_records.records.values():
             if aggregation is not None:
                 aggregation.finish(values, task, run)
     write_result_file(new)
     return MergedRun(new, {task: len(logged) for task, logged in samples.items()}, len(shards), left_out)
 
 
-def _by_task(loading: Loading) -> tuple[dict[str, list[_ShardRun]], list[str]]:
+def _shards_of_tasks(loading: Loading) -> tuple[dict[str, list[_ShardRun]], list[str]]:
     """Returns the shards of each task in their order, and the tasks of others; a grading counts for its shard."""
     regraded = {(run.result.graded_from, run.result.task) for run in loading.runs}
     parts: dict[str, list[_ShardRun]] = {}
@@ -127,19 +127,19 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_ShardRun]], list[str]]:
             "merge: found no shard. Expected the result files of runs with CULTURE_SHARD, such as CULTURE_SHARD=3/16, "
             "and their sample files (--log_samples)."
         )
-    for of_task in parts.values():
-        of_task.sort(key=lambda part: part.shard.number)
+    for shards in parts.values():
+        shards.sort(key=lambda part: part.shard.number)
     return parts, list(left_out)
 
 
 def _refuse_incomplete(task: str, parts: Sequence[_ShardRun]) -> None:
-    first, of = parts[0], parts[0].shard.of
+    first, total = parts[0], parts[0].shard.of
     paths: dict[int, Path] = {}
     for part in parts:
-        if part.shard.of != of:
+        if part.shard.of != total:
             raise DataError(
                 f"merge: {task}: {part.path} is {part.shard}, with {part.shard.of} shards in all, and {first.path} is "
-                f"{first.shard}, with {of}. Name the shards of one run."
+                f"{first.shard}, with {total}. Name the shards of one run."
             )
         if part.shard.fingerprint != first.shard.fingerprint:
             raise DataError(
@@ -151,11 +151,11 @@ def _refuse_incomplete(task: str, parts: Sequence[_ShardRun]) -> None:
                 f"merge: {task}: {part.shard} is there twice, in {paths[part.shard.number]} and {part.path}. "
                 "Leave one of them out."
             )
-    if missing := [str(number) for number in range(1, of + 1) if number not in paths]:
+    if missing := [str(number) for number in range(1, total + 1) if number not in paths]:
         more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
         raise DataError(
-            f"merge: {task}: found {len(paths)} of {of} shards; missing {', '.join(missing[:_LISTED])}{more}. "
-            f"Run the missing ones (CULTURE_SHARD={missing[0]}/{of}), or name their files too."
+            f"merge: {task}: found {len(paths)} of {total} shards; missing {', '.join(missing[:_LISTED])}{more}. "
+            f"Run the missing ones (CULTURE_SHARD={missing[0]}/{total}), or name their files too."
         )
 
 
@@ -174,15 +174,15 @@ def _refuse_different(parts: Sequence[_ShardRun]) -> None:
                 )
 
 
-def _different(one: LoadedRun, other: LoadedRun) -> str:
-    """Returns in words what sets a shard apart from another; empty where nothing does."""
+def _different(shard: LoadedRun, reference: LoadedRun) -> str:
+    """Returns in words how a shard differs from another; empty if it doesn't."""
     ours, theirs = (
         # Prompts and data are in the fingerprints of shards: not every shard has samples of every language, say.
         replace(run, settings=replace(run.settings, asked=None, limit=None, data=(), prompt=result.settings.prompt))
-        for run, result in ((one.run, one.result), (other.run, other.result))
+        for run, result in ((shard.run, shard.result), (reference.run, reference.result))
     )
     parts = [
-        f"model: {one.result.model}" if one.result.model != other.result.model else "",
+        f"model: {shard.result.model}" if shard.result.model != reference.result.model else "",
         variation(ours, theirs),
         f"data: {ours.own_data or 'the release'}" if ours.own_data != theirs.own_data else "",
     ]
@@ -193,7 +193,7 @@ def _samples(task: str, parts: Sequence[_ShardRun]) -> list[LoggedSample]:
     """Returns the samples of a task in the order of its documents."""
     samples: dict[int, LoggedSample] = {}
     items: dict[str, LoggedSample] = {}
-    short: list[str] = []
+    gaps: list[str] = []
     total = parts[0].shard.of_documents
     for part in parts:
         before = len(samples)
@@ -204,20 +204,20 @@ def _samples(task: str, parts: Sequence[_ShardRun]) -> list[LoggedSample]:
                     f"merge: {sample.where}: expected a doc_id from 0 to {total - 1}, found {str(number)[:40]!r}."
                 )
             item = sample.record.item if sample.logged[0] else ""
-            other = samples.get(number) or (items.get(item) if item else None)
-            if other is not None:
+            duplicate = samples.get(number) or (items.get(item) if item else None)
+            if duplicate is not None:
                 raise DataError(
                     f"merge: {sample.where}: document {number} of {task}{f' (item {item})' if item else ''} is in "
-                    f"{other.where} too. Each shard may be there once."
+                    f"{duplicate.where} too. Each shard may be there once."
                 )
             samples[number] = items[item] = sample
-        if (there := len(samples) - before) != part.shard.documents:
-            short.append(f"{part.shard} ({part.path}) has {there} of its {part.shard.documents}")
+        if (count := len(samples) - before) != part.shard.documents:
+            gaps.append(f"{part.shard} ({part.path}) has {count} of its {part.shard.documents}")
     if len(samples) < total:
         first = next(number for number in range(total) if number not in samples)
         raise DataError(
             f"merge: {task}: {total - len(samples)} of {total} documents are missing, the first with the doc_id "
-            f"{first}: {'; '.join(short[:_LISTED])}. Run these shards again, without --limit."
+            f"{first}: {'; '.join(gaps[:_LISTED])}. Run these shards again, without --limit."
         )
     return [samples[number] for number in range(total)]
 
@@ -239,10 +239,10 @@ def _records(task: str, part: _ShardRun, samples: Sequence[LoggedSample]) -> Tas
             value = sample.content[name]
             value = value if name == main else _as_aggregated(value, functions[name], record)
             records.setdefault(name, []).append(value)
-    written = {
+    metrics = {
         f"{name},{FILTER}": MetricRecords(functions[name], records[name]) for name in functions if name in records
     }
-    return TaskRecords(kind.metric, list(functions), written)
+    return TaskRecords(kind.metric, list(functions), metrics)
 
 
 def _as_aggregated(value: Any, function: Aggregation, record: Mapping[str, Any]) -> Any:
@@ -290,14 +290,14 @@ def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequenc
         content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
 
 
-def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
-    """Renews the entries that are of the run as a whole: names, tokens, times and costs.
+def _renew_run_entries(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
+    """Renews the entries about the whole run: names, tokens, times and costs.
 
-    A grading repeats what its run says of these.
+    A grading repeats these entries of its run.
     """
     paths = {run.result_file for run in runs}
-    once = {run.result_file: run.content for run in runs if run.graded_from not in paths}
-    inferences = [shard for shard in shards if shard.result.path in once]
+    run_contents = {run.result_file: run.content for run in runs if run.graded_from not in paths}
+    inferences = [shard for shard in shards if shard.result.path in run_contents]
     for part in ("results", "groups"):
         for row in content.get(part, {}).values():
             if isinstance(row.get("alias"), str):
@@ -311,16 +311,16 @@ def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Seq
     content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(inferences) else None
     for name in ("efficiency", "usage"):
         if name in content:
-            content[name] = _sum([each.get(name) for each in once.values()])
+            content[name] = _sum([entries.get(name) for entries in run_contents.values()])
     efficiency = content.get("efficiency") or {}
     for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
         tokens = counts.get("total_output_tokens") or 0.0
-        for name, divisor, without in (
+        for name, divisor, default in (
             ("avg_output_tokens_per_sample", "docs_with_token_counts", 0.0),
             ("tokens_per_correct_answer", "total_correct_score", None),
         ):
             if name in counts:
-                counts[name] = tokens / counts[divisor] if counts.get(divisor) else without
+                counts[name] = tokens / counts[divisor] if counts.get(divisor) else default
     if costs := [shard.result.costs for shard in inferences if shard.result.costs is not None]:
         content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
 
@@ -344,19 +344,20 @@ def _unite(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """Adds numbers up, at any depth; what is no number is the first that there is."""
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, Mapping) for value in known):
-        return {name: _sum([value.get(name) for value in known]) for name in dict.fromkeys(chain(*known))}
-    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
-        return sum(known)
-    return next(iter(known), None)
+    """Adds numbers up, at any depth; of other values it returns the first."""
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, Mapping) for value in present):
+        return {name: _sum([value.get(name) for value in present]) for name in dict.fromkeys(chain(*present))}
+    if present and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
+        return sum(present)
+    return next(iter(present), None)
 
 
 def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
     """Returns the harness's hash of a task."""
     if harness == "lm_eval":
-        parts = [f"{each.get('doc_hash')}{each.get('prompt_hash')}{each.get('target_hash')}" for each in samples]
+        names = ("doc_hash", "prompt_hash", "target_hash")
+        parts = [f"{sample.get(name)}" for sample in samples for name in names]
     else:
-        parts = [f"sample_{number}{each.get('doc_hash')}" for number, each in enumerate(samples)]
+        parts = [f"sample_{number}{sample.get('doc_hash')}" for number, sample in enumerate(samples)]
     return hashlib.sha256("".join(parts).encode()).hexdigest()

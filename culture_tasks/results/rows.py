@@ -20,24 +20,24 @@ FILTER = "none"
 
 
 class TaskRecords(NamedTuple):
-    """A task with its main metric, the names of the metrics to work out again, and those that it has with records."""
+    """A task with its main metric, the names of the metrics to work out again, and the records of those that it has."""
 
     metric: str
     names: Sequence[str]
-    written: TaskMetrics
+    records: TaskMetrics
 
 
 def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dict[str, Any]:
     """Returns the row of a task as its harness would write it; other entries of the old row stay."""
     row = {key: value for key, value in old.items() if metric_of(key) not in task.names}
-    for key, (aggregation, records, _) in task.written.items():
+    for key, (aggregation, records, _) in task.records.items():
         if aggregation is not None:
             row[key] = aggregation(records)
             if harness == "lmms_eval":
-                metric, _, which = key.partition(",")
-                row[f"{metric}_stderr_clt,{which}"] = _stderr_of_documents(records)
-                row[f"{metric}_stderr_clustered,{which}"] = "N/A"
-    complete_row(row, task.written)
+                metric, _, filter_name = key.partition(",")
+                row[f"{metric}_stderr_clt,{filter_name}"] = _stderr_of_documents(records)
+                row[f"{metric}_stderr_clustered,{filter_name}"] = "N/A"
+    complete_row(row, task.records)
     return row
 
 
@@ -52,7 +52,7 @@ def _stderr_of_documents(records: Sequence[Any]) -> Any:
 
 
 def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> list[str]:
-    """Renews the rows in a result file of the groups all of whose tasks were worked out again; returns these groups."""
+    """Renews the rows of the groups whose tasks were all worked out again, and returns these groups."""
     subtasks = content.get("group_subtasks", {})
     renewed = []
     for group in subtasks:
@@ -61,8 +61,8 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
         if not members or len(members) < len(names_below):
             continue
         renewed.append(group)
-        known = entries().get(group)
-        by_size = known.weight_by_size if isinstance(known, Group) else True
+        entry = entries().get(group)
+        by_size = entry.weight_by_size if isinstance(entry, Group) else True
         names = dict.fromkeys(name for task in members for name in task.names)
         for part in ("results", "groups"):
             if group in content.get(part, {}):
@@ -74,20 +74,20 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
                     for name in names
                     if not reported.isdisjoint((name, _renamed(name, members[0].metric)))
                 }
-                complete_group_row(row, [task.written for task in members], weights)
+                complete_group_row(row, [task.records for task in members], weights)
                 content[part][group] = row
     return renewed
 
 
 def _with_size(task: TaskRecords, content: Mapping[str, Any], name: str) -> TaskRecords:
-    """Returns a task whose records know of how many documents they are a subset, if they are of one."""
+    """Returns a task with the number of documents that its records are a subset of, if they are one."""
     subset = Subset.read(content.get("configs", {}).get(name, {}).get("metadata"))
     size = None if subset is None else subset.of_documents
-    return task._replace(written={key: each._replace(size=size) for key, each in task.written.items()})
+    return task._replace(records={key: metric._replace(size=size) for key, metric in task.records.items()})
 
 
 def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields the tasks of a group, those of its groups included; a name without members is a task's."""
+    """Yields the tasks of a group, also in its groups; a name without members is a task's."""
     for member in subtasks[name]:
         if subtasks.get(member):
             yield from _tasks_below(member, subtasks)

@@ -43,8 +43,8 @@ class RunFiles:
     @property
     def time(self) -> datetime:
         """The time in the names of the files, to the second; of which zone is :attr:`zone`."""
-        written = "%Y%m%d_%H%M%S" if self.harness == "lmms_eval" else "%Y-%m-%dT%H-%M-%S"
-        return datetime.strptime(self.stamp.partition(".")[0], written)
+        layout = "%Y%m%d_%H%M%S" if self.harness == "lmms_eval" else "%Y-%m-%dT%H-%M-%S"
+        return datetime.strptime(self.stamp.partition(".")[0], layout)
 
     @property
     def zone(self) -> ZoneInfo | None:
@@ -92,14 +92,14 @@ LAYOUTS: Mapping[Harness, tuple[str, tuple[int, int]]] = {
 
 def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
     """Names a harness whose layout isn't known yet; empty for a known one, and for a checkout's branch and commit."""
-    key, below = LAYOUTS[harness]
+    key, first_unknown = LAYOUTS[harness]
     version = str(content.get(key))
     match = re.match(r"v?(\d+)\.(\d+)(?:\D|$)", version)
-    if match is None or (int(match[1]), int(match[2])) < below:
+    if match is None or (int(match[1]), int(match[2])) < first_unknown:
         return ""
-    known = ".".join(map(str, below))
+    limit = ".".join(map(str, first_unknown))
     return (
-        f"written by {harness.replace('_', '-')} {version[:40]}; the layouts before {known} are known. "
+        f"written by {harness.replace('_', '-')} {version[:40]}; the layouts before {limit} are known. "
         "Update culture-tasks"
     )
 
@@ -117,18 +117,18 @@ def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
 
 def write_samples(path: Path, samples: Iterable[Mapping[str, Any]]) -> None:
     """Writes samples, one JSON object a line; the file appears whole or not at all."""
-    with _whole(path) as file, jsonlines.Writer(file) as writer:
+    with _atomic_file(path) as file, jsonlines.Writer(file) as writer:
         writer.write_all(samples)
 
 
 def write_result_file(run: RunFiles) -> None:
     """Writes a run's result file, last of its files; it appears whole or not at all."""
-    with _whole(run.result_file) as file:
+    with _atomic_file(run.result_file) as file:
         json.dump(run.content, file, indent=2, ensure_ascii=False)
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[str]]:
+def _atomic_file(path: Path) -> Iterator[IO[str]]:
     """Opens a file that takes its name once everything is in it."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

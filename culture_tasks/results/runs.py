@@ -1,4 +1,4 @@
-"""What was run, on which settings, by whom it was graded, what it took, and its samples as a reader sees them."""
+"""Runs of tasks: settings, judges, tokens, and samples as a reader sees them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class PromptHash(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
+class RunUsage:
+    """Sums over the samples of a run; None where a number isn't known of every sample.
 
     Attributes:
         tokens_in: Tokens of the prompts, as the model's backend counts them.
@@ -57,11 +57,11 @@ class Grader:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What decides whether two runs of a task can be compared.
+    """The settings that decide whether two runs of a task can be compared.
 
     Attributes:
         judges: Who graded; empty where no judge is needed, several where a file mixes them.
-        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
+        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task has one.
         data: Fingerprints of the data, sorted.
         commits: Data sets of the Hub that were read, each with its commit. They tell other data apart in words, and
             decide nothing: a commit that leaves the rows as they are changes nothing.
@@ -97,14 +97,14 @@ class TaskRun:
     """One task of one result file.
 
     Attributes:
-        model_args: The model's arguments, without those that only say where and how fast it ran.
+        model_args: The model's arguments, without those on where and how fast it ran.
         benchmark: Our benchmark that it belongs to; None for any other task of a harness.
         date: When, as ISO 8601 in UTC where the file says so.
         samples_file: Path of the sample file; None without a usable one.
         scored: Number of its samples that have a score.
         outcomes: How many replies ended how, by outcome.
-        problems: What is wrong with its files, one line each.
-        measured: Where and how its requests were timed; empty where nothing says.
+        problems: The faults of its files, one line each.
+        measured: Where and how its requests were timed; empty where that isn't known.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
     """
@@ -123,7 +123,7 @@ class TaskRun:
     scored: int
     outcomes: tuple[tuple[str, int], ...] = ()
     problems: tuple[str, ...] = ()
-    spent: Spent | None = None
+    spent: RunUsage | None = None
     measured: str = ""
     own_data: str = ""
     trained_on: int = 0
@@ -137,7 +137,8 @@ class TaskRun:
     def unparsed(self) -> float | None:
         """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
         replies = dict(self.outcomes)
-        return replies.get("unparsable", 0) / sum(replies.values()) if replies and not self.settings.judges else None
+        total = sum(replies.values())
+        return replies.get("unparsable", 0) / total if total and not self.settings.judges else None
 
 
 @dataclass(frozen=True, slots=True)

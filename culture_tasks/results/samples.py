@@ -1,7 +1,7 @@
 """The one reader of sample files: their lines, each with its record, which is checked when it is asked for.
 
 A harness logs one JSON object per document. A task of ours logs its record there under its main metric (see
-:mod:`culture_tasks.harness.scoring`). The record says all that is needed to show a sample, to count it, and to grade it
+:mod:`culture_tasks.harness.scoring`). The record has all that is needed to show a sample, to count it, and to grade it
 again. Anybody may have written the file: a line with another layout raises an error that names file, line and field.
 """
 
@@ -76,7 +76,7 @@ class GradedResponse(_Logged):
 
 
 class LoggedJudge(_Logged):
-    """Who graded, as a record says it: see :class:`~culture_tasks.judges.rubric.verdicts.JudgeIdentity`."""
+    """The judge in a record: see :class:`~culture_tasks.judges.rubric.verdicts.JudgeIdentity`."""
 
     backend: str
     model: str = ""
@@ -93,7 +93,7 @@ class LoggedJudge(_Logged):
 
 
 class Record(_Logged):
-    """What a task of ours logs of a document (see :mod:`culture_tasks.harness.scoring`).
+    """The record of a document that a task of ours logs (see :mod:`culture_tasks.harness.scoring`).
 
     Attributes:
         item: The question, the same for every model and harness.
@@ -206,7 +206,7 @@ def samples_of(path: Path) -> Iterator[LoggedSample]:
 
 
 def parse_json(text: bytes) -> Any:
-    """Parses JSON in UTF-8; what the fast parser refuses, such as half of a surrogate pair, is tried again."""
+    """Parses JSON in UTF-8; a text that the fast parser refuses, such as half of a surrogate pair, is tried again."""
     try:
         return from_json(text, cache_strings="keys")
     except ValueError:
@@ -220,5 +220,5 @@ def damage(error: ValidationError) -> str:
     """Returns the first field that isn't as it should be, and its value."""
     problem = error.errors(include_url=False)[0]
     field = ".".join(map(str, problem["loc"]))
-    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-    return f"field {field!r}: found {found} ({problem['msg']})"
+    value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"field {field!r}: found {value} ({problem['msg']})"

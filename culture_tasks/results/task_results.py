@@ -1,4 +1,4 @@
-"""The tasks of a result file of either harness: the model, the settings, and the harness's own numbers."""
+"""The tasks of a result file of either harness: the model, the settings, and the harness's numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
-from culture_tasks.results.runs import PromptHash, RunSettings, Spent
+from culture_tasks.results.runs import PromptHash, RunSettings, RunUsage
 
 _EXECUTION = frozenset(
     (
@@ -31,7 +31,7 @@ _EXECUTION = frozenset(
         *("enforce_eager", "max_num_seqs", "swap_space"),
     )
 )
-"""Arguments of a model that say where and how fast it runs, and not which model it is."""
+"""Arguments of a model on where and how fast it runs, not on which model it is."""
 
 _ADAPTERS = ("peft", "lora_local_path")
 """Arguments that name an adapter: of lm-eval's hf, and of its vllm."""
@@ -76,7 +76,7 @@ class TaskResult:
     graded_from: Path | None
     together: frozenset[str]
     seconds: float | None
-    spent: Spent | None
+    spent: RunUsage | None
     costs: ModelCosts | None
     shard: Shard | None
     subset: Subset | None
@@ -89,15 +89,15 @@ def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
     try:
         return list(_tasks(run))
     except (TypeError, ValueError, AttributeError, KeyError, OverflowError, OSError) as error:
-        said = f"not laid out as a harness does ({type(error).__name__}: {error})"
-        return UnusedFile(str(run.result_file), "damaged", said)
+        reason = f"not laid out as a harness does ({type(error).__name__}: {error})"
+        return UnusedFile(str(run.result_file), "damaged", reason)
 
 
 def _tasks(run: RunFiles) -> Iterator[TaskResult]:
-    data = run.content
-    config = data.get("config") or {}
+    content = run.content
+    config = content.get("config") or {}
     args = _model_args(config.get("model_args"))
-    seconds = _number(data.get("total_evaluation_time_seconds"))  # a text in both harnesses
+    seconds = _number(content.get("total_evaluation_time_seconds"))  # a text in both harnesses
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
@@ -113,37 +113,39 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "adapter": next((args[name] for name in _ADAPTERS if args.get(name)), ""),
         "date": _date(run),
         "graded_from": run.graded_from,
-        "together": frozenset(data.get("configs") or ()),
+        "together": frozenset(content.get("configs") or ()),
         "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
-        "costs": ModelCosts.read(data),
+        "costs": ModelCosts.read(content),
     }
-    shards = {task: Shard.read(_of(data, "configs", task).get("metadata")) for task in data.get("configs") or ()}
+    shards = {
+        task: Shard.read(_entry(content, "configs", task).get("metadata")) for task in content.get("configs") or ()
+    }
     of_groups = next(filter(None, shards.values()), None)
-    for task, values in data["results"].items():
+    for task, values in content["results"].items():
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
         metrics, errors = _numbers(values)
         yield TaskResult(
             **shared,
             task=task,
-            settings=_settings(task, data, run.harness),
-            own_data="; ".join(": ".join(pair) for pair in _named(_of(data, "configs", task), OWN_DATA)),
-            expected=_counts(data, task)[1],
+            settings=_settings(task, content, run.harness),
+            own_data="; ".join(": ".join(pair) for pair in _pairs(_entry(content, "configs", task), OWN_DATA)),
+            expected=_counts(content, task)[1],
             metrics=metrics,
             errors=errors,
             higher_is_better={
-                name: better for name, better in _of(data, "higher_is_better", task).items() if better is not None
+                name: better for name, better in _entry(content, "higher_is_better", task).items() if better is not None
             },
-            members=tuple(_of(data, "group_subtasks", task)),
+            members=tuple(_entry(content, "group_subtasks", task)),
             samples_file=run.samples_file(task),
-            spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
+            spent=_spent((content.get("efficiency") or {}).get("by_task"), task),
             shard=shards.get(task, of_groups),
-            subset=Subset.read(_of(data, "configs", task).get("metadata")),
+            subset=Subset.read(_entry(content, "configs", task).get("metadata")),
         )
 
 
 def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
-    """Returns the model's name as the harness has it, or None: lm-eval makes one up where the arguments name none."""
+    """Returns the model's name in the harness, or None: lm-eval makes one up where the arguments name none."""
     name = run.content.get("model_name")
     # Eight random letters and digits.
     if run.harness == "lm_eval" and re.fullmatch("[a-z0-9]{8}", str(name)) and name not in args.values():
@@ -151,23 +153,23 @@ def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
     return name
 
 
-def _spent(by_task: Any, task: str) -> Spent | None:
-    """Returns the tokens that lmms-eval has counted, where it has those of every document; it writes 0 for none."""
-    own = (by_task or {}).get(task) or {}
-    if not own.get("docs") or own["docs"] != own.get("docs_with_token_counts"):
+def _spent(by_task: Any, task: str) -> RunUsage | None:
+    """Returns the tokens that lmms-eval has counted, if it has those of every document; it writes 0 for none."""
+    counts = (by_task or {}).get(task) or {}
+    if not counts.get("docs") or counts["docs"] != counts.get("docs_with_token_counts"):
         return None
-    tokens_in, tokens_out = (_number(own.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
-    return Spent(tokens_in=tokens_in, tokens_out=tokens_out)
+    tokens_in, tokens_out = (_number(counts.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
+    return RunUsage(tokens_in=tokens_in, tokens_out=tokens_out)
 
 
-def _model_args(given: Any) -> dict[str, str]:
+def _model_args(arguments: Any) -> dict[str, str]:
     """Returns the arguments of a model, without user, password and query of addresses."""
-    if not isinstance(given, dict):
-        parts = (part.partition("=") for part in str(given or "").split(","))
-        given = {name.strip(): value.strip() for name, _, value in parts}
-    # The scheme, user and password up to an @, host and path, and the rest: a query or a fragment.
-    address = re.compile(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$")
-    return {str(name): address.sub(r"\1\2", str(value)) for name, value in given.items() if str(name)}
+    if not isinstance(arguments, dict):
+        parts = (part.partition("=") for part in str(arguments or "").split(","))
+        arguments = {name.strip(): value.strip() for name, _, value in parts}
+    # The scheme, user and password up to the last @, host and path, and the rest: a query or a fragment.
+    address = re.compile(r"(?i)^(https?://)(?:[^/?#]*@)?([^?#]*).*$")
+    return {str(name): address.sub(r"\1\2", str(value)) for name, value in arguments.items() if str(name)}
 
 
 def _date(run: RunFiles) -> str:
@@ -181,32 +183,32 @@ def _date(run: RunFiles) -> str:
     return (run.time.replace(tzinfo=run.zone).astimezone(UTC) if run.zone else run.time).isoformat()
 
 
-def _of(data: Mapping[str, Any], part: str, task: str) -> Any:
-    """Returns what a part of a result file says of a task; an empty mapping where that is nothing."""
-    return (data.get(part) or {}).get(task) or {}
+def _entry(content: Mapping[str, Any], part: str, task: str) -> Any:
+    """Returns a task's entry in a part of a result file; an empty mapping without one."""
+    return (content.get(part) or {}).get(task) or {}
 
 
-def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettings:
-    config = _of(data, "configs", task)
-    original, effective = _counts(data, task)
-    shots = _of(data, "n-shot", task)
-    template = _chat_template(data, harness)
-    version = _number((data.get("versions") or {}).get(task))
-    sha = (data.get("task_hashes") or {}).get(task)
+def _settings(task: str, content: Mapping[str, Any], harness: Harness) -> RunSettings:
+    config = _entry(content, "configs", task)
+    original, effective = _counts(content, task)
+    shots = _entry(content, "n-shot", task)
+    template = _chat_template(content, harness)
+    version = _number((content.get("versions") or {}).get(task))
+    sha = (content.get("task_hashes") or {}).get(task)
     has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     metadata = config.get("metadata")
     order = metadata.get(OPTION_ORDER) if isinstance(metadata, dict) else None
     parts = [
         f"options {str(order)[:20]}" if order else "",
         f"{shots} shots" if shots else "",
-        "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
-        f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",
+        "examples as turns" if shots and template not in ("", "none") and content.get("fewshot_as_multiturn") else "",
+        f"system instruction {str(system)[:12]}" if (system := content.get("system_instruction_sha")) else "",
     ]
     return RunSettings(
         task_version="" if version in (None, "N/A") else str(version),
         prompt=", ".join(part for part in parts if part),
-        commits=_named(config, COMMITS),
-        decoding=_decoding(config, (data.get("config") or {}).get("gen_kwargs")),
+        commits=_pairs(config, COMMITS),
+        decoding=_decoding(config, (content.get("config") or {}).get("gen_kwargs")),
         chat_template=template,
         # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
         asked=PromptHash(effective, str(sha), "harness")
@@ -217,9 +219,9 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettin
     )
 
 
-def _counts(data: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
+def _counts(content: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
     """Returns the number of all items and of the items that were run; None where the file doesn't say."""
-    counts = _of(data, "n-samples", task)
+    counts = _entry(content, "n-samples", task)
     original, effective = counts.get("original"), counts.get("effective")
     for count in (original, effective):
         if count is not None and (type(count) is not int or not 0 <= count < 10**9):
@@ -227,42 +229,42 @@ def _counts(data: Mapping[str, Any], task: str) -> tuple[int | None, int | None]
     return original, effective
 
 
-def _named(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:
-    """Returns an entry of a task's metadata that names data sets or files, as pairs."""
+def _pairs(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:
+    """Returns an entry of a task's metadata that has a text by data set or file, as pairs."""
     metadata = config.get("metadata")
-    given = metadata.get(entry) if isinstance(metadata, dict) else None
-    return tuple(sorted((str(name), str(value)) for name, value in (given or {}).items()))
+    names = metadata.get(entry) if isinstance(metadata, dict) else None
+    return tuple(sorted((str(name), str(value)) for name, value in (names or {}).items()))
 
 
-def _chat_template(data: Mapping[str, Any], harness: Harness) -> str:
-    """Says whether a chat template was applied. lmms-eval's models have their own ways where none is asked for."""
-    if data.get("chat_template", "") is None:
+def _chat_template(content: Mapping[str, Any], harness: Harness) -> str:
+    """Returns the chat template that was applied. lmms-eval's models have defaults where none is named."""
+    if content.get("chat_template", "") is None:
         return "none" if harness == "lm_eval" else ""
-    sha = data.get("chat_template_sha")
-    return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in data else ""
+    sha = content.get("chat_template_sha")
+    return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in content else ""
 
 
 def _decoding(config: Mapping[str, Any], override: Any) -> str:
     """Generation settings in one spelling for both harnesses, as canonical JSON."""
     if config.get("output_type") not in (None, "generate_until"):
         return ""
-    given = dict(config.get("generation_kwargs") or {})
-    given.update(override if isinstance(override, dict) else _model_args(override))
-    if not given:
+    options = dict(config.get("generation_kwargs") or {})
+    options.update(override if isinstance(override, dict) else _model_args(override))
+    if not options:
         return ""
     decoding: dict[str, Any] = {"repeats": config.get("repeats") or 1}
     for name in _LENGTHS:
-        if given.get(name) is not None:
-            decoding["max_tokens"] = _number(given[name])
-    if until := given.get("until"):
+        if options.get(name) is not None:
+            decoding["max_tokens"] = _number(options[name])
+    if until := options.get("until"):
         decoding["until"] = sorted(map(str, until if isinstance(until, list) else [until]))
-    temperature = _number(given.get("temperature"))
+    temperature = _number(options.get("temperature"))
     names: tuple[str, ...] = _SAMPLING
-    if str(given.get("do_sample")).lower() == "false" or temperature == 0:
+    if str(options.get("do_sample")).lower() == "false" or temperature == 0:
         decoding["greedy"] = True
         names = ("num_beams", "repetition_penalty")
     for name in names:
-        value = _number(given.get(name))
+        value = _number(options.get(name))
         if value is not None and value != _NEUTRAL.get(name):
             decoding[name] = value
     return json.dumps(decoding, sort_keys=True)

@@ -18,18 +18,18 @@ from culture_tasks.results.task_results import TaskResult
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 
 if TYPE_CHECKING:
-    from culture_tasks.results.loaded_runs import Entered
+    from culture_tasks.results.loaded_runs import EntrantRuns
 
 LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
 
 
-class TrainedOn:
-    """Knows what models were trained on: the user's ``MODEL=DIR`` pairs, a pattern and the folder of data, and more."""
+class TrainingManifests:
+    """The manifests of models' training data: those of the user's ``MODEL=DIR`` pairs, and those beside models."""
 
-    def __init__(self, chosen: Sequence[str] = ()) -> None:
-        self._chosen: list[tuple[str, str, Manifest]] = []
-        for text in chosen:
+    def __init__(self, pairs: Sequence[str] = ()) -> None:
+        self._named_manifests: list[tuple[str, str, Manifest]] = []
+        for text in pairs:
             pattern, _, folder = (part.strip() for part in text.partition("="))
             if not pattern or not folder:
                 raise SettingsError(
@@ -40,8 +40,8 @@ class TrainedOn:
                 manifest = Manifest.load(Path(folder).expanduser())
             except DataError as error:
                 raise DataError(f"--trained-on {text}: {error}") from None
-            self._chosen.append((text, pattern, manifest))
-        self._fitting: set[str] = set()
+            self._named_manifests.append((text, pattern, manifest))
+        self._used_pairs: set[str] = set()
         self._models: set[str] = set()
         self._by_folder: dict[str, Manifest | None] = {}
 
@@ -52,25 +52,25 @@ class TrainedOn:
         """
         self._models.add(model)
         manifests: list[Manifest | None] = []
-        for text, pattern, manifest in self._chosen:
+        for text, pattern, manifest in self._named_manifests:
             if any(fnmatchcase(name, pattern) for name in (model, result.model)):
-                self._fitting.add(text)
+                self._used_pairs.add(text)
                 manifests.append(manifest)
         for folder in dict.fromkeys((result.model, result.pretrained, result.adapter)):
             if folder not in self._by_folder:
                 self._by_folder[folder] = _beside(folder, problems)
             manifests.append(self._by_folder[folder])
         items: dict[str, set[str]] = {}
-        for known in manifests:
-            if known is not None and (known.own_data or not result.own_data):
-                for task, names in known.tested_items.items():
+        for source in filter(None, manifests):
+            if source.own_data or not result.own_data:
+                for task, names in source.tested_items.items():
                     items.setdefault(task, set()).update(names)
         return items
 
     def refuse_unfitting(self) -> None:
         """Raises a SettingsError for a pattern that fitted no model."""
-        for text, pattern, _ in self._chosen:
-            if self._models and text not in self._fitting:
+        for text, pattern, _ in self._named_manifests:
+            if self._models and text not in self._used_pairs:
                 raise SettingsError(
                     f"--trained-on {text}: {pattern} fits no model.{hint(pattern, sorted(self._models))}"
                 )
@@ -108,68 +108,71 @@ class Lineage(NamedTuple):
     trained: TrainingStage
 
 
-def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]:
+def lineages(rows: Sequence[EntrantRuns], pairs: Sequence[str]) -> list[Lineage]:
     """Returns the pairs of base and trained model, those of one base together.
 
-    A run with an adapter (``peft=``, ``lora_local_path=``) says by itself that it was trained from the model that it
-    names beside it; a ``TRAINED=BASE`` pair of patterns that the user names counts before that.
+    A run with an adapter (``peft=``, ``lora_local_path=``) was trained from the model that it names beside it, unless a
+    ``TRAINED=BASE`` pair of patterns by the user says otherwise.
     """
-    pairs = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
-    named = {key for pair in pairs for key in pair.trained.entrants}
-    pairs += _by_adapter([one for one in entered if one.entrant.key not in named], entered)
-    order = [one.entrant.key for one in entered]
-    return sorted(pairs, key=lambda pair: (order.index(pair.base.entrants[0]), order.index(pair.trained.entrants[0])))
+    stated = [_stated_lineage(rows, text) for text in dict.fromkeys(pairs)]
+    trained = {key for lineage in stated for key in lineage.trained.entrants}
+    adapters = _adapter_lineages([row for row in rows if row.entrant.key not in trained], rows)
+    order = [row.entrant.key for row in rows]
+    return sorted(
+        (*stated, *adapters),
+        key=lambda lineage: (order.index(lineage.base.entrants[0]), order.index(lineage.trained.entrants[0])),
+    )
 
 
-def _chosen(entered: Sequence[Entered], text: str) -> Lineage:
+def _stated_lineage(rows: Sequence[EntrantRuns], text: str) -> Lineage:
     trained, _, base = (part.strip() for part in text.partition("="))
     if not trained or not base:
         raise SettingsError(
             f"report: --trained {text!r} isn't TRAINED=BASE. Expected, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
             "write ? for an = in the name of a trained model."
         )
-    after, before = (_fitting(entered, pattern, text) for pattern in (trained, base))
-    before = [one for one in before if one not in after]
+    after, before = (_fitting(rows, pattern, text) for pattern in (trained, base))
+    before = [row for row in before if row not in after]
     if not before:
         raise SettingsError(f"report: --trained {text}: {base} fits no model but the trained ones. Name their base.")
     return Lineage(_stage(before, base), _stage(after, trained))
 
 
-def _fitting(entered: Sequence[Entered], pattern: str, text: str) -> list[Entered]:
-    """Returns the entrants whose model a pattern fits: its name in the report or in the result file, or its label."""
+def _fitting(rows: Sequence[EntrantRuns], pattern: str, text: str) -> list[EntrantRuns]:
+    """Returns the rows whose model a pattern fits: its name in the report or in the result file, or its label."""
     fitting = []
-    for one in entered:
-        names = (one.entrant.model, one.entrant.label, *(each.result.model for each in one.runs.values()))
+    for row in rows:
+        names = (row.entrant.model, row.entrant.label, *(run.result.model for run in row.runs.values()))
         if any(fnmatchcase(name, pattern) for name in names):
-            fitting.append(one)
+            fitting.append(row)
     if not fitting:
-        models = list(dict.fromkeys(one.entrant.model for one in entered))
+        models = list(dict.fromkeys(row.entrant.model for row in rows))
         raise SettingsError(f"report: --trained {text}: {pattern} fits no model.{hint(pattern, models)}")
     return fitting
 
 
-def _by_adapter(trained: Sequence[Entered], entered: Sequence[Entered]) -> Iterator[Lineage]:
-    """Yields each model with an adapter and the model below it, where that was run too."""
-    bases: dict[str, list[Entered]] = {}
-    models: dict[str, list[Entered]] = {}
-    for one in entered:
-        results = [each.result for each in one.runs.values()]
+def _adapter_lineages(trained: Sequence[EntrantRuns], rows: Sequence[EntrantRuns]) -> Iterator[Lineage]:
+    """Yields each model with an adapter and the model below it, if that was run too."""
+    bases: dict[str, list[EntrantRuns]] = {}
+    models: dict[str, list[EntrantRuns]] = {}
+    for row in rows:
+        results = [run.result for run in row.runs.values()]
         if not any(result.adapter or "method" in dict(result.model_args) for result in results):
-            bases.setdefault(_only(result.pretrained for result in results), []).append(one)
-    for one in trained:
-        models.setdefault(one.entrant.model, []).append(one)
-    for model, own in models.items():
-        results = [each.result for one in own for each in one.runs.values()]
-        below = _only(result.pretrained if result.adapter else "" for result in results)
-        if below and below in bases:
-            yield Lineage(_stage(bases[below], bases[below][0].entrant.model), _stage(own, model))
+            bases.setdefault(_common(result.pretrained for result in results), []).append(row)
+    for row in trained:
+        models.setdefault(row.entrant.model, []).append(row)
+    for model, model_rows in models.items():
+        results = [run.result for row in model_rows for run in row.runs.values()]
+        base = _common(result.pretrained if result.adapter else "" for result in results)
+        if base and base in bases:
+            yield Lineage(_stage(bases[base], bases[base][0].entrant.model), _stage(model_rows, model))
 
 
-def _only(names: Iterable[str]) -> str:
-    """Returns the one name that all are; empty where they differ."""
+def _common(names: Iterable[str]) -> str:
+    """Returns the name that all are; empty where they differ."""
     different = set(names)
     return different.pop() if len(different) == 1 else ""
 
 
-def _stage(entered: Sequence[Entered], name: str) -> TrainingStage:
-    return TrainingStage(tuple(one.entrant.key for one in entered), name)
+def _stage(rows: Sequence[EntrantRuns], name: str) -> TrainingStage:
+    return TrainingStage(tuple(row.entrant.key for row in rows), name)

@@ -1,4 +1,4 @@
-"""``manifest.json``: what a folder of preference data was made of, and so what a model was trained on."""
+"""``manifest.json``: the sources of a folder of preference data, and so the training data of a model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TrainingSource(_ManifestPart):
     task: str = ""
 
 
-class RatedBy(_ManifestPart):
+class RatingOrigin(_ManifestPart):
     """Who rated the responses: people, a judge, or another column of the rows.
 
     Attributes:
@@ -97,12 +97,12 @@ class Rule(_ManifestPart):
 
 
 class Manifest(_ManifestPart):
-    """What a folder of preference data was made of.
+    """The sources of a folder of preference data.
 
     Attributes:
         commits: The commit of each data set that was read from the Hub, of tests too.
         seed: Seed of every draw.
-        counts: Numbers of questions, responses, pairs and of what was left out, by name.
+        counts: Numbers of questions, responses, pairs and rows that were left out, by name.
         files: SHA-256 of each data file, by its path in the folder.
         items: Fingerprints of the questions to train on (see :func:`question_fingerprint`).
         dev_items: Fingerprints of the questions for development.
@@ -114,7 +114,7 @@ class Manifest(_ManifestPart):
     format: Literal[1] = FORMAT
     sources: tuple[TrainingSource, ...]
     commits: Mapping[str, str] = Field(default_factory=dict)
-    rated_by: RatedBy
+    rated_by: RatingOrigin
     rule: Rule
     seed: int
     counts: Mapping[str, int]

@@ -444,7 +444,7 @@ def test_a_number_for_each_culture_is_drawn_and_holds_what_was_drawn_before(runs
     assert [row for row in own if row in before] == before
     assert {row["culture"] for row in design(sheet_of(runs, "ja=8"))["rows"]} == {"ja"}
     for numbers, said in (
-        (("jp=8",), r"-n jp=8: no responses of such a culture\..*There are ar, ja, zh\."),
+        (("jp=8",), r"-n jp=8: no responses of that culture\..*There are ar, ja, zh\."),
         (("ja=4",), r"-n ja=4 is too few for 1 strata .* Choose at least -n ja=5"),
         (("30", "-n", "ja=8"), "several -n. Expected one number"),
         (("ja=6", "-n", "ja=8"), "several -n. Expected one number"),

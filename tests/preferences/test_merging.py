@@ -9,7 +9,7 @@ import pytest
 from culture_tasks.cli.main import main
 from culture_tasks.errors import MissingExtraError, SettingsError
 from culture_tasks.preferences.merging import merge
-from culture_tasks.results.training_manifest import Manifest, RatedBy, Rule
+from culture_tasks.results.training_manifest import Manifest, RatingOrigin, Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -33,7 +33,7 @@ def adapter(tiny_lm, tmp_path_factory):
     import torch
 
     folder = tmp_path_factory.mktemp("prefs")
-    rated = RatedBy(kind="people", name="people")
+    rated = RatingOrigin(kind="people", name="people")
     manifest = Manifest(sources=(), rated_by=rated, rule=Rule(), seed=0, counts={}, items=("0" * 16,))
     (folder / "manifest.json").write_text(manifest.as_json(), encoding="utf-8")
     torch.manual_seed(1)

@@ -14,9 +14,9 @@ from culture_tasks.preferences.held_out import overlap
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestions
-from culture_tasks.results.training_manifest import RatedBy, Rule
+from culture_tasks.results.training_manifest import RatingOrigin, Rule
 
-PEOPLE = RatedBy(kind="people", name="people", scale=(1.0, 10.0))
+PEOPLE = RatingOrigin(kind="people", name="people", scale=(1.0, 10.0))
 
 
 def asked(text, *answers, **facts):

@@ -15,7 +15,7 @@ from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
-from culture_tasks.results.training_manifest import Manifest, RatedBy, Rule, TrainingSource, question_fingerprint
+from culture_tasks.results.training_manifest import Manifest, RatingOrigin, Rule, TrainingSource, question_fingerprint
 
 DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
 
@@ -219,7 +219,7 @@ def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_pa
 
 MANIFEST = Manifest(
     sources=(TrainingSource(kind="rows", name="rated.jsonl", fingerprint="0" * 16, responses=4),),
-    rated_by=RatedBy(kind="people", name="people", scale=(1.0, 10.0)),
+    rated_by=RatingOrigin(kind="people", name="people", scale=(1.0, 10.0)),
     rule=Rule(languages=("zh",)),
     seed=3,
     counts={"questions": 2},

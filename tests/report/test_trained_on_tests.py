@@ -8,7 +8,7 @@ from support.sample_files import care_sample, rewrite, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.results.training_manifest import FILE_NAME, Manifest, RatedBy, Rule
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest, RatingOrigin, Rule
 
 MARK = "the model was trained on items of this test"
 MARKED = ("trained_on_test",)
@@ -21,7 +21,7 @@ def write_manifest(folder, tested=None, weights="", **changes):
     """
     tested = {"care_zh": ("zh-0", "zh-1", "zh-2", "zh-99")} if tested is None else tested
     rule = Rule(test_questions=True)
-    people = RatedBy(kind="people", name="people")
+    people = RatingOrigin(kind="people", name="people")
     known = {"sources": (), "rated_by": people, "rule": rule, "seed": 1, "counts": {}, "items": ("0" * 16,)}
     (folder / weights).mkdir(parents=True, exist_ok=True)
     manifest = Manifest(**known, tested_items=tested, **changes)

@@ -177,3 +177,10 @@ def test_a_name_that_lm_eval_made_up_is_no_model_s_name(tmp_path, harness, name,
     config = {"model": "dummy", "model_args": args}
     [result] = task_results(read_run(result_file(tmp_path, harness, model_name=name, config=config)))
     assert result.model == shown
+
+
+def test_an_address_of_a_model_has_no_user_password_or_query(tmp_path):
+    for address in ("https://me:pw@host/v1?key=1", "HTTPS://me:p@w@host/v1#key", "https://host/v1?mail=a@b"):
+        config = {"model": "dummy", "model_args": {"pretrained": address}}
+        [result] = task_results(read_run(result_file(tmp_path, config=config)))
+        assert result.pretrained.lower() == "https://host/v1"

@@ -1,11 +1,13 @@
 """The reader of sample files: lines, records, and the error that names the file, the line and the field."""
 
 import json
+from dataclasses import replace
 
 import pytest
-from support.sample_files import JUDGE, vqa_record
+from support.sample_files import JUDGE, cedar_sample, vqa_record, write_run
 
 from culture_tasks.errors import DataError
+from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.samples import parse_json, samples_of
 
 RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0, "tokens": [7, 3], "rationale": "a dish of Brazil"}
@@ -95,3 +97,13 @@ def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
     assert json.loads(third) == [{"role": "user", "content": "a chat"}]
     # Half of a surrogate pair is text.
     assert parse_json(b'"\\ud800 half"') == "\ud800 half"
+
+
+def test_a_record_that_counts_no_reply_is_left_out(tmp_path):
+    samples = [cedar_sample("1", "en", "fear", "fear"), cedar_sample("2", "en", "fear", "awe")]
+    samples[1]["acc"]["outcomes"] = {"scored": 0}
+    loading = load([str(write_run(tmp_path, "org/model", {"cedar_text": samples}))], Names())
+    assert [(problem.kind, problem.lines) for problem in loading.problems] == [("unknown_record", 1)]
+    [run] = loading.runs
+    assert (run.run.items, run.run.unparsed) == (1, 0.0)
+    assert replace(run.run, outcomes=(("scored", 0),)).unparsed is None

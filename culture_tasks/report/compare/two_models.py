@@ -25,8 +25,8 @@ from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
-from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest, with_whole
-from culture_tasks.results.trained_on import TrainedOn
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun, Loading, Names, load, newest, with_full_gradings
+from culture_tasks.results.trained_on import TrainingManifests
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
 
@@ -97,7 +97,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     neither.
     """
     reader = SampleReader()
-    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loadings = [
         load([path], names, reader, prefix=prefix, trained_on=trained_on)
         for path, prefix in ((first, "a"), (second, "b"))
@@ -114,7 +114,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
     entered = [
-        Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
+        EntrantRuns(Entrant(key, next(iter(runs.values())).run.model), runs)
         for key, runs in (("a", baseline), ("b", candidate))
     ]
     units = (*measure(entered, options.min_coverage), *other_measured(entered))
@@ -158,7 +158,7 @@ def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
     by_task: dict[str, list[LoadedRun]] = {}
-    for loaded in sorted(with_whole(runs), key=lambda loaded: loaded.order, reverse=True):
+    for loaded in sorted(with_full_gradings(runs), key=lambda loaded: loaded.order, reverse=True):
         by_task.setdefault(loaded.run.task, []).append(loaded)
     return by_task
 

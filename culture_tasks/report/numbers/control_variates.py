@@ -12,14 +12,16 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.report.numbers.observations import items_of
 from culture_tasks.report.wording import counted
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 from culture_tasks.results.trained_on import Lineage
 
 FEWEST_MODELS, FEWEST_ITEMS = 3, 50
 """Fewest other models, and fewest drawn items, for a gain: see the tables of ``docs/subsets.md``."""
 
 
-def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
+def with_other_models(
+    entered: Sequence[EntrantRuns], lineages: Sequence[Lineage]
+) -> tuple[list[EntrantRuns], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
     Models that share a name, a checkpoint or a lineage count as one. A sentence for each run of a subset says which
@@ -27,7 +29,7 @@ def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -
     """
     sentences: list[str] = []
 
-    def with_helpers(row: Entered, run: LoadedRun) -> LoadedRun:
+    def with_helpers(row: EntrantRuns, run: LoadedRun) -> LoadedRun:
         if run.result.subset is None or run.columns is None:
             return run
         helpers = list(_helpers(row, run, entered, lineages))
@@ -60,7 +62,7 @@ def _why_not(run: LoadedRun, helpers: int) -> str:
 
 
 def _helpers(
-    row: Entered, run: LoadedRun, entered: Sequence[Entered], lineages: Sequence[Lineage]
+    row: EntrantRuns, run: LoadedRun, entered: Sequence[EntrantRuns], lineages: Sequence[Lineage]
 ) -> Iterator[LoadedRun]:
     """Yields the first run of each other model on all questions that a run's subset was drawn from."""
     assert run.result.subset is not None

@@ -31,7 +31,7 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import from_interval, is_same_number, weighted
 from culture_tasks.report.numbers.scores import Measured, Scores, all_scores, flags_by_row, harness_cell
 from culture_tasks.results.columns import Codebook, Columns
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 from culture_tasks.results.samples import samples_of
 
 _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"))
@@ -83,7 +83,7 @@ def known_task(task: str) -> KnownTasks | None:
     return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
 
 
-def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> list[Measured]:
+def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) -> list[Measured]:
     """Returns a unit for each task of a harness that isn't ours, with the samples that its score is the mean of.
 
     Patterns such as ``acc_norm`` or ``mmlu:acc*``, each of which must fit a metric, add further columns.

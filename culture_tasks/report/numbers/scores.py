@@ -30,7 +30,7 @@ from culture_tasks.report.numbers.observations import (
     unlike_its_file,
 )
 from culture_tasks.results import comparability
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
 _Z = 1.959963984540054
 JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
@@ -111,14 +111,14 @@ class Measured:
 # Units
 
 
-def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
+def measure(entered: Sequence[EntrantRuns], min_coverage: float) -> list[Measured]:
     """Works out every unit of our benchmarks that some entrant has run: groups, then tasks, then the user's tasks."""
     ours = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
     groups_first = [measured for first in (True, False) for is_group, measured in ours if is_group == first]
     return [_measured(measured, entered, min_coverage) for measured in (*groups_first, *_user_tasks(entered))]
 
 
-def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[bool, Measured]]:
+def _units(benchmark: Benchmark, entered: Sequence[EntrantRuns]) -> Iterator[tuple[bool, Measured]]:
     """Yields the units of a benchmark's tasks and groups, not yet measured, and whether each is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
@@ -145,7 +145,7 @@ def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[b
         yield group is not None, Measured(unit, declaration.tasks, group is not None and not group.weight_by_size)
 
 
-def _user_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
+def _user_tasks(entered: Sequence[EntrantRuns]) -> Iterator[Measured]:
     """Yields a unit for each task that isn't in the registry but has records like ours."""
     kinds = {
         task: run.kind
@@ -159,7 +159,7 @@ def _user_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
         yield Measured(unit, (task,))
 
 
-def _measured(measured: Measured, entered: Sequence[Entered], min_coverage: float) -> Measured:
+def _measured(measured: Measured, entered: Sequence[EntrantRuns], min_coverage: float) -> Measured:
     runs = {row.entrant.key: [row.runs[task] for task in measured.tasks if task in row.runs] for row in entered}
     runs = {key: entrant_runs for key, entrant_runs in runs.items() if entrant_runs}
     measured = replace(

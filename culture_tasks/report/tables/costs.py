@@ -11,7 +11,7 @@ from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.report.model import Cell, Row, Table
 from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
-from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
 _KEPT = ("judge_tokens_kept", "judge_money_kept")
@@ -26,7 +26,7 @@ _NOTES = (
 )
 
 
-def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
+def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
     """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
     shares = [share for entry in entered for share in _shares(entry)]
     numbers = [_numbers(share, prices) for share in shares]
@@ -66,7 +66,7 @@ class _Share(NamedTuple):
     seconds: float | None
 
 
-def _shares(entry: Entered) -> Iterator[_Share]:
+def _shares(entry: EntrantRuns) -> Iterator[_Share]:
     """Yields an entrant's runs by benchmark, and all of them where there are several benchmarks."""
     all_runs = [loaded for loaded in entry.runs.values() if not loaded.result.members]
     by_benchmark: dict[str, list[LoadedRun]] = {}

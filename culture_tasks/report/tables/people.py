@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
-from culture_tasks.people.spotcheck_design import Rated, doubts
+from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
@@ -73,7 +73,7 @@ _LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 
 
 def checked_by_people(
-    sheets: Sequence[Rated], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
+    sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
 ) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
     """Corrects judges' scores by people's ratings: tables, the overall scores, and the judges' biases."""
     if not sheets:
@@ -120,7 +120,11 @@ def checked_by_people(
 
 
 def checked_units(
-    sheets: Sequence[Rated], measured: Sequence[Measured], entrants: Mapping[str, Entrant], *, require_all: bool = True
+    sheets: Sequence[RatedDesign],
+    measured: Sequence[Measured],
+    entrants: Mapping[str, Entrant],
+    *,
+    require_all: bool = True,
 ) -> list[CheckedUnit]:
     """Returns the units of each entrant that have ratings; none without ratings.
 
@@ -191,7 +195,7 @@ class _CheckedRun(NamedTuple):
 
     loaded: LoadedRun
     population: Population
-    sheet: Rated
+    sheet: RatedDesign
     place: int
     base: Population | None = None
 
@@ -213,8 +217,10 @@ class _CheckedRun(NamedTuple):
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
-def _checked_runs(sheets: Sequence[Rated], runs: Sequence[LoadedRun], *, require_all: bool) -> dict[str, _CheckedRun]:
-    places: dict[str, tuple[Rated, int]] = {}
+def _checked_runs(
+    sheets: Sequence[RatedDesign], runs: Sequence[LoadedRun], *, require_all: bool
+) -> dict[str, _CheckedRun]:
+    places: dict[str, tuple[RatedDesign, int]] = {}
     for sheet in sheets:
         for place, source in enumerate(sheet.design.populations):
             if source.fingerprint in places:
@@ -247,7 +253,7 @@ def _checked_runs(sheets: Sequence[Rated], runs: Sequence[LoadedRun], *, require
     return checked_runs
 
 
-def _absence(sheet: Rated, place: int, candidates: Sequence[Population]) -> str:
+def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population]) -> str:
     source = sheet.design.populations[place]
     subject = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     rows = [row for row in sheet.design.rows if row.population == place]
