@@ -183,7 +183,7 @@ def _stat(options: argparse.Namespace) -> int:
 
 def _rule(options: argparse.Namespace) -> Rule:
     values = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
-    categories = [named_category("preferences: --category", name) for name in options.categories]
+    categories = [category_of("preferences: --category", name) for name in options.categories]
     return Rule(**values | {"categories": categories})
 
 
