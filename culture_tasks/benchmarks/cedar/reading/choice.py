@@ -207,7 +207,8 @@ def _answer(reply: FoldedReply) -> Labels:
     if answers:
         return [*answers, *_alone(reply)]
     best = pattern("best")
-    fitting = [label.emotion for label in reply.mentions if best.match(clause_around(reply.text, label)[1])]
+    clauses = [(label.emotion, clause_around(reply.text, label)[1]) for label in reply.mentions]
+    fitting = [emotion for emotion, after in clauses if best.match(after.lstrip("感さ"))]  # "悲しさが最も近い"
     return [*_alone(reply), *_cued(reply, "choice"), *fitting]
 
 
