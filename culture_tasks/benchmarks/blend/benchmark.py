@@ -186,7 +186,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
             prompt=lambda doc: Prompt((doc["prompt"],)),
             score=partial(score, official=official),
             decoding=_DECODING,
-            target=lambda doc: next(iter(doc["annotations"][0]["answers"] or doc["annotations"][0]["en_answers"])),
+            target=_best_answer,
             tag=name if official else "",
             note=_NOTE,
         )
@@ -204,6 +204,12 @@ def _documents(region: Region, wording: Wording, settings: Settings, *, english:
     if official:
         require("en" if english else region.language)
     return Documents(documents.load(region, settings.data_folder, wording=wording, english=english))
+
+
+def _best_answer(doc: BlendDoc) -> str:
+    """Returns an answer with most votes; empty where the data count votes without an answer."""
+    best = doc["annotations"][0]
+    return next(iter(best["answers"] or best["en_answers"]), "")
 
 
 def _multiple_choice() -> Iterator[Entry]:

@@ -95,7 +95,7 @@ def authors_choice(reply: str) -> int | None:
     try:
         return int(reply)
     except ValueError:
-        digits = re.search(r"\d+", reply)
+        digits = re.search(r"\d{1,4300}", reply)  # int() takes no more
         return int(digits.group()) if digits else None
 
 
