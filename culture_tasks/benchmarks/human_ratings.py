@@ -22,7 +22,7 @@ class PublishedAgreement:
 
     name: str  # in JSON
     raters: str  # who rated, beside the first human rater, as a table's row says it
-    by: Dimension
+    dimension: Dimension
     figures: Mapping[str, Mapping[str, str]]  # statistics as printed, by group; "all" is the only group overall
 
 

@@ -109,7 +109,7 @@ class AgreementReport:
             cells = [group.agreement.estimates[name].text for name in STATISTICS]
             rows.append([group.dimension, group.label, *counts, *cells])
             for published in like.published if like else ():
-                if published.by == group.dimension and group.label in published.figures:
+                if published.dimension == group.dimension and group.label in published.figures:
                     figures = published.figures[group.label]
                     rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
         return rows
@@ -218,5 +218,5 @@ def _published_json(ratings: HumanRatings) -> dict[str, Any]:
     figures: dict[str, Any] = {"source": ratings.published_in}
     for each in ratings.published:
         by_group = {group: {name: float(text) for name, text in one.items()} for group, one in each.figures.items()}
-        figures[each.name] = by_group["all"] if each.by == "overall" else by_group
+        figures[each.name] = by_group["all"] if each.dimension == "overall" else by_group
     return figures
