@@ -231,9 +231,9 @@ def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edit
 
     release = open_release(settings.data_folder, edition)
     docs = list(build(release))
-    shown = release.raw.images(doc["image_id"] for doc in docs)
-    inserted = release.raw.images(doc["insertion_image_id"] for doc in docs)
-    images = datasets.Dataset.from_dict({"image": shown, "insertion_image": inserted})
+    files = release.raw.images(doc["image_id"] for doc in docs)
+    insertion_files = release.raw.images(doc["insertion_image_id"] for doc in docs)
+    images = datasets.Dataset.from_dict({"image": files, "insertion_image": insertion_files})
     images = images.cast_column("image", datasets.Image()).cast_column("insertion_image", datasets.Image(decode=False))
     return Documents(docs, images)
 

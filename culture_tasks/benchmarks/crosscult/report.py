@@ -80,8 +80,8 @@ _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     """Returns the routing errors that each threshold would make of the recorded similarities."""
-    should_not = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
-    return {text: 100.0 * ((answers.scores >= float(text)) == should_not) for text in _THRESHOLDS}
+    is_locality = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
+    return {text: 100.0 * ((answers.scores >= float(text)) == is_locality) for text in _THRESHOLDS}
 
 
 _ERRORS = Scale("percent", 0.0, 100.0, better="lower")
@@ -130,12 +130,12 @@ def _retention_of(edition: Edition) -> str:
 def _units(edition: Edition, ran: Ran) -> Iterator[UnitOf]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
     retention = _retention_of(edition)
-    others = replace(
+    without_chains = replace(
         ran,
         tasks=tuple(task for task in ran.tasks if not task.startswith(retention)),
         groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(retention)},
     )
-    yield from whole_groups_then_tasks(others)
+    yield from whole_groups_then_tasks(without_chains)
     for group, tasks in ran.groups.items():
         if group.startswith(f"{retention}_") and ran.anywhere.intersection(tasks):
             yield UnitOf(group, tasks, headline=False)
@@ -145,11 +145,11 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
     ran = [unit.key for unit in units]
     for unit in ran:
         if setting := _setting(edition, unit):
-            yield _by_role(edition, unit, setting)
+            yield _role_table(edition, unit, setting)
             yield _routing(edition, unit, setting)
             yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
-            yield _by_language_and_topic(edition)
+            yield _diagnostic_table(edition)
     if timed := next((unit for unit in ran if _is_single(edition, unit)), None):
         yield _efficiency(edition, timed)
     if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]:
@@ -164,13 +164,13 @@ def _papers(edition: Edition, *tables: str) -> tuple[str, ...]:
 
 def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
     """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have those of a setting."""
-    group, over, where = place
+    group, header, where = place
     for statistic, (key, label) in _SCORES.items():
         printed = {"setting": setting, "role": group, "score": key} if setting else {}
-        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), over, printed=printed, sums_up=sums_up)
+        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), header, printed=printed, sums_up=sums_up)
 
 
-def _by_role(edition: Edition, unit: str, setting: str) -> TableOf:
+def _role_table(edition: Edition, unit: str, setting: str) -> TableOf:
     columns = [column for place in _roles(setting) for column in _both_scores(unit, place, setting=setting)]
     columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
     return TableOf(
@@ -185,11 +185,13 @@ def _by_role(edition: Edition, unit: str, setting: str) -> TableOf:
     )
 
 
-def _by_language_and_topic(edition: Edition) -> TableOf:
+def _diagnostic_table(edition: Edition) -> TableOf:
     places = (*_partitions_and_topics(edition, edition.codes), ("all", "All", ()))
     cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
     if edition is not PAPER:
-        cultures = ", ".join(f"{each.language} of {vocabulary.place(each.place).name}" for each in edition.partitions)
+        cultures = ", ".join(
+            f"{partition.language} of {vocabulary.place(partition.place).name}" for partition in edition.partitions
+        )
     return TableOf(
         key=f"{edition.diagnostic}_by_language",
         title=f"{edition.diagnostic}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
@@ -244,20 +246,20 @@ def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
     single = setting == "single"
     partitions = edition.targets if single else edition.codes
     places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(edition, partitions)]
-    others = {"similarity": "Mean similarity", "threshold": "Threshold"}
+    statistics = {"similarity": "Mean similarity", "threshold": "Threshold"}
     if not single:  # where more than one language is inserted
-        others = {"wrong_entry": "Wrong entry", **others}
+        statistics = {"wrong_entry": "Wrong entry", **statistics}
     return TableOf(
         key=f"{unit}_routing",
         title=f"{unit}: requests that were routed wrongly, in percent",
         source="",
-        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *others.items()]),
+        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *statistics.items()]),
         headers=_METHODS,
         question="changes",
         lines={
             _rate(role, label): {
                 **{key: At(unit, "routing_error", (*of_role, *where)) for key, _, where in places},
-                **{key: At(unit, key, of_role) for key in others},
+                **{key: At(unit, key, of_role) for key in statistics},
             }
             for role, label, of_role in _roles(setting)
         },
@@ -347,7 +349,7 @@ def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     return Mark(panel, number.held.get("partition", number.title), number.group)
 
 
-def _by_threshold(number: Number) -> Mark:
+def _threshold_mark(number: Number) -> Mark:
     role = number.held["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
@@ -374,13 +376,13 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         groups="language",
         units=lambda unit: unit == edition.diagnostic,
     )
-    for statistic, value, ending, by in (
+    for statistic, value, ending, suffix in (
         ("score", _SCORE, "", ""),
         ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
     ):
         yield FigureOf(
             key=f"{edition.name}_retention{ending}",
-            title=f"{edition.title}: retention after each insertion{by}",
+            title=f"{edition.title}: retention after each insertion{suffix}",
             source="CrossCult-KIBench, Figures 6, 11-13",
             kind="lines",
             groups="insertions so far",
@@ -397,7 +399,7 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         kind="lines",
         groups="threshold",
         value="Routed wrongly (percent)",
-        mark=_by_threshold,
+        mark=_threshold_mark,
         statistic=_CURVE,
         series="role",
         question="changes",
