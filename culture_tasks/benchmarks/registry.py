@@ -48,7 +48,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
             offers.append((name, importlib.import_module(name).BENCHMARK))
     points = entry_points(group=ENTRY_POINTS)
     offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
-    forms = {one.name: one for _, one in offers if isinstance(one, Benchmark) and isinstance(one, OffersCultures)}
+    forms = {form.name: form for _, form in offers if isinstance(form, Benchmark) and isinstance(form, OffersCultures)}
     for built in cultures().values():
         if built.like not in forms:
             raise CultureTasksError(
@@ -56,7 +56,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
                 f"{', '.join(sorted(forms))}.{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
             )
         offers.append((str(built.folder), forms[built.like].culture(built)))
-    known: dict[str, Benchmark] = {}
+    by_name: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
         if not isinstance(benchmark, Benchmark):
@@ -75,8 +75,8 @@ def benchmarks() -> Mapping[str, Benchmark]:
                     f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."
                 )
             owners[kind, name] = benchmark.name
-        known[benchmark.name] = benchmark
-    return known
+        by_name[benchmark.name] = benchmark
+    return by_name
 
 
 @cache
@@ -128,11 +128,11 @@ def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
 
     A task of the user's own has those of the first task of its benchmark with the same main metric.
     """
-    known = entries().get(task)
-    alike = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
-    for entry in (known, *alike):
-        if isinstance(entry, Task) and (entry is known or entry.metric == metric):
-            return {one.name: one for one in entry.metrics()}
+    entry_of_task = entries().get(task)
+    candidates = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
+    for entry in (entry_of_task, *candidates):
+        if isinstance(entry, Task) and (entry is entry_of_task or entry.metric == metric):
+            return {definition.name: definition for definition in entry.metrics()}
     return {}
 
 
@@ -157,8 +157,8 @@ def task_folder(harness: Harness, benchmark: Benchmark | None = None) -> Path:
 
     A benchmark may have another folder than this package's.
     """
-    own = None if benchmark is None else benchmark.task_files
-    return (own or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
+    folder = None if benchmark is None else benchmark.task_files
+    return (folder or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
 
 
 def task_folders(harness: Harness) -> list[Path]:
@@ -181,13 +181,14 @@ def reading_data(settings: Settings) -> Iterator[DataRead]:
     """
     if settings.revisions:
         sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
-        sources += [one.human_ratings().source for one in benchmarks().values() if isinstance(one, OffersHumanRatings)]
-        known = dict.fromkeys(source.hub for source in sources if source.hub)
+        offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
+        sources += [offer.human_ratings().source for offer in offers]
+        data_sets = dict.fromkeys(source.hub for source in sources if source.hub)
         for name, _ in settings.revisions:
-            if name not in known:
+            if name not in data_sets:
                 raise SettingsError(
-                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, known)} "
-                    f"Known are {', '.join(known)}."
+                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, data_sets)} "
+                    f"Known are {', '.join(data_sets)}."
                 )
     with reading(settings) as block:
         yield block

@@ -76,9 +76,9 @@ class Texts:
         counts = np.bincount(self.codes, minlength=len(self.names))
         return [name for name, count in zip(self.names, counts, strict=True) if count]
 
-    def indicators(self, known: Sequence[str]) -> Floats:
-        """Returns one row per sample, with a 1 at its text's place among the known ones."""
-        table = np.array([[float(name == other) for other in known] for name in self.names]).reshape(-1, len(known))
+    def indicators(self, texts: Sequence[str]) -> Floats:
+        """Returns one row per sample and one column per text, with a 1 where the sample has it."""
+        table = np.array([[float(name == text) for text in texts] for name in self.names]).reshape(-1, len(texts))
         rows: Floats = table[self.codes]
         return rows
 
@@ -195,7 +195,7 @@ def whole_groups_then_tasks(ran: Ran) -> Iterator[UnitOf]:
     """Yields the groups that a model has all tasks of, but no parts of other groups, and the tasks outside of them."""
     covered: set[str] = set()
     for group, tasks in ran.groups.items():
-        if group not in ran.parts and any(set(tasks) <= set(own) for own in ran.models):
+        if group not in ran.parts and any(set(tasks) <= set(tasks_run) for tasks_run in ran.models):
             covered.update(tasks)
             yield UnitOf(group, tasks)
     for task in ran.tasks:
@@ -324,8 +324,8 @@ def columns_by(
         for group, label in groups.items()
     ]
     if total:
-        at, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
-        columns.append(ColumnOf(key, total, at, over, keys("average"), sums_up=True))
+        address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
+        columns.append(ColumnOf(key, total, address, over, keys("average"), sums_up=True))
     return tuple(columns)
 
 
@@ -521,7 +521,7 @@ class BenchmarkReport:
 
     def field_named(self, name: str) -> Field:
         """Returns what is known of a field."""
-        return next((known for known in self.fields if known.name == name), Field(name))
+        return next((field for field in self.fields if field.name == name), Field(name))
 
     def is_as_published(self, tasks: Collection[str]) -> bool:
         """Whether published rows may stand below a unit of these tasks."""

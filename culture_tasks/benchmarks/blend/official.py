@@ -46,8 +46,8 @@ def official_match(answer: str, response: str, language: str) -> bool:
 
 def require(language: str) -> None:
     """Raises an error that says what to install where a language's lemmatiser or that of English can't be used."""
-    for needed in dict.fromkeys((language, "en")):
-        _lemmatiser(needed)
+    for code in dict.fromkeys((language, "en")):
+        _lemmatiser(code)
 
 
 _one_at_a_time = threading.Lock()
@@ -75,14 +75,14 @@ def _imported(module: str, package: str, language: str) -> Any:
 
 
 def _arabic() -> Lemmatiser:
-    """Returns a lemmatiser that lives and ends in a thread of its own, since it holds a database of that thread."""
+    """Returns a lemmatiser that lives and ends in one thread, since it holds a database of that thread."""
     module = _imported("qalsadi.lemmatizer", "qalsadi", "ar")
-    thread, own = ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-arabic"), threading.local()
+    thread, storage = ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-arabic"), threading.local()
 
     def first_lemma(text: str) -> str:
-        if not hasattr(own, "lemmatizer"):
-            own.lemmatizer = module.Lemmatizer()
-        return str(own.lemmatizer.lemmatize(text))
+        if not hasattr(storage, "lemmatizer"):
+            storage.lemmatizer = module.Lemmatizer()
+        return str(storage.lemmatizer.lemmatize(text))
 
     return lambda text: thread.submit(first_lemma, text).result()  # a text, which is taken apart into characters
 

@@ -156,7 +156,7 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
         metric=RATING.name,
         metrics=lambda: [RATING],
         data=DataSet((source,), load),
-        prompt=partial(asked, variant.prompt, people=people),
+        prompt=partial(render, variant.prompt, people=people),
         score=_score,
         decoding=variant.decoding,
         target=lambda doc: doc["answer"],
@@ -164,7 +164,7 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
     )
 
 
-def asked(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
+def render(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
     """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
 
     The paper shows each template as one block, and doesn't say which lines are a system message.

@@ -94,13 +94,13 @@ class Cedar(Benchmark, OffersCultures):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the pooled tasks and, for each modality, those of one language and those of section 4.4."""
-        both = Group(
+        group = Group(
             name="cedar",
             about="emotion of a scene, both modalities",
             title=self.title,
             members=tuple(f"cedar_{modality}" for modality in MODALITIES),
         )
-        return (both, *(entry for modality in MODALITIES for entry in _entries(modality)))
+        return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
@@ -193,7 +193,8 @@ def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
     yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
     if is_pooled:
         for language in LANGUAGES:
-            value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
+            value = partial(_in_language, language, measures.accuracy)
+            stderr = partial(_in_language, language, measures.accuracy_stderr)
             yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
         yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
         yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
@@ -236,7 +237,7 @@ def _metric(
     return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)
 
 
-def _of(language: Language, function: _TableMetric, table: CountTable) -> float:
+def _in_language(language: Language, function: _TableMetric, table: CountTable) -> float:
     return function(table.limited_to([language]))
 
 

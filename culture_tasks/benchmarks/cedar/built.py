@@ -66,12 +66,12 @@ class BuiltCedar(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality, and a group of them where there are both."""
-        shown = {"text": ", text alone", "multimodal": ", images"} if len(self._tasks) > 1 else {}
+        endings = {"text": ", text alone", "multimodal": ", images"} if len(self._tasks) > 1 else {}
         tasks = [
             task_of(
                 name,
                 "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}{shown.get(modality, '')}",
+                f"{self.title}{endings.get(modality, '')}",
                 modality,
                 (self._built.language,),
                 DataSet((self._source(modality),), partial(self._load, modality)),

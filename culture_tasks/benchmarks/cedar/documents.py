@@ -77,8 +77,8 @@ def _source(modality: Modality, language: Language) -> Source:
 
 def _may_be_in(language: Language, word: str) -> bool:
     """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
-    known = {other for other in LANGUAGES if translated(word, other)}
-    return not known or bool(known & {language, "en"})
+    languages = {candidate for candidate in LANGUAGES if translated(word, candidate)}
+    return not languages or bool(languages & {language, "en"})
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
@@ -177,17 +177,17 @@ def load_languages(
     return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order))
 
 
-def supported_languages(named: Collection[str] | None) -> Collection[str]:
+def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     """Returns the languages that the user says the model supports officially; all of them by default."""
     allowed = ", ".join(LANGUAGES)
-    if named is not None and not named:
+    if codes is not None and not codes:
         raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {allowed}, or unset it.")
-    for code in named or ():
+    for code in codes or ():
         if code not in LANGUAGES:
             raise SettingsError(
                 f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Allowed are {allowed}, with commas between them."
             )
-    return LANGUAGES if named is None else named
+    return LANGUAGES if codes is None else codes
 
 
 def load(
@@ -325,14 +325,14 @@ def check(data_folder: Path | None) -> DataReport:
     missing: list[DataUnavailableError] = []
     for modality in MODALITIES:
         questions: dict[Language, Sequence[CedarRow]] = {}
-        shown: set[str] = set()
+        images: set[str] = set()
         checks = [
             TableCheck(
                 source=SOURCES[modality, language],
                 model=CedarRow,
                 aliases=ALIASES,
                 id="id",
-                problems=partial(problems_of, language, folder, shown if modality == "multimodal" else None),
+                problems=partial(problems_of, language, folder, images if modality == "multimodal" else None),
                 counts=partial(_collect, questions, language),
             )
             for language in LANGUAGES
@@ -351,19 +351,19 @@ def check(data_folder: Path | None) -> DataReport:
 
 
 def problems_of(
-    language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
+    language: Language, folder: Path, images: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
-    """Yields rows with an unknown label, and broken images at the row that shows them first."""
+    """Yields rows with an unknown label, and broken images at the row that shows them first, adding to ``images``."""
     for index, row in rows.items():
         for label in (gold_label, minority_label):
             try:
                 label(row, language, table.where(index))
             except DataError as error:
                 yield str(error)
-    if shown is not None:
+    if images is not None:
         names = {index: image_name(folder, row) for index, row in rows.items()}
-        new = {index: name for index, name in names.items() if name not in shown}
-        shown.update(new.values())
+        new = {index: name for index, name in names.items() if name not in images}
+        images.update(new.values())
         yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 

@@ -121,16 +121,18 @@ def _predicted(answers: Answers) -> Floats:
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
     predicted, gold = _predicted(answers), answers.of_field("gold").indicators(EMOTIONS)
-    return {emotion: ratio_contributions(predicted[:, at], gold[:, at]) for at, emotion in enumerate(EMOTIONS)}
+    return {
+        emotion: ratio_contributions(predicted[:, column], gold[:, column]) for column, emotion in enumerate(EMOTIONS)
+    }
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    apart = metrics.quadrant_difference(_predicted(answers), answers.of_field("gold").indicators(EMOTIONS))
-    return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
+    differences = metrics.quadrant_difference(_predicted(answers), answers.of_field("gold").indicators(EMOTIONS))
+    return {name: 100.0 * differences[:, column] for column, name in enumerate(QUADRANT_NAMES)}
 
 
-def _of_several_languages(compute: _Compute) -> _Compute:
+def _across_languages(compute: _Compute) -> _Compute:
     """Returns a statistic over all languages, which answers in one language don't have."""
     return lambda answers: compute(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
 
@@ -147,13 +149,13 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
     texts = answers.of_field(field)
-    known = [name if name in EMOTIONS else None for name in texts.names]
-    return [known[code] for code in texts.codes]
+    emotions = [name if name in EMOTIONS else None for name in texts.names]
+    return [emotions[code] for code in texts.codes]
 
 
 _STATISTICS = (
-    Derived("gepp", RATIO, _of_several_languages(_propensity), dimension="emotion", units=_is_no_pair),
-    Derived("grqb", _BIAS, _of_several_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
+    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_pair),
+    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
     Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
@@ -178,13 +180,13 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 def _accuracy(modalities: Iterable[str]) -> TableOf:
     columns: list[ColumnOf] = []
     for modality in modalities:
-        unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
+        unit, header, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
         languages = {language: language.upper() for language in LANGUAGES}
-        columns += columns_by("language", languages, unit, over=over, prefix=f"{modality}_", printed=printed)
+        columns += columns_by("language", languages, unit, over=header, prefix=f"{modality}_", printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
             keys, sums_up = {**printed, "language": name}, name == "average"
-            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), over, keys, sums_up))
-        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
+            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
+        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), header))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
@@ -341,7 +343,7 @@ _FIGURES = (
 
 _EMOTION_FIELDS = (
     Field("emotion", EMOTIONS, _EMOTIONS),
-    Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
+    Field("quadrant", QUADRANT_NAMES, {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
 )
 _UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
 
@@ -374,19 +376,19 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
         for modality, unit in tasks.items():
             if unit not in ran:
                 continue
-            shown = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
-            about = f"CEDAR, {title}, {_TITLES[modality].lower()}"
+            statistics = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
+            subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
             yield TableOf(
                 key=f"{unit}_accuracy",
-                title=f"{about}: accuracy in percent",
+                title=f"{subject}: accuracy in percent",
                 source="CEDAR, Table 1",
-                columns=columns_of(unit, shown),
+                columns=columns_of(unit, statistics),
                 headers=MODEL,
             )
             for statistic, equation, field, groups, note in biases:
                 yield TableOf(
                     key=f"{unit}_{statistic}",
-                    title=f"{about}: {_BIASES[statistic]}",
+                    title=f"{subject}: {_BIASES[statistic]}",
                     source=f"CEDAR, section 3.3, equation {equation}",
                     columns=columns_by(field, groups, unit, statistic),
                     headers=MODEL,

@@ -159,7 +159,7 @@ def task_of(
         data=DataSet(
             (source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country_named)
         ),
-        prompt=partial(asked, way.variant),
+        prompt=partial(render, way.variant),
         score=partial(score, way.rubric),
         decoding=DECODING,
         shows_images=way.variant in WITH_IMAGE,
@@ -168,12 +168,13 @@ def task_of(
     )
 
 
-def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
+def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
     """Returns the prompt for a question, the image before the text (section 5, Appendices H and I)."""
     file = prompt_file(__package__, f"{variant}.v1")
     if variant == "fewshot":
-        shown = [(Picture(each["row"]), f"{each['question']}\n{each['answer']}") for each in doc["examples"]]
-        examples = [part for example in shown for part in example]
+        examples: list[str | Picture] = []
+        for example in doc["examples"]:
+            examples += [Picture(example["row"]), f"{example['question']}\n{example['answer']}"]
         return Prompt((file.text, *examples, Picture(), doc["question"]))
     values = {"question": doc["question"]}
     if variant == "country":
@@ -229,8 +230,8 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     """
     if not predictions:
         return
-    chosen = run.settings.submissions
-    folder = (run.output or Path()) / "submissions" if chosen is None else chosen.expanduser()
+    default = (run.output or Path()) / "submissions"
+    folder = default if run.settings.submissions is None else run.settings.submissions.expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # what every file system takes in a name
     path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"

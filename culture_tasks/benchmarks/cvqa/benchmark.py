@@ -15,7 +15,7 @@ import numpy as np
 from annotated_types import Interval, Len
 from pydantic import BeforeValidator
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, chosen, in_order, read_choice, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, in_order, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -275,7 +275,7 @@ def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     labels = [read_choice(response, options) for response in responses]
     pair = f"{doc['language']} ({doc['country']})"
-    return chosen(
+    return score_choices(
         doc,
         responses,
         labels,

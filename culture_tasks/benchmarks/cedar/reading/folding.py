@@ -43,7 +43,7 @@ _ALIKE = {
     **dict.fromkeys("‐‑", "-"),
 }
 _TABLE = {code: None for first, last in _DROPPED for code in range(first, last + 1)} | {
-    ord(character): other for character, other in _ALIKE.items()
+    ord(character): replacement for character, replacement in _ALIKE.items()
 }
 
 
@@ -71,4 +71,4 @@ def fold(text: str) -> str:
     return _NASAL.sub("ं", unicodedata.normalize("NFC", decomposed.translate(_TABLE)))
 
 
-_QUOTES = {ord(character): other for character, other in _ALIKE.items() if not character.isalnum()}
+_QUOTES = {ord(character): replacement for character, replacement in _ALIKE.items() if not character.isalnum()}
