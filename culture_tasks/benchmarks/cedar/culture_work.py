@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     SENTENCE,
     CedarScenes,
     Scene,
-    Told,
+    SceneText,
     contrast_languages,
     published_images,
 )
@@ -108,11 +108,11 @@ class CedarWork(CedarScenes):
                 name=scene.row,
                 shown={} if self.is_new else scene.shown,
                 image=scene.image,
-                values=values_of(scene.told),
+                values=values_of(scene.unchecked_text),
                 not_for=frozenset({self.state.of(scene.step, scene.row)[-1].person}),
             )
             for scene in self.scenes
-            if scene.told and not scene.why_filtered
+            if scene.unchecked_text and not scene.why_filtered
         ]
 
     def label_rows(self, *, again: bool = False) -> list[SheetRow]:
@@ -150,7 +150,7 @@ class CedarWork(CedarScenes):
 
     def told_rows(self) -> list[SheetRow]:
         """Returns the scenes that people told."""
-        scenes = [(scene, scene.told) for scene in self.scenes]
+        scenes = [(scene, scene.unchecked_text) for scene in self.scenes]
         return [SheetRow(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
     def image_rows(self) -> list[SheetRow]:
@@ -213,10 +213,10 @@ class CedarWork(CedarScenes):
 
     def tables(self) -> Built:
         """Returns the scenes that have a gold label; raises DataError where there are none, or words are missing."""
-        state, scenes, left_out = self.state, self.scenes, self.left_out
+        state, scenes, left_out = self.state, self.scenes, self.dropped_scenes
         self.dropped += left_out.values()
         facts, figures = self.facts(), list(self.agreement())
-        built = [scene for scene in scenes if scene.written and scene.row not in left_out]
+        built = [scene for scene in scenes if scene.telling and scene.row not in left_out]
         if not built:
             raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
         for figure in figures:
@@ -237,7 +237,7 @@ class CedarWork(CedarScenes):
             images={scene.image: scene.image for scene in built if scene.image},
             dropped=self.dropped,
             counts={
-                "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
+                "scenes to begin with": sum(bool(scene.telling or scene.row in left_out) for scene in scenes),
                 "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
                 "labels": sum(len(scene.labels("label")) for scene in scenes),
                 "second labels": sum(len(scene.labels("second")) for scene in scenes),
@@ -335,11 +335,11 @@ def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
             )
 
 
-def _shown(told: Told) -> dict[str, str]:
+def _shown(told: SceneText) -> dict[str, str]:
     return {label: text for label, text in zip(ORIGINAL, told, strict=True) if text}
 
 
-def values_of(told: Told | None) -> dict[str, str]:
+def values_of(told: SceneText | None) -> dict[str, str]:
     """Returns the columns of a text, without empty ones."""
     return {name: text for name, text in told._asdict().items() if text} if told else {}
 

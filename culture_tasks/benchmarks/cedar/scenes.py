@@ -70,14 +70,14 @@ class Seed(TableRow):
     source: OptionalLabel = None
 
 
-class Told(NamedTuple):
+class SceneText(NamedTuple):
     """A narrative and its question."""
 
     narrative: str
     question: str
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], before: Told | None = None) -> Told:
+    def read(cls, values: Mapping[str, Any], before: SceneText | None = None) -> SceneText:
         """Returns the texts that were filled in; what was left empty is as it was before."""
         return cls(*(str(values.get(name) or getattr(before, name, "")).strip() for name in cls._fields))
 
@@ -121,7 +121,7 @@ class Scene:
     shown: Mapping[str, str] = field(default_factory=dict)  # the original, or a sentence, by label
     image: str = ""
     writer: str = ""  # the one person who may tell it; empty for anyone
-    translation: Told | None = None  # the published one
+    translation: SceneText | None = None  # the published one
 
     @property
     def modality(self) -> Modality:
@@ -133,31 +133,31 @@ class Scene:
         """The step in which people tell it in the culture's language."""
         return TELLING[self.state.config.way]
 
-    def drafts(self, until: str = "align") -> list[tuple[str, Told]]:
+    def drafts(self, until: str = "align") -> list[tuple[str, SceneText]]:
         """Returns what models drafted of it, each with its model, and what is between their steps."""
-        drafts: list[tuple[str, Told]] = []
+        drafts: list[tuple[str, SceneText]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
             for entry in self.state.by_models(step, self.row):
                 before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
-                drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
+                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, before)))
         return drafts
 
     @cached_property
-    def written(self) -> Told | None:
+    def telling(self) -> SceneText | None:
         """How people told it last; None where nobody did."""
-        return next((Told.of(entry.values) for entry in reversed(self.state.of(self.step, self.row))), None)
+        return next((SceneText.read(entry.values) for entry in reversed(self.state.of(self.step, self.row))), None)
 
     @cached_property
-    def told(self) -> Told | None:
+    def unchecked_text(self) -> SceneText | None:
         """How people find it to check: as it was told, or as a model aligned it with its image after that."""
-        aligned = self.state.by_models("align", self.row)[-1:] if self.written else ()
-        return Told.of(aligned[0].values) if aligned else self.written
+        aligned = self.state.by_models("align", self.row)[-1:] if self.telling else ()
+        return SceneText.read(aligned[0].values) if aligned else self.telling
 
     @cached_property
-    def text(self) -> Told:
+    def text(self) -> SceneText:
         """How the check left it; a narrative that was deleted is there no more, where a question is."""
         values = next((entry.values for entry in reversed(self.state.of("check", self.row))), {})
-        return Told.of(values) if values.get("question") else Told.of(values, self.told)
+        return SceneText.read(values, None if values.get("question") else self.unchecked_text)
 
     @cached_property
     def why_unlabelled(self) -> tuple[str, str] | None:
@@ -165,7 +165,7 @@ class Scene:
         is_new, checks = self.step == "write", self.state.of("check", self.row)
         done = "written" if is_new else "translated"
         shortest = self.state.config.options["shortest"] if is_new and not self.image else 0
-        if self.told is None:
+        if self.unchecked_text is None:
             is_skipped = bool(self.state.skipped(self.step, self.row))
             return self.step, "skipped" if is_skipped else f"nobody has {done} it"
         if reason := self.why_filtered:
@@ -186,11 +186,11 @@ class Scene:
         for step, reason in (("social", "no social scene, by a model"), ("safe", "unsafe, by a model")):
             if not all(entry.values["keep"] for entry in self.state.by_models(step, self.row)[-1:]):
                 return step, reason
-        if self._chosen("with_image").items() & self._chosen("without_image").items():
+        if self._model_emotions("with_image").items() & self._model_emotions("without_image").items():
             return "without_image", "its image isn't needed: a model names the same emotion without it"
         languages = contrast_languages(self.state.config)
-        chosen = {code: list(self._chosen("provisional", f"-{code}").values()) for code in languages}
-        tops = {code: Counter(found).most_common(1)[0] for code, found in chosen.items() if len(found) >= _MODELS}
+        labels = {code: list(self._model_emotions("provisional", f"-{code}").values()) for code in languages}
+        tops = {code: Counter(names).most_common(1)[0] for code, names in labels.items() if len(names) >= _MODELS}
         for code, (_, number) in tops.items():
             if number == 1:
                 return "provisional", f"the models name different emotions as speakers of {code}"
@@ -198,7 +198,7 @@ class Scene:
             return "provisional", "the same provisional label in all languages"
         return None
 
-    def _chosen(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
+    def _model_emotions(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
         entries = self.state.by_models(step, f"{self.row}{ending}")
         return {entry.person: entry.values["emotion"] for entry in entries}
 
@@ -277,7 +277,7 @@ class CedarScenes(CultureWork, ABC):
         numbers = range(1, self.options["blanks"] + 1)
         blanks = {f"blank-{person}-{number}": person for person in self.config.doers("write") for number in numbers}
         entries = state.entries.get("write", {})  # those of people who have left, too
-        blanks |= {row: found[-1].person for row, found in entries.items() if row.startswith("blank-")}
+        blanks |= {row: tellings[-1].person for row, tellings in entries.items() if row.startswith("blank-")}
         for row, person in blanks.items():
             yield Scene(state, row, row, writer=person)
 
@@ -294,7 +294,7 @@ class CedarScenes(CultureWork, ABC):
             ]
         kinds = {"multimodal": "image", "text": "text"}
         translations = {
-            row_name(kinds[modality], row.id): Told.of(row.model_dump())
+            row_name(kinds[modality], row.id): SceneText.read(row.model_dump())
             for modality, row in published_rows(state, self.config.language)
         }
         scenes: dict[str, Scene] = {}
@@ -303,11 +303,11 @@ class CedarScenes(CultureWork, ABC):
             if name in scenes:
                 where = table.origin if table else FOLDER
                 raise DataError(f"{where}, field 'id': {row.id!r} occurs twice. Expected a different one in each row.")
-            shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
-            shown = {label: text for label, text in shown.items() if text}
-            scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
-        most, every = self.options["most_scenes"], list(scenes.values())
-        return _draw(every, self.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
+            texts = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
+            texts = {label: text for label, text in texts.items() if text}
+            scenes[name] = Scene(state, name, row.id, texts, image, translation=translations.get(name))
+        most = self.options["most_scenes"] or len(scenes)
+        return _draw(list(scenes.values()), self.config.seed, "scenes", dict.fromkeys(MODALITIES, most))
 
     @cached_property
     def second(self) -> list[Scene]:
@@ -316,9 +316,9 @@ class CedarScenes(CultureWork, ABC):
         return _draw(self.scenes, self.config.seed, "second", numbers)
 
     @cached_property
-    def left_out(self) -> dict[str, Dropped]:
+    def dropped_scenes(self) -> dict[str, Dropped]:
         """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
-        found: dict[str, Dropped] = {}
+        dropped: dict[str, Dropped] = {}
         first: dict[tuple[str, str, str], str] = {}
         step = TELLING[self.config.way]
         shipped = self.published_texts if self.is_new else ()
@@ -340,32 +340,35 @@ class CedarScenes(CultureWork, ABC):
             if reason is None:
                 first[key] = scene.row
             elif scene.row in entries or not scene.writer:
-                found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+                dropped[scene.row] = Dropped(reason[0], scene.row, reason[1])
         orphans = sorted(entries.keys() - {scene.row for scene in self.scenes})
-        return found | {
+        return dropped | {
             row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans
         }
 
     @cached_property
-    def published_texts(self) -> frozenset[Told]:
+    def published_texts(self) -> frozenset[SceneText]:
         """The published scenes without image, as far as they are at hand, in English and the culture's language."""
         rows = published_rows(self.state, "en", self.config.language)
-        return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
+        return frozenset(SceneText.read(row.model_dump()) for modality, row in rows if modality == "text")
 
     @cached_property
     def contrast(self) -> Mapping[str, Sequence[Emotion]]:
         """The gold labels of other cultures, which the group brings in, by the id of the scene."""
-        found: dict[str, list[Emotion]] = {}
+        golds: dict[str, list[Emotion]] = {}
         for path in sorted((self.state.folder / "inputs").glob("contrast*")) if self.is_new else ():
             table = read_file(path)
             for index, row in enumerate(validated(table, SceneRow)):
                 if row.english_ver_answer:
                     place = f"{table.where(index)}, field 'english_ver_answer'"
-                    found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
-        return found
+                    golds.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
+        return golds
 
     @cached_property
     def words(self) -> Mapping[str, str]:
         """The words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
-        found = {row: self.state.of("words", row) for row in (*EMOTIONS, *PIECES)}
-        return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
+        return {
+            row: str(entries[-1].values["translation"]).strip()
+            for row in (*EMOTIONS, *PIECES)
+            if (entries := self.state.of("words", row))
+        }
