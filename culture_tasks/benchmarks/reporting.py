@@ -346,7 +346,7 @@ class Number:
     model: str
     dimension: str  # the field of the group; empty for a whole score
     group: str
-    held: Mapping[str, str]  # the other groups of its samples, by field
+    fixed: Mapping[str, str]  # the other groups of its samples, by field
 
 
 class Mark(NamedTuple):
@@ -385,20 +385,20 @@ class FigureOf:
 
 
 def scores_by(
-    *dimensions: str, held: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
+    *dimensions: str, fixed: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
 ) -> Callable[[Number], Mark | None]:
     """Returns the marks of a figure with a panel per unit, a series per model, and the groups of some fields.
 
     Args:
         dimensions: The fields.
-        held: Fields that may be held fixed beside the group: each of their groups has a panel.
+        fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
         units: Whether the scores of a unit, by its key, are drawn.
     """
 
     def mark(number: Number) -> Mark | None:
-        if number.dimension not in dimensions or not units(number.unit) or not number.held.keys() <= set(held):
+        if number.dimension not in dimensions or not units(number.unit) or not number.fixed.keys() <= set(fixed):
             return None
-        return Mark(" · ".join((number.title, *number.held.values())), number.model, number.group)
+        return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
 
     return mark
 
@@ -411,7 +411,7 @@ def bars_by(
     source: str,
     value: str,
     groups: str = "",
-    held: Collection[str] = (),
+    fixed: Collection[str] = (),
     units: Callable[[str], bool] = lambda _: True,
 ) -> FigureOf:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
@@ -423,10 +423,10 @@ def bars_by(
         source: The paper's figure.
         value: The quantity, with its unit.
         groups: The groups along the axis, in words; by default the name of the field.
-        held: As in :func:`scores_by`.
+        fixed: As in :func:`scores_by`.
         units: As in :func:`scores_by`.
     """
-    mark = scores_by(field, held=held, units=units)
+    mark = scores_by(field, fixed=fixed, units=units)
     return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 

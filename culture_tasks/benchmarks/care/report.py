@@ -117,7 +117,7 @@ def report_of(
                 title=f"{title} by category",
                 source="CARE, Figure 6a",
                 value=_RATING,
-                held=("language",),
+                fixed=("language",),
             ),
         ),
         contrasts=(
@@ -134,7 +134,7 @@ def report_of(
                 groups="category",
                 series="asked in",
                 rows=("language", "Culture"),
-                panel=lambda number: f"{number.model} · {number.held.get('language', number.title)}",
+                panel=lambda number: f"{number.model} · {number.fixed.get('language', number.title)}",
             ),
         ),
         as_published=(),

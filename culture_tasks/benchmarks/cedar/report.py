@@ -286,11 +286,11 @@ def _model_by_modality(number: Number) -> Mark:
 
 
 def _language_by_model(number: Number) -> Mark:
-    return Mark(_model_and_modality(number), number.held["language"], number.group)
+    return Mark(_model_and_modality(number), number.fixed["language"], number.group)
 
 
 def _language_by_quadrant(number: Number) -> Mark:
-    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
+    return Mark(f"{_modality(number)} · {number.group}", number.model, number.fixed["language"])
 
 
 def _prompt_and_data(number: Number) -> Mark | None:

@@ -333,7 +333,7 @@ def _is_single(edition: Edition, unit: str) -> bool:
 
 
 def _reliability(edition: Edition, number: Number) -> Mark | None:
-    is_reliability = number.held == {"role": "Reliability"} and number.dimension in ("topic", "partition")
+    is_reliability = number.fixed == {"role": "Reliability"} and number.dimension in ("topic", "partition")
     panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
     return Mark(panel, number.model, number.group) if is_reliability and _is_single(edition, number.unit) else None
 
@@ -346,11 +346,11 @@ def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     chain = number.unit.removeprefix(retention).strip("_").split("_")
     names = edition.in_order(list(filter(None, chain)), " → ")
     panel = " · ".join(filter(None, (number.model, names)))
-    return Mark(panel, number.held.get("partition", number.title), number.group)
+    return Mark(panel, number.fixed.get("partition", number.title), number.group)
 
 
 def _threshold_mark(number: Number) -> Mark:
-    role = number.held["role"].lower().replace(" ", "_")
+    role = number.fixed["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
     return Mark(f"{number.model} · {number.title}", series, number.group)

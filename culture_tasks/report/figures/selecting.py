@@ -339,7 +339,7 @@ class _Names:
             model=self.model(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
-            held={field: group_name(self._reported, field, group) for field, group in held.items()},
+            fixed={field: group_name(self._reported, field, group) for field, group in held.items()},
         )
 
 
