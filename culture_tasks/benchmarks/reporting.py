@@ -95,7 +95,7 @@ class Answers:
     clusters: Codes  # numbers of the clusters that they belong to
     groups: Mapping[str, Texts]  # by field, of the fields that every answer has
 
-    def of_field(self, name: str) -> Texts:
+    def groups_of(self, name: str) -> Texts:
         """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
         return self.groups.get(name, Texts(np.zeros(self.scores.size, dtype=np.int32), (NO_GROUP,)))
 
@@ -177,7 +177,7 @@ class UnitOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TasksRun:
     """The tasks and groups of a benchmark, in order, and which of them were run."""
 
     tasks: tuple[str, ...]
@@ -191,7 +191,7 @@ class Ran:
         return {task for tasks in self.models for task in tasks}
 
 
-def whole_groups_then_tasks(ran: Ran) -> Iterator[UnitOf]:
+def groups_and_tasks(ran: TasksRun) -> Iterator[UnitOf]:
     """Yields the groups that a model has all tasks of, but no parts of other groups, and the tasks outside of them."""
     covered: set[str] = set()
     for group, tasks in ran.groups.items():
@@ -511,7 +511,7 @@ class BenchmarkReport:
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
-    units: Callable[[Ran], Iterable[UnitOf]] = whole_groups_then_tasks
+    units: Callable[[TasksRun], Iterable[UnitOf]] = groups_and_tasks
     tables: Callable[[Sequence[UnitOf]], Iterable[TableOf]] = lambda _: ()
     figures: tuple[FigureOf, ...] = ()
     contrasts: tuple[ContrastOf, ...] = ()

@@ -35,12 +35,12 @@ from culture_tasks.benchmarks.reporting import (
     FurtherScore,
     Mark,
     Number,
-    Ran,
     TableOf,
+    TasksRun,
     UnitOf,
     columns_by,
     columns_of,
-    whole_groups_then_tasks,
+    groups_and_tasks,
 )
 from culture_tasks.metrics.means import contributions, ratio_contributions
 
@@ -75,9 +75,9 @@ def _is_no_pair(unit: str) -> bool:
     return _PAIR.search(unit) is None
 
 
-def _units(ran: Ran) -> Iterator[UnitOf]:
+def _units(ran: TasksRun) -> Iterator[UnitOf]:
     """Yields tasks alone; of the summary are the pooled tasks, or a language's where the pooled one wasn't run."""
-    for unit in whole_groups_then_tasks(ran):
+    for unit in groups_and_tasks(ran):
         pooled = "_".join(unit.key.split("_")[:2])
         in_summary = unit.key == pooled or pooled not in ran.anywhere
         yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
@@ -90,7 +90,7 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
 
 
 def _language_numbers(answers: Answers) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = answers.of_field("language").indicators(LANGUAGES).argmax(axis=1)
+    numbers: NDArray[np.int64] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
     return numbers
 
 
@@ -114,13 +114,13 @@ def _runs(answers: Answers) -> list[str]:
 
 def _predicted(answers: Answers) -> Floats:
     """Returns the share of each emotion in the runs of each answer."""
-    predicted: Floats = np.mean([answers.of_field(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
+    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
     return predicted
 
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = _predicted(answers), answers.of_field("gold").indicators(EMOTIONS)
+    predicted, gold = _predicted(answers), answers.groups_of("gold").indicators(EMOTIONS)
     return {
         emotion: ratio_contributions(predicted[:, column], gold[:, column]) for column, emotion in enumerate(EMOTIONS)
     }
@@ -128,7 +128,7 @@ def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    differences = metrics.quadrant_difference(_predicted(answers), answers.of_field("gold").indicators(EMOTIONS))
+    differences = metrics.quadrant_difference(_predicted(answers), answers.groups_of("gold").indicators(EMOTIONS))
     return {name: 100.0 * differences[:, column] for column, name in enumerate(QUADRANT_NAMES)}
 
 
@@ -148,7 +148,7 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
 
 
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
-    texts = answers.of_field(field)
+    texts = answers.groups_of(field)
     emotions = [name if name in EMOTIONS else None for name in texts.names]
     return [emotions[code] for code in texts.codes]
 

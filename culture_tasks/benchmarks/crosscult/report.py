@@ -39,13 +39,13 @@ from culture_tasks.benchmarks.reporting import (
     FurtherScore,
     Mark,
     Number,
-    Ran,
     RunFacts,
     TableOf,
+    TasksRun,
     UnitOf,
     Where,
     bars_by,
-    whole_groups_then_tasks,
+    groups_and_tasks,
 )
 
 _Place = tuple[str, str, Where]  # key, label and groups of a column
@@ -80,7 +80,7 @@ _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     """Returns the routing errors that each threshold would make of the recorded similarities."""
-    is_locality = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
+    is_locality = np.logical_or.reduce([answers.groups_of("role").equals(role) for role in LOCALITY_ROLES])
     return {text: 100.0 * ((answers.scores >= float(text)) == is_locality) for text in _THRESHOLDS}
 
 
@@ -127,7 +127,7 @@ def _retention_of(edition: Edition) -> str:
     return f"{edition.name}_retention"
 
 
-def _units(edition: Edition, ran: Ran) -> Iterator[UnitOf]:
+def _units(edition: Edition, ran: TasksRun) -> Iterator[UnitOf]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
     retention = _retention_of(edition)
     without_chains = replace(
@@ -135,7 +135,7 @@ def _units(edition: Edition, ran: Ran) -> Iterator[UnitOf]:
         tasks=tuple(task for task in ran.tasks if not task.startswith(retention)),
         groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(retention)},
     )
-    yield from whole_groups_then_tasks(without_chains)
+    yield from groups_and_tasks(without_chains)
     for group, tasks in ran.groups.items():
         if group.startswith(f"{retention}_") and ran.anywhere.intersection(tasks):
             yield UnitOf(group, tasks, headline=False)

@@ -302,7 +302,7 @@ def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:
     """Weights each answer so that all pairs weigh the same."""
-    pairs = answers.of_field("pair").codes
+    pairs = answers.groups_of("pair").codes
     _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return {"": answers.scores * (pairs.size / counts.size / counts[numbers])}
 

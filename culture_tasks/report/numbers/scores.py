@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, TasksRun, Where
 from culture_tasks.harness.model_costs import combined
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
@@ -117,7 +117,7 @@ def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[b
     """Yields the units of a benchmark's own tasks and groups, not yet measured; first whether it is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
-    ran = Ran(
+    ran = TasksRun(
         tasks=tuple(tasks),
         groups={name: tuple(task.name for task in tasks_below(name)) for name in groups},
         parts={member for group in groups.values() for member in group.members},
