@@ -135,7 +135,7 @@ class Derived:
         dimension: The field of those groups; empty for one number alone, under the empty group.
         within: Fields that are held fixed: each combination of their groups has its numbers.
         units: Whether a unit, by its key, has it.
-        of: The score of the answers: ``score``, or a further score.
+        score: The score of the answers: ``score``, or a further score.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Derived:
     dimension: str = ""
     within: tuple[str, ...] = ()
     units: Callable[[str], bool] = lambda _: True
-    of: str = "score"
+    score: str = "score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +191,15 @@ class TasksRun:
         return {task for tasks in self.models for task in tasks}
 
 
-def groups_and_tasks(ran: TasksRun) -> Iterator[UnitOf]:
+def groups_and_tasks(tasks_run: TasksRun) -> Iterator[UnitOf]:
     """Yields the groups that a model has all tasks of, but no parts of other groups, and the tasks outside of them."""
     covered: set[str] = set()
-    for group, tasks in ran.groups.items():
-        if group not in ran.parts and any(set(tasks) <= set(tasks_run) for tasks_run in ran.models):
+    for group, tasks in tasks_run.groups.items():
+        if group not in tasks_run.parts and any(set(tasks) <= set(model_tasks) for model_tasks in tasks_run.models):
             covered.update(tasks)
             yield UnitOf(group, tasks)
-    for task in ran.tasks:
-        if task in ran.anywhere and task not in covered:
+    for task in tasks_run.tasks:
+        if task in tasks_run.anywhere and task not in covered:
             yield UnitOf(task, (task,))
 
 

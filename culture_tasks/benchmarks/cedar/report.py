@@ -75,11 +75,11 @@ def _is_no_pair(unit: str) -> bool:
     return _PAIR.search(unit) is None
 
 
-def _units(ran: TasksRun) -> Iterator[UnitOf]:
+def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
     """Yields tasks alone; of the summary are the pooled tasks, or a language's where the pooled one wasn't run."""
-    for unit in groups_and_tasks(ran):
+    for unit in groups_and_tasks(tasks_run):
         pooled = "_".join(unit.key.split("_")[:2])
-        in_summary = unit.key == pooled or pooled not in ran.anywhere
+        in_summary = unit.key == pooled or pooled not in tasks_run.anywhere
         yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
 
 
@@ -166,14 +166,14 @@ _STATISTICS = (
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    ran = {unit.key for unit in units}
-    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in ran]:
+    keys = {unit.key for unit in units}
+    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in keys]:
         yield _accuracy(accuracy)
     for modality in reversed(MODALITIES):
-        if f"cedar_{modality}" in ran:
+        if f"cedar_{modality}" in keys:
             yield from _biases(modality)
             yield _two_labels(modality)
-        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in ran):
+        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in keys):
             yield _matrix(modality)
 
 
@@ -372,9 +372,9 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
     biases = (("lsepp", 1, "emotion", _EMOTIONS, _NEUTRAL), ("lsrqb", 2, "quadrant", _QUADRANTS, _NO_BIAS))
 
     def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-        ran = {unit.key for unit in units}
+        keys = {unit.key for unit in units}
         for modality, unit in tasks.items():
-            if unit not in ran:
+            if unit not in keys:
                 continue
             statistics = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
             subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"

@@ -127,32 +127,32 @@ def _retention_of(edition: Edition) -> str:
     return f"{edition.name}_retention"
 
 
-def _units(edition: Edition, ran: TasksRun) -> Iterator[UnitOf]:
+def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[UnitOf]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
     retention = _retention_of(edition)
     without_chains = replace(
-        ran,
-        tasks=tuple(task for task in ran.tasks if not task.startswith(retention)),
-        groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(retention)},
+        tasks_run,
+        tasks=tuple(task for task in tasks_run.tasks if not task.startswith(retention)),
+        groups={group: tasks for group, tasks in tasks_run.groups.items() if not group.startswith(retention)},
     )
     yield from groups_and_tasks(without_chains)
-    for group, tasks in ran.groups.items():
-        if group.startswith(f"{retention}_") and ran.anywhere.intersection(tasks):
+    for group, tasks in tasks_run.groups.items():
+        if group.startswith(f"{retention}_") and tasks_run.anywhere.intersection(tasks):
             yield UnitOf(group, tasks, headline=False)
 
 
 def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    ran = [unit.key for unit in units]
-    for unit in ran:
+    keys = [unit.key for unit in units]
+    for unit in keys:
         if setting := _setting(edition, unit):
             yield _role_table(edition, unit, setting)
             yield _routing(edition, unit, setting)
             yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
             yield _diagnostic_table(edition)
-    if timed := next((unit for unit in ran if _is_single(edition, unit)), None):
+    if timed := next((unit for unit in keys if _is_single(edition, unit)), None):
         yield _efficiency(edition, timed)
-    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]:
+    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in keys]:
         yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
 
@@ -437,7 +437,7 @@ def report_of(edition: Edition) -> BenchmarkReport:
         dimension="threshold",
         within=("role",),
         units=lambda unit: bool(_setting(edition, unit)),
-        of="similarity",
+        score="similarity",
     )
     places = {partition.code: partition.place for partition in edition.partitions}
     longest = max(map(len, edition.orders), default=1)

@@ -88,7 +88,7 @@ class _Result(NamedTuple):
         if self.statistic == SCORE:
             return True
         derived = report_of(self.unit.benchmark).derived
-        return any(each.name == self.statistic and each.of == SCORE for each in derived)
+        return any(each.name == self.statistic and each.score == SCORE for each in derived)
 
 
 def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:

@@ -352,11 +352,11 @@ def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
     for entrant, runs in measured.runs.items():
-        answers = answers_of(runs, derived.of)
+        answers = answers_of(runs, derived.score)
         if answers is None:
             continue
-        behind, flags = runs_of(runs, derived.of), set(measured.flags[entrant])
-        flags = flags if derived.of == SCORE else _without_judge(flags, behind)
+        behind, flags = runs_of(runs, derived.score), set(measured.flags[entrant])
+        flags = flags if derived.score == SCORE else _without_judge(flags, behind)
         keys = tuple(each.run.key for each in behind)
         for where in measured.combinations(entrant, derived.within):
             own = answers
