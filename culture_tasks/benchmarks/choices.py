@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"[*`$]|<\|\w+\|>|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
 _RIGHT = (
     r"is (?:also possible|(?:also |the |my )*(?:final |most )?(?:answer|accurate|appropriate|best|correct|right))\b"
 )
-"""What says of an option that it is the choice."""
+"""Words that call the option before them the choice."""
 
 _STATEMENT = re.compile(
     r"(?<![a-z])(?:answer|choice|option|selection)(?:[ _](?:choice|id|index|key|letter|number|option))*"
@@ -49,7 +49,7 @@ _STATEMENT = re.compile(
     rf"|\\boxed|<answer>|(?<!\w)(?=(?:[A-Z]|\d) {_RIGHT})",
     re.IGNORECASE,
 )
-"""What precedes a choice on its line. Its English words are those of the benchmarks' prompts."""
+"""The beginning of a statement on its line, in the English words of the benchmarks' prompts."""
 
 _DENIAL = re.compile(
     r"(?:\b(?:cannot|could|either|if|may|might|neither|never|not|unless|unlikely|unsure|whether)\b|n['’]t\b)"
@@ -67,13 +67,13 @@ _WORD = re.compile(r"(?<!\w)(?:[^\W\d_]+|\d{1,3})(?![^\W_])")
 _END = re.compile(
     rf"\s*\Z|[^\w\s](?!\w)|\s+(?:[^\w\s]|(?:as|based|because|due|for|from|given|in|since)\b|{_RIGHT})", re.IGNORECASE
 )
-"""What may follow a choice; another word makes it a part of a sentence."""
+"""The text after a choice; any other word makes it a part of a sentence."""
 
 _SENTENCE_END = re.compile(r"[.!?。]|,\s*[\"'][\w ]+[\"']\s*:")
 """The end of a sentence, or of an entry of a JSON object."""
 
 _BESIDE = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
-"""What precedes an option that is named, but isn't the choice."""
+"""Words before an option that is named, but isn't the choice."""
 
 _GAP = re.compile(r"\W*")
 _ALSO = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
@@ -174,7 +174,7 @@ def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
 
 
 def _texts(text: str, offered: Mapping[str, str]) -> tuple[frozenset[str], str]:
-    """Returns the options with the longest text that a text begins with, and what follows it."""
+    """Returns the options with the longest text that a text begins with, and the text after it."""
     lengths = {
         label: len(option)
         for label, option in offered.items()

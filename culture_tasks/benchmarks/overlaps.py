@@ -1,4 +1,4 @@
-"""Questions that benchmarks share: the same ones, and those much alike."""
+"""Questions that benchmarks share: the same ones, and ones that are much alike."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedQuestion(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What two benchmarks share; ``sizes`` are their numbers of different questions."""
+    """The questions that two benchmarks share; ``sizes`` are their numbers of different questions."""
 
     benchmarks: tuple[str, str]
     sizes: tuple[int, int]
@@ -51,7 +51,7 @@ def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
 
 
 def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Shared]:
-    """Yields what each two of the tasks' benchmarks share; each question counts once, however many tasks ask it."""
+    """Yields the questions that each two benchmarks share; a question counts once, however many tasks ask it."""
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
         questions = by_benchmark.setdefault(benchmark_of(task.name).name, {})

@@ -86,7 +86,7 @@ def cultures() -> Mapping[str, BuiltCulture]:
 
 
 def check_data(name: str, data_folder: Path | None) -> DataReport:
-    """Checks the data of a benchmark; those of a built culture against their hashes, too."""
+    """Checks the data of a benchmark; of a built culture also its files' hashes."""
     report = benchmarks()[name].check(data_folder)
     if name in cultures():
         report.problems += cultures()[name].problems()
@@ -126,7 +126,7 @@ def task_named(name: str) -> Task:
 def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
     """Returns the metrics of a task, by name; nothing where the package that defines them isn't installed.
 
-    A task of the user's own has those of the first task of its benchmark with the same main metric.
+    A user's task has the metrics of the first task of its benchmark with the same main metric.
     """
     entry_of_task = entries().get(task)
     candidates = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
@@ -138,7 +138,7 @@ def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
 
 @cache
 def tasks_below(name: str) -> tuple[Task, ...]:
-    """Returns the tasks of a group or tag, those of its groups included; of a task, itself."""
+    """Returns the tasks of a group or tag, also in its groups; of a task, itself."""
     entry = entries()[name]
     if isinstance(entry, Task):
         return (entry,)
@@ -153,7 +153,7 @@ def in_harness(entry: Entry, harness: Harness) -> bool:
 
 
 def task_folder(harness: Harness, benchmark: Benchmark | None = None) -> Path:
-    """Returns the folder of a harness's task files: what its ``--include_path`` takes.
+    """Returns the folder of a harness's task files, for its ``--include_path``.
 
     A benchmark may have another folder than this package's.
     """
@@ -174,7 +174,7 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
 
 @contextmanager
 def reading_data(settings: Settings) -> Iterator[DataRead]:
-    """Applies what the user chose to the reading of data in a block of code, and yields what is read, as it is read.
+    """Applies the user's choices to the reading of data in a block of code, and yields the data read so far.
 
     Raises:
         SettingsError: If a revision was chosen of a data set that no benchmark reads.

@@ -168,7 +168,7 @@ class UnitOf:
     Attributes:
         key: The task or group.
         tasks: Its tasks, in order.
-        headline: Whether it stands in the summary, and not only in the benchmark's own tables.
+        headline: Whether it is in the summary, and not only in the benchmark's tables.
     """
 
     key: str
@@ -229,7 +229,7 @@ class ColumnOf:
         at: The numbers that it shows; None where the lines say so.
         over: Header that it shares with its neighbours; may be empty.
         printed: Keys of the column of published tables that it corresponds to; empty where there is none.
-        sums_up: Whether it sums up the columns before it: the last such one stays in sight where a table is wide.
+        sums_up: Whether it sums up the columns before it: the last of these stays in sight where a table is wide.
     """
 
     key: str
@@ -266,15 +266,15 @@ class TableOf:
 
     Attributes:
         key: Names it within the report.
-        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. The key of a unit before
-            a colon, as a header that is such a key, is shown as the unit's title.
+        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. A unit's key before a
+            colon, or as a header, is shown as the unit's title.
         source: The paper's table or section in whose layout it is.
         headers: The texts of each row.
         lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per
             model.
         line_header: Header of the lines' texts.
-        notes: What stands below it.
-        papers: Published tables whose rows may stand below the user's.
+        notes: Sentences below it.
+        papers: Published tables whose rows are shown below the user's.
         question: The reader's question that it answers.
     """
 
@@ -312,7 +312,7 @@ def columns_by(
         within: Groups that are held fixed.
         over: Header that the columns share.
         prefix: Begins the keys of the columns.
-        printed: Keys of the published columns beside the group; None where no paper prints such numbers.
+        printed: Keys of the published columns beside the group; None where no paper prints these numbers.
         total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
     """
 
@@ -445,13 +445,13 @@ class ContrastOf:
         beside: Whether one run of a model gives the first number, and another run of it the second.
         splits: Fields of the groups that are set side by side, each as the splits of the score have them.
         fixed: Groups that must be held fixed.
-        words: What a sentence calls the first and the second number, such as ``asked in English``.
+        words: Names of the first and the second number in sentences, such as ``asked in English``.
         parts: Labels of the two numbers.
         values: The quantity with its unit, by statistic.
         groups: The groups, in words.
         series: The difference between the two numbers, in words.
         headers: The texts of each row of the table.
-        rows: Field whose groups have rows of their own, and the header of these; None for one row per model.
+        rows: Field whose groups have a row each, and the header of these; None for one row per model.
         panel: Gives the title of a number's panel.
     """
 
@@ -483,25 +483,25 @@ class ContrastOf:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """How a benchmark is reported. What is left out has a default that fits any benchmark.
+    """How a benchmark is reported; the defaults fit any benchmark.
 
     Attributes:
         fields: The fields that samples are grouped by, as far as they are known.
         splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
-        ability: What its questions ask for.
+        ability: The ability that its questions test.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
         units: Gives the units.
-        tables: Gives the benchmark's own tables, by the units that were run.
+        tables: Gives the benchmark's tables, by the units that were run.
         figures: Its figures.
         contrasts: Numbers that its paper sets side by side.
-        as_published: Tasks that measure what the published tables do: only below units of such tasks may published rows
-            stand. None where all do.
+        as_published: Tasks that measure the same as the published tables: only their units show published rows. None
+            means all tasks.
         published: Published tables whose rows figures show, by statistic and dimension.
-        printed: Keys that a unit's numbers have in published tables beside those of their groups, by unit.
+        printed: Keys that a unit's numbers have in published tables beside the keys of their groups, by unit.
     """
 
     fields: tuple[Field, ...] = ()
@@ -520,9 +520,9 @@ class BenchmarkReport:
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def field_named(self, name: str) -> Field:
-        """Returns what is known of a field."""
+        """Returns a field by its name, as far as it is known."""
         return next((field for field in self.fields if field.name == name), Field(name))
 
     def is_as_published(self, tasks: Collection[str]) -> bool:
-        """Whether published rows may stand below a unit of these tasks."""
+        """Whether a unit of these tasks shows published rows."""
         return self.as_published is None or set(tasks) <= set(self.as_published)

@@ -9,12 +9,11 @@ SEM is the paper's soft exact match of a response with what people answered. The
 most votes to the one with fewest: those in the region's language first, then their English versions. The first that is
 in the response is the hit. SEM-B counts a hit as 1, SEM-W as its votes divided by those of the answer with most.
 
-What it means to be in the response differs. The paper compares lemmas, with another package for each language, some of
-which need Java or are not on PyPI. The matcher here is the same for all languages: an answer is in a response as a part
-of it, or if each of its tokens is among those of the response. Both are folded first (see
-:func:`culture_tasks.text.tokens`), so that case, width, Arabic diacritics and punctuation don't matter. Different forms
-of a word stay different, so that a response in another form than the annotators' may be missed; the module
-``official`` has the paper's own rule.
+The paper compares lemmas, with one package for each language; some of these need Java or are not on PyPI. The matcher
+here is the same for all languages: an answer is in a response as a part of it, or if each of its tokens is among those
+of the response. Both are folded first (see :func:`culture_tasks.text.tokens`), so that case, width, Arabic diacritics
+and punctuation don't matter. Different forms of a word stay different, so that a response in another form than the
+annotators' may be missed; the module ``official`` has the paper's rule.
 
 Compared on local answers of the release: of 1,000 answers to other questions, which are wrong, both rules accept the
 same in Chinese, Korean and Assamese, while the paper's accepts 3 more in Hausa and 5 more in Arabic.
@@ -312,7 +311,7 @@ def _tokens(text: str) -> frozenset[str]:
 
 @cache
 def metrics(*, official: bool) -> tuple[MeanScore, ...]:
-    """Returns the metrics of a task with short answers; with the paper's matcher, those of the other one come too."""
+    """Returns the metrics of a task with short answers; with the paper's matcher, also the default matcher's."""
     main, further = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
     by_topic = MeanScore(name=main, title=_TITLES[main], scale=PERCENT, groups={"topic": tuple(TOPICS)})
     return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in further)
@@ -395,7 +394,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 def _regions(unit: UnitOf) -> list[Region]:
-    """Returns the regions that the unit's tasks end in; all of them for a task of the user's own."""
+    """Returns the regions that the unit's tasks end in; all of them for a user's task."""
     slugs = {task.removesuffix("_ll") for task in unit.tasks}
     return [region for region in REGIONS if any(slug.endswith(f"_{region.slug}") for slug in slugs)] or list(REGIONS)
 
@@ -448,13 +447,13 @@ def _care_table(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             headers=MODEL,
             notes=(
                 "CARE prints an accuracy, and says neither by which match nor with which prompt; its Arabic is taken "
-                "to be Algeria's. Its own numbers therefore stand in a table of their own.",
+                "to be Algeria's. Its numbers are therefore in a separate table.",
             ),
         )
 
 
 def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run asks in English what another run of the model asks in the region's language."""
+    """Whether one run asks in English the questions that another run of the model asks in the region's language."""
     return first.task == re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", second.task) and first.row == second.row
 
 

@@ -33,7 +33,7 @@ _NATIVE = tuple(f"care_{language}" for language in _LANGUAGES)
 
 def _tables(languages: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
-        # All three for a task of the user's own, which ends in none of the languages.
+        # All three for a user's task, which ends in none of the languages.
         unit_languages = {
             language: people
             for language, people in languages.items()
@@ -98,7 +98,7 @@ def report_of(
     """
 
     def beside(first: RunFacts, second: RunFacts) -> bool:
-        """Whether one run asks in English what another run of the model asks in the culture's own language."""
+        """Whether one run asks in English the questions that another run asks in the culture's own language."""
         return native.get(first.task) == second.task and first.row == second.row
 
     return BenchmarkReport(

@@ -10,8 +10,8 @@ documents of all others out of every metric, as the hyphens of Table 1 do: ``acc
 ``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
 other documents are asked and logged all the same. The tasks of one language report it either way.
 
-The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``;
-those that a task leaves out have none.
+The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``,
+which the documents that a task leaves out don't have.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Cedar(Benchmark, OffersCultures):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns the pooled tasks and, for each modality, those of one language and those of section 4.4."""
+        """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
         group = Group(
             name="cedar",
             about="emotion of a scene, both modalities",
@@ -181,7 +181,7 @@ def task_of(
 
 @cache
 def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
-    """Returns the metrics of the tasks of all languages together, or of those of one language.
+    """Returns the metrics of the tasks of all languages together, or of one language.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """

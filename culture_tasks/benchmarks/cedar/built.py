@@ -29,7 +29,7 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
 STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
-"""How the names of the tables end, as those of the released files do."""
+"""The ends of the tables' names, as of the released files."""
 
 RATIO_FROM = 30
 """Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side

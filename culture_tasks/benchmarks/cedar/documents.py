@@ -319,7 +319,7 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
 
 
 def check(data_folder: Path | None) -> DataReport:
-    """Checks both modalities. One without any file is no problem, nor are counts other than those of Table 4."""
+    """Checks both modalities. A modality without files is no problem, nor are counts that differ from Table 4."""
     folder = (data_folder or Path()) / FOLDER
     report = DataReport(f"cedar: {folder}")
     missing: list[DataUnavailableError] = []
@@ -353,7 +353,7 @@ def check(data_folder: Path | None) -> DataReport:
 def problems_of(
     language: Language, folder: Path, images: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
-    """Yields rows with an unknown label, and broken images at the row that shows them first, adding to ``images``."""
+    """Yields rows with an unknown label, and broken images that aren't in ``images`` yet, which it extends."""
     for index, row in rows.items():
         for label in (gold_label, minority_label):
             try:
@@ -396,7 +396,7 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
 
 
 def _beside_table_4(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
-    """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
+    """Compares a language with Table 4: all labels of complete data, else the labels that the paper has fewer of."""
     items, published, name = Counter(golds), gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
     yield Count(f"{name} items", str(len(golds)), str(ITEMS[modality]))
     for emotion in EMOTIONS:

@@ -1,4 +1,4 @@
-"""The scenes of a group's project: where they come from, how far they are, and what gold label each has."""
+"""The scenes of a group's project: their sources, how far they are, and their gold labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError, DataUnavailableError
 
 NEW_SCENES = "scenes"
-"""The way in which a group makes scenes; in the other it takes those that there are over into its language."""
+"""The way in which a group makes scenes; in the other it takes existing scenes over into its language."""
 
 TELLING: Mapping[str, str] = {"language": "translate", NEW_SCENES: "write"}
 """The step of each way in which people tell scenes in the culture's language."""
@@ -45,10 +45,10 @@ PIECES: Mapping[str, str] = {
     "options": "options",
     "closing": "Now, [your answer] is:",
 }
-"""What the prompts of Figures 9 and 10 consist of beside the words for emotions, in English."""
+"""The parts of the prompts of Figures 9 and 10 beside the words for emotions, in English."""
 
 ORIGINAL = {"Narrative": "Original narrative", "Question": "Original question"}
-"""Labels of what is translated, by those of its translation."""
+"""Labels of the original texts, by the labels of their translations."""
 
 SENTENCE = "Sentence"
 
@@ -57,7 +57,7 @@ _MODELS = 3  # whose provisional labels decide (section 2.3)
 
 
 class SceneRow(CedarRow):
-    """A scene that a group takes over; another culture's label may stand beside it, or none."""
+    """A scene that a group takes over; it may have another culture's label."""
 
     answer: OptionalLabel = None  # type: ignore[assignment]
 
@@ -78,7 +78,7 @@ class SceneText(NamedTuple):
 
     @classmethod
     def read(cls, values: Mapping[str, Any], before: SceneText | None = None) -> SceneText:
-        """Returns the texts that were filled in; what was left empty is as it was before."""
+        """Returns the texts that were filled in; an empty one is as it was before."""
         return cls(*(str(values.get(name) or getattr(before, name, "")).strip() for name in cls._fields))
 
 
@@ -91,7 +91,7 @@ class Decision(NamedTuple):
 
 
 def decide(labels: Sequence[Emotion], options: Mapping[str, Any]) -> Decision:
-    """Returns what labels amount to, by the group's rule."""
+    """Returns the decision that labels lead to, by the group's rule."""
     first, rule = max(options["labels"], 1), options["gold_rule"]
     if len(labels) < first:
         return Decision(None, None, first)
@@ -134,7 +134,7 @@ class Scene:
         return TELLING[self.state.config.way]
 
     def drafts(self, until: str = "align") -> list[tuple[str, SceneText]]:
-        """Returns what models drafted of it, each with its model, and what is between their steps."""
+        """Returns the models' drafts of it, each with its model."""
         drafts: list[tuple[str, SceneText]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
             for entry in self.state.by_models(step, self.row):
@@ -208,7 +208,7 @@ class Scene:
 
     @cached_property
     def decision(self) -> Decision:
-        """What its labels amount to."""
+        """The decision that its labels lead to."""
         return decide(self.labels("label"), self.state.config.options)
 
 
@@ -317,7 +317,7 @@ class CedarScenes(CultureWork, ABC):
 
     @cached_property
     def dropped_scenes(self) -> dict[str, Dropped]:
-        """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
+        """Every scene that isn't built, by row, but for empty rows of writers."""
         dropped: dict[str, Dropped] = {}
         first: dict[tuple[str, str, str], str] = {}
         step = TELLING[self.config.way]
@@ -348,7 +348,7 @@ class CedarScenes(CultureWork, ABC):
 
     @cached_property
     def published_texts(self) -> frozenset[SceneText]:
-        """The published scenes without image, as far as they are at hand, in English and the culture's language."""
+        """The published scenes without image in the user's folder, in English and the culture's language."""
         rows = published_rows(self.state, "en", self.config.language)
         return frozenset(SceneText.read(row.model_dump()) for modality, row in rows if modality == "text")
 

@@ -1,6 +1,6 @@
 """CrossCult-KIBench as a benchmark: its tasks, one for each role, and their groups.
 
-A chain's steps are tasks of their own, and not documents of one task: with a document for each chain in each task, in
+A chain's steps are tasks, and not documents of one task: with a document for each chain in each task, in
 the same order, everything about a chain stays on one rank, and ``--limit`` keeps whole chains.
 """
 
@@ -60,7 +60,7 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
         "reliability of what was inserted, after each step of a chain (Figures 6, 11-13); no mean in the paper",
     ),
 }
-"""Title of each setting, and what it is about."""
+"""Title of each setting, and its description."""
 
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 

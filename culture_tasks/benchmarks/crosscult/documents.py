@@ -74,7 +74,7 @@ class CrossCultDoc(TypedDict):
     insertions: list[InsertedSample]  # before the request, the first first
     wants_plain_answer: bool  # in locality: a model that inserts returns [answer, answer without insertions]
     question: str
-    reference: str  # empty in locality, where it is what the model says without insertions
+    reference: str  # empty in locality, where it is the model's answer without insertions
     image_id: str  # the raw case of `image`
     insertion_image_id: str  # the raw case of `insertion_image`
     request_scenario: str  # of `image`
@@ -96,7 +96,7 @@ class Release:
                 yield self._document("diagnostic", "diagnostic", case, (), partition, inserted=0)
 
     def single(self, role: Role, *, train: bool = False) -> Iterator[CrossCultDoc]:
-        """Yields one document for each single-insert case of the test, or of those for training a method."""
+        """Yields one document for each single-insert case of the test, or of the training data."""
         part = "train" if train else "single"
         for pair in self.draw.single:
             case = self.raw.cases_by_id[pair.case]

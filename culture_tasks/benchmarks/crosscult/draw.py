@@ -28,7 +28,7 @@ from culture_tasks.settings import Settings
 _log = logging.getLogger(__name__)
 
 FILE_NAME = "crosscult_draw.json"
-_TEST_SHARE = 10 / 49  # scenarios of each test, of those of the release (Table 1)
+_TEST_SHARE = 10 / 49  # of the release's scenarios, in each test (Table 1)
 _FEWEST = 2  # scenarios of a test, and cases of a scenario
 _TESTS: tuple[Part, ...] = ("single", "sequential")
 
@@ -38,7 +38,7 @@ class _DrawPart(BaseModel):
 
 
 class DrawOptions(_DrawPart):
-    """What the paper leaves open.
+    """The choices that the paper leaves open.
 
     Attributes:
         split_by: Whether each test gets its share of every topic, or scenarios are drawn whatever their topic.
@@ -236,7 +236,7 @@ def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
 
 
 def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
-    """Yields what is wrong with a draw whose pairings may be written by hand."""
+    """Yields the problems of a draw, whose pairings may be written by hand."""
     if differing := sorted(draw.split.keys() ^ {case.scenario for case in raw.cases}):
         yield f"the scenario {differing[0]!r} is in the data or in the split, and not in both."
     chains = {case.id for case in raw.cases if draw.split[case.scenario] == "sequential"}

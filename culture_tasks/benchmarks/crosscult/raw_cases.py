@@ -57,7 +57,7 @@ def _a_part(text: str) -> Part:
 
 
 class RawCaseRow(TableRow):
-    """One row without the fields of its partitions: scenario, topic and image, and what a release may add."""
+    """One row without the fields of its partitions: scenario, topic and image, and columns that a release may add."""
 
     scenario: Label
     topic: Annotated[str, AfterValidator(_a_topic)]
@@ -72,7 +72,7 @@ class RawCaseRow(TableRow):
 
 @cache
 def row_model(edition: Edition) -> type[RawCaseRow]:
-    """Returns what a row of an edition is: with the question, the answer and the gloss of each partition (Figure 8)."""
+    """Returns the model of an edition's rows, with question, answer and gloss of each partition (Figure 8)."""
     fields: dict[str, Any] = {}
     for kind, validation in (("question", (Text, ...)), ("answer", (Text, ...)), ("gloss", (str | None, None))):
         fields |= {partition.fields[kind]: validation for partition in edition.partitions if kind in partition.fields}
@@ -118,7 +118,7 @@ class RawCases:
     def images(self, ids: Iterable[str]) -> list[str]:
         """Returns the image files of cases, each checked when it is first asked for.
 
-        Dozens of documents show one image, so those embedded in a table are written out once, under their hash.
+        Dozens of documents show one image, so embedded images are written out once, under their hash.
         """
         import datasets
 

@@ -1,7 +1,7 @@
 """How CrossCult-KIBench is reported.
 
-Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), what a method costs
-(Table 4), and which requests were routed wrongly, where a method routes them at all.
+Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), the costs of a
+method (Table 4), and wrongly routed requests of methods that route.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from culture_tasks.benchmarks.reporting import (
 
 _Place = tuple[str, str, Where]  # key, label and groups of a column
 
-# Routing: whether a request used what was inserted, by what its record says
+# Routing: whether a request used an insertion, by its record
 
 
 def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
@@ -128,7 +128,7 @@ def _retention_of(edition: Edition) -> str:
 
 
 def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[UnitOf]:
-    """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
+    """Yields groups and tasks, and the chains of insertions, whose steps have no numbers."""
     retention = _retention_of(edition)
     without_chains = replace(
         tasks_run,
@@ -158,12 +158,12 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 def _papers(edition: Edition, *tables: str) -> tuple[str, ...]:
-    """Returns published tables whose rows may stand below: those of the paper's own edition."""
+    """Returns published tables of which rows are shown: only the paper's edition has them."""
     return tables if edition is PAPER else ()
 
 
 def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
-    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have those of a setting."""
+    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have them for a setting."""
     group, header, where = place
     for statistic, (key, label) in _SCORES.items():
         printed = {"setting": setting, "role": group, "score": key} if setting else {}
@@ -268,7 +268,7 @@ def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
             "Of methods that compare a request with the insertions, and use one from a threshold on. False "
             "activation: requests about another language or scenario that used it all the same. Abstention: requests "
             "about an insertion, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
-            "used something, those that used an insertion for another language.",
+            "used something, the share that used an insertion for another language.",
         ),
     )
 
@@ -286,7 +286,7 @@ def _thresholds(unit: str, setting: str) -> TableOf:
             for text in _THRESHOLDS[::2]
         },
         line_header="Threshold",
-        notes=("From the similarities that were recorded; the threshold that was used stands in the table before.",),
+        notes=("From the similarities that were recorded; the table before has the threshold that was used.",),
     )
 
 
@@ -319,8 +319,8 @@ def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[O
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=(
-            "Reliability of what was inserted for a partition, after each step of a chain of insertions in the order "
-            "that stands above. A method that keeps what it was given has the same number at every step.",
+            "Reliability of a partition's insertions, after each step of a chain in the order above. A method that "
+            "keeps its insertions has the same number at every step.",
         ),
     )
 

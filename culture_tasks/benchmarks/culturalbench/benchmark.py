@@ -87,7 +87,7 @@ COUNTRIES = (
 """The countries and regions of the data."""
 
 _OF_QUESTIONS = replace(ACCURACY, groups={"country": COUNTRIES})
-"""Share of the questions that are answered right: in Hard those of which all four options are judged right."""
+"""Share of the questions that are answered right: in Hard, with all four options judged right."""
 
 OF_ROWS = MeanScore(name="row_acc", title="accuracy of single options", scale=PERCENT)
 """Share of Hard's options that are judged right: 75 % for a model that always says "False"."""
@@ -208,7 +208,7 @@ def _document(row: EasyRow | HardRow, identifier: str, fields: Mapping[str, Any]
 
 
 def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
-    """Yields what is wrong between the rows of a question: two wordings, too many options, or none that is right."""
+    """Yields contradictions between the rows of a question: two wordings, too many options, or none that is right."""
     first: dict[str, int] = {}
     for index, row in rows.items():
         first_row = rows[first.setdefault(row.question_idx, index)]

@@ -95,7 +95,7 @@ _ANSWER_PAIRS = ("u_id", "all_answers")
 """Columns of an answers file, which in JSON may be one object with the answers of each question under its ``u_id``."""
 
 Variant = Literal["vlm", "fewshot", "blind", "country", "lens"]
-"""What the model is shown: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
+"""The parts of the prompt: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
 
 WITH_IMAGE: tuple[Variant, ...] = ("vlm", "fewshot")
 
@@ -130,7 +130,7 @@ class CulturalVqaDoc(TypedDict):
 
 
 def _as_list(value: Any) -> Any:
-    """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns."""
+    """Reads a list as releases and CSV files write it, without the blank entries that pad some columns."""
     if isinstance(value, str):
         value = _listed(value) if value.lstrip().startswith("[") else [value]
     entries = [] if value is None else value
@@ -188,9 +188,9 @@ def load(
     """Loads the questions, and their images where the model will be shown them.
 
     Args:
-        variant: What the model is shown.
+        variant: The parts of the prompt.
         data_folder: The user's data folder.
-        source: The questions: the released ones, or those of a culture that people added.
+        source: The questions: the released ones, or a culture's that people added.
         country_named: Gives the country that a row names; empty for none that is known.
     """
     table = read_source(source, data_folder)

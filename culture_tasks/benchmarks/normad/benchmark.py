@@ -69,7 +69,7 @@ from culture_tasks.vocabulary import places
 STORIES = 2_633
 
 Condition = Literal["none", "country", "value", "country_value", "rule"]
-"""What the model is told beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
+"""The context beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
@@ -187,7 +187,7 @@ class StoryRow(TableRow):
 
 
 def load(condition: Condition, settings: Settings) -> Documents:
-    """Loads the stories with what the condition tells of the culture; raises DataError if they can't be used."""
+    """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
     table = read_source(SOURCE, settings.data_folder)
     rows = validated(table, StoryRow, ALIASES)
     ids = list(unique(table, (row.id for row in rows), "ID"))
@@ -296,7 +296,7 @@ def prompt_of(condition: Condition) -> PromptFile:
 
 
 def ask(condition: Condition, doc: Doc) -> Prompt:
-    """Returns the prompt of a story; the country stands as in the data, lower case and underscores."""
+    """Returns the prompt of a story; the country is as in the data, in lower case with underscores."""
     return Prompt((prompt_of(condition).fill({name: doc[name] for name in ("country", "rule", "story")}),))
 
 

@@ -150,7 +150,7 @@ FORMS: Mapping[Format, tuple[tuple[MeanScore, ...], Callable[[Doc, Sequence[str]
     "choices": ((_CHOICES, AUTHORS, UNPARSED), score_choice),
     "open": ((ANY, DUAL, SINGLE), score_open),
 }
-"""The metrics of each form of answer, the main one first, and what scores it."""
+"""The metrics of each form of answer, the main one first, and the function that scores it."""
 
 
 class WorldCuisines(Benchmark, OffersPredictions):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SetName = Literal["small", "large"]
 SETS: tuple[SetName, ...] = get_args(SetName)
-"""Its evaluation sets. The questions of the small one are among those of the large one."""
+"""Its evaluation sets. The large one has all questions of the small one."""
 
 Format = Literal["choices", "open"]
 
@@ -174,12 +174,12 @@ class CuisineRow(TableRow):
 
     @property
     def picture(self) -> str:
-        """What names its image: the user's file, else the address."""
+        """The name of its image: the user's file, else the address."""
         return self.image or self.image_url or ""
 
 
 def identifier_of(row: CuisineRow) -> str:
-    """Returns what is different in each row of a table."""
+    """Returns the identifier of a row within its table."""
     return f"{row.qa_id} in {row.lang}"
 
 
@@ -289,7 +289,7 @@ def _document(row: CuisineRow, form: Format, answers: Mapping[str, str], order: 
 def _images(
     rows: Sequence[CuisineRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
 ) -> datasets.Dataset:
-    """Returns the images of the rows as a column, each read and checked once: files, or those of the knowledge base."""
+    """Returns the images of the rows as a column, each read and checked once: files, or the knowledge base's."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")

@@ -35,7 +35,7 @@ from culture_tasks.benchmarks.cedar.reading.mentions import (
 )
 
 Labels: TypeAlias = list[Emotion | None]
-"""What a rule finds; None is a place that names several emotions where one would be a choice."""
+"""The labels that a rule finds; None is a place that names several emotions where one would be a choice."""
 
 _OPTIONS = 5
 _LONGEST_STATEMENT = 120
@@ -100,7 +100,7 @@ def _parsed(text: str, added: AddedWords | None) -> FoldedReply:
 
 @cache
 def _plain() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Returns the spaced words that add nothing to a label, and what matches runs of the others."""
+    """Returns the spaced words that add nothing to a label, and the pattern of runs of the others."""
     words = frozenset(word for phrase in phrases(SPACED, "plain") for word in phrase.split())
     return words, re.compile(f"{alternation(UNSPACED, 'plain')}+")
 
@@ -128,7 +128,7 @@ def _machine_form(reply: FoldedReply) -> Labels:
 
 # What may close a word that is marked up or quoted: "**Answer**:".
 _CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
-# Before a cue, what makes it the cue of another answer than the final one.
+# Words before a cue that make it the cue of an answer other than the final one.
 _OTHER_CUE: Final = re.compile(
     r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|expected|incorrect|not the|"
     r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
@@ -139,7 +139,7 @@ _OTHER_CUE: Final = re.compile(
 def _cue(key: str) -> re.Pattern[str]:
     """Matches a noun such as "answer" up to where its label begins.
 
-    A colon, an arrow or a copula stands between them, and before a copula up to 80 characters of the same clause ("the
+    A colon, an arrow or a copula is between them, and before a copula up to 80 characters of the same clause ("the
     emotion that best matches the situation is"). The Hindi copula comes after the label, and a phrase such as "I would
     choose" needs none.
     """
@@ -202,7 +202,7 @@ def _alone(reply: FoldedReply) -> Labels:
 
 
 def _answer(reply: FoldedReply) -> Labels:
-    """The last "Answer: …" and labels that stand alone; without the former also what is chosen or fits best."""
+    """The last "Answer: …" and labels that stand alone; without the former also labels that are chosen or fit best."""
     answers = _cued(reply, "answer")[-1:]
     if answers:
         return [*answers, *_alone(reply)]
@@ -216,7 +216,7 @@ def _answer(reply: FoldedReply) -> Labels:
 _EMPHASIS: Final = re.compile(
     r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__|<(?:b|strong|em|i|u)>([^<\n]{1,80})<|(?<![\w*])\*([^*\s][^*\n]{0,40})\*(?!\*)"
 )
-# What stands in quotation marks or backticks; an apostrophe inside a word opens and closes nothing.
+# A text in quotation marks or backticks; an apostrophe inside a word opens and closes nothing.
 _QUOTED: Final = re.compile(r"\"([^\"\n]{1,40})\"|(?<!\w)'([^'\n]{1,40})'(?!\w)|`([^`\n]{1,40})`")
 
 
@@ -232,7 +232,7 @@ def _markup(reply: FoldedReply) -> Labels:
 
 
 def _opens(text: str, mention: Mention, start: int) -> bool:
-    """Whether nothing but plain words stands between a place and a label, and behind it in its clause."""
+    """Whether only plain words are between a place and a label, and behind it in its clause."""
     after = clause_around(text, mention)[1]
     reason = pattern("because").search(after)
     return _is_plain(text[max(start, mention.start - _REACH) : mention.start]) and _is_plain(
@@ -262,7 +262,7 @@ def _describes(text: str, mention: Mention) -> bool:
 
 
 def _contrasts(gap: str) -> bool:
-    """Whether a word such as "but" stands in a text; "because" ends a denial too, and contrasts nothing."""
+    """Whether a text has a word such as "but"; "because" ends a denial too, and contrasts nothing."""
     return any(not pattern("because").match(gap, turn.start()) for turn in pattern("contrast").finditer(gap))
 
 
@@ -299,7 +299,7 @@ _NEW_PROMPT: Final = re.compile(
 
 @cache
 def _declining() -> re.Pattern[str]:
-    """Matches what declines to answer: "I can't tell"."""
+    """Matches words that decline to answer: "I can't tell"."""
     return re.compile(f"(?!{alternation(LANGUAGES, 'not_declining')}){alternation(LANGUAGES, 'declines')}")
 
 

@@ -53,7 +53,7 @@ _ARABIC_PREFIXES: Final = (
 )
 _ARABIC_SUFFIXES: Final = ("", "ا", "ه", "ها", "هم", "ي", "نا", "ك", "كم", "هما")
 _SHORTEST_STEM = 3
-# What stands before the stem of a Swahili verb: subject, tense and relative prefix, or a prefix of the infinitive,
+# The prefixes of a Swahili verb: subject, tense and relative prefix, or a prefix of the infinitive,
 # the habitual or the present without tense, and then that of the object.
 _SWAHILI_PREFIX: Final = re.compile(
     r"(?:(?:ni|n|u|a|tu|m|wa|i|ya|li|ki|vi|zi)?(?:na|me|li|ta|ki|nge|ngali|mesha|ka)(?:ye|o|cho|yo|vyo|lo)?"
@@ -133,7 +133,7 @@ def alternation(languages: Iterable[Language], *keys: str) -> str:
 
 @cache
 def pattern(*keys: str) -> re.Pattern[str]:
-    """Matches what any language lists under one of the keys."""
+    """Matches the phrases that any language lists under one of the keys."""
     return re.compile(alternation(LANGUAGES, *keys))
 
 
@@ -158,7 +158,7 @@ def _swahili_verbs() -> Mapping[str, Emotion]:
 
 @cache
 def _other_words(key: str) -> Mapping[str, tuple[str, ...]]:
-    """Returns, for an unspaced word, what makes another word of it behind it (``not_before``) or before it."""
+    """Returns, for an unspaced word, the texts behind it (``not_before``) or before it that make another word of it."""
     tables = [language_file(language).get(key, {}) for language in UNSPACED]
     return {fold(word): tuple(map(fold, neighbours)) for table in tables for word, neighbours in table.items()}
 
@@ -265,7 +265,7 @@ def _unspaced(text: str) -> Iterator[Mention]:
 def find_mentions(text: str, added: AddedWords | None = None) -> list[Mention]:
     """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest.
 
-    With words of a culture that was added, these, and of the lexicon those of English and of the culture's language.
+    With words of an added culture, these, and the lexicon's words of English and of the culture's language.
     """
     mentions = [*_spaced(text), *_unspaced(text)]
     if added is None:
@@ -300,14 +300,14 @@ def plainly(text: str) -> str:
 
 
 def clause_around(text: str, mention: Mention) -> tuple[str, str]:
-    """Returns what precedes and follows an emotion word in its clause, without markup."""
+    """Returns the text before and after an emotion word in its clause, without markup."""
     before = _ASIDE.sub(r"\1", text[max(0, mention.start - _BEFORE) : mention.start])
     after = text[mention.end : mention.end + _AFTER]
     return plainly(_EDGE.split(before)[-1]), plainly(_EDGE.split(after, maxsplit=1)[0])
 
 
 def joins(gap: str) -> bool:
-    """Whether nothing but punctuation, numbering and linking words stands between two emotion words."""
+    """Whether only punctuation, numbering and linking words are between two emotion words."""
     if len(gap) > _AFTER:
         return False
     remainder = pattern("joiners").sub(" ", gap)
@@ -316,7 +316,7 @@ def joins(gap: str) -> bool:
 
 @cache
 def _denials(languages: tuple[Language, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Matches what denies an emotion word: in its clause before it, and right after it."""
+    """Matches denials of an emotion word: in its clause before it, and right after it."""
     after = [rf"\W*(?:\w+ )?{alternation(languages, 'denied_after')}"]
     if "hi" in languages:  # which denies after the word, anywhere in the clause
         after.append(f".*?{alternation(['hi'], 'denied_after')}")
