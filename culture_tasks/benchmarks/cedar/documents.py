@@ -344,7 +344,7 @@ def check(data_folder: Path | None) -> DataReport:
             report.counts.append(Count(f"{modality}: files", "0", str(len(LANGUAGES))))
         else:
             report.problems += part.problems
-            report.counts += _counts(modality, questions)
+            report.counts += _counts(modality, questions) if questions else ()
     if len(missing) == len(MODALITIES):
         raise missing[0]
     return report
