@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"[*`$]|<\|\w+\|>|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
 _RIGHT = (
     r"is (?:also possible|(?:also |the |my )*(?:final |most )?(?:answer|accurate|appropriate|best|correct|right))\b"
 )
-"""What says of an option that it is the choice."""
+"""Words that call the option before them the choice."""
 
 _STATEMENT = re.compile(
     r"(?<![a-z])(?:answer|choice|option|selection)(?:[ _](?:choice|id|index|key|letter|number|option))*"
@@ -49,7 +49,7 @@ _STATEMENT = re.compile(
     rf"|\\boxed|<answer>|(?<!\w)(?=(?:[A-Z]|\d) {_RIGHT})",
     re.IGNORECASE,
 )
-"""What precedes a choice on its line. Its English words are those of the benchmarks' prompts."""
+"""The beginning of a statement on its line, in the English words of the benchmarks' prompts."""
 
 _DENIAL = re.compile(
     r"(?:\b(?:cannot|could|either|if|may|might|neither|never|not|unless|unlikely|unsure|whether)\b|n['’]t\b)"
@@ -67,13 +67,13 @@ _WORD = re.compile(r"(?<!\w)(?:[^\W\d_]+|\d{1,3})(?![^\W_])")
 _END = re.compile(
     rf"\s*\Z|[^\w\s](?!\w)|\s+(?:[^\w\s]|(?:as|based|because|due|for|from|given|in|since)\b|{_RIGHT})", re.IGNORECASE
 )
-"""What may follow a choice; another word makes it a part of a sentence."""
+"""The text after a choice; any other word makes it a part of a sentence."""
 
 _SENTENCE_END = re.compile(r"[.!?。]|,\s*[\"'][\w ]+[\"']\s*:")
 """The end of a sentence, or of an entry of a JSON object."""
 
 _BESIDE = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
-"""What precedes an option that is named, but isn't the choice."""
+"""Words before an option that is named, but isn't the choice."""
 
 _GAP = re.compile(r"\W*")
 _ALSO = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
@@ -112,28 +112,28 @@ def read_choice(reply: str, options: Mapping[str, str]) -> str | None:
     text = _plain(answer_in(reply))
     offered = {label: _GAP.sub("", _plain(option), count=1).rstrip(" .") for label, option in options.items()}
     reach = _BEYOND_TEXT + max(map(len, offered.values()), default=0)
-    stated, whole = set[str](), set[str]()
+    statement_labels, line_labels = set[str](), set[str]()
     for statement in _STATEMENT.finditer(text):
         start, end = statement.span()
         if not _DENIAL.search(text[max(0, start - 80) : end]):
-            stated |= _choice(text[end : end + reach].partition("\n")[0], offered).labels
-    begun: list[frozenset[str]] = []
+            statement_labels |= _choice(text[end : end + reach].partition("\n")[0], offered).labels
+    first_labels: list[frozenset[str]] = []
     is_list = False
     for line in filter(None, map(str.strip, text.split("\n"))):
         choice = _choice(line[:reach], offered)
         name, _, value = line[:reach].partition(":")
-        if not _choice(name, offered).labels and (named := _choice(value, offered)).is_whole:
-            choice = named
+        if not _choice(name, offered).labels and (value_choice := _choice(value, offered)).is_whole:
+            choice = value_choice
         if choice.is_whole or len(choice.labels) > 1:
-            whole |= choice.labels
+            line_labels |= choice.labels
             if is_list and next(iter(offered), None) in choice.labels:
-                whole.add("")  # the options again, perhaps cut off after the first
+                line_labels.add("")  # the options again, perhaps cut off after the first
         elif choice.has_text or not line[:1].isdecimal():
-            begun.append(choice.labels)
+            first_labels.append(choice.labels)
         is_list = line.endswith(":") and not _STATEMENT.search(line)
-    lines = whole or (set().union(*begun) if begun and begun[0] else set())
-    found = stated | lines if len(lines) == 1 or not stated else stated
-    return (found.pop() or None) if len(found) == 1 else None
+    lines = line_labels or (set().union(*first_labels) if first_labels and first_labels[0] else set())
+    labels = statement_labels | lines if len(lines) == 1 or not statement_labels else statement_labels
+    return (labels.pop() or None) if len(labels) == 1 else None
 
 
 def _plain(text: str) -> str:
@@ -142,23 +142,27 @@ def _plain(text: str) -> str:
 
 def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
     """Reads the choice that a line, or the rest of one, begins with."""
-    rest = _LEAD.sub("", line, count=1)
-    word = _WORD.match(rest)
+    body = _LEAD.sub("", line, count=1)
+    word = _WORD.match(body)
     label = _label(word.group(), offered) if word else None
-    after = rest[word.end() :] if word else ""
+    after = body[word.end() :] if word else ""
     labels: frozenset[str] = frozenset()
     has_text = False
     if label and word and not (len(label) == 1 and word.group() != label and re.match(r"\s\w", after)):
-        named, beyond = _texts(_GAP.sub("", after, count=1), offered)
-        if named and (_END.match(after) or _END.match(beyond)):
-            labels, after, has_text = frozenset({label}) if label in named else named | {label}, beyond, True
+        text_labels, beyond = _texts(_GAP.sub("", after, count=1), offered)
+        if text_labels and (_END.match(after) or _END.match(beyond)):
+            labels, after, has_text = (
+                frozenset({label}) if label in text_labels else text_labels | {label},
+                beyond,
+                True,
+            )
         elif _END.match(after):
             labels = frozenset({label})
     if not labels:
-        named, beyond = _texts(rest, offered)
-        if named and _END.match(beyond):
-            also, _ = _texts(_ALSO.sub("", beyond, count=1), offered)
-            labels, after, has_text = named | also, beyond, True
+        text_labels, beyond = _texts(body, offered)
+        if text_labels and _END.match(beyond):
+            further_labels, _ = _texts(_ALSO.sub("", beyond, count=1), offered)
+            labels, after, has_text = text_labels | further_labels, beyond, True
         elif word and not label and _is_like_a_label(word.group(), offered) and _END.match(after):
             labels = frozenset({""})
     if not labels:
@@ -170,7 +174,7 @@ def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
 
 
 def _texts(text: str, offered: Mapping[str, str]) -> tuple[frozenset[str], str]:
-    """Returns the options with the longest text that a text begins with, and what follows it."""
+    """Returns the options with the longest text that a text begins with, and the text after it."""
     lengths = {
         label: len(option)
         for label, option in offered.items()
@@ -196,28 +200,28 @@ def _is_like_a_label(word: str, offered: Mapping[str, str]) -> bool:
 
 def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
     """Returns the labels that the rest of a sentence names as choices too."""
-    found = set()
+    labels = set()
     for word in _WORD.finditer(sentence):
         label = _label(word.group(), offered)
         is_named = label and (len(label) > 1 or word.group() == label) and _END.match(sentence, word.end())
         if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
-            found.add(label)
-    return found
+            labels.add(label)
+    return labels
 
 
 def share(labels: Sequence[str | None], label: str | None) -> float:
     """Returns the share of labels that are this one."""
-    return sum(one == label for one in labels) / len(labels)
+    return labels.count(label) / len(labels)
 
 
-def chosen(
+def score_choices(
     doc: Doc,
     responses: Sequence[str],
     labels: Sequence[str | None],
     right: str,
     *,
     values: Mapping[str, Any] | None = None,
-    **others: Any,
+    **fields: Any,
 ) -> Answered:
     """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
 
@@ -227,7 +231,7 @@ def chosen(
         labels: What was read from each; None where no choice is certain.
         right: The right label.
         values: Values for further metrics than :data:`ACCURACY` and :data:`UNPARSED`.
-        others: Further fields of :class:`Answered`.
+        fields: Further fields of :class:`Answered`.
     """
     return Answered(
         item=doc["id"],
@@ -236,7 +240,7 @@ def chosen(
         labels=tuple(labels),
         score=share(labels, right),
         values={**(values or {}), UNPARSED.name: share(labels, None)},
-        **others,
+        **fields,
     )
 
 
@@ -281,10 +285,10 @@ def with_options(prompt: str, options: Mapping[str, str], moved: Mapping[str, st
     lines = prompt.split("\n")
     for label, text in options.items():
         line = f"{label}. {text}".strip()
-        places = [place for place, one in enumerate(lines) if one.strip() == line]
-        if not places:
+        indices = [index for index, prompt_line in enumerate(lines) if prompt_line.strip() == line]
+        if not indices:
             raise ValueError(f"found no line {line!r:.80}")
-        lines[places[-1]] = f"{label}. {moved[label]}"
+        lines[indices[-1]] = f"{label}. {moved[label]}"
     return "\n".join(lines)
 
 
@@ -302,10 +306,10 @@ def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str 
     """
 
     def prompt(doc: Any) -> Prompt:
-        shown = task.prompt(doc)
-        *before, last = shown.parts
+        task_prompt = task.prompt(doc)
+        *before, last = task_prompt.parts
         assert isinstance(last, str)
-        return replace(shown, parts=(*before, f"{last.rstrip()}{cue}"))
+        return replace(task_prompt, parts=(*before, f"{last.rstrip()}{cue}"))
 
     return replace(
         task,
@@ -327,5 +331,5 @@ def most_likely(replies: Sequence[str], likelihoods: Sequence[float]) -> str:
         >>> most_likely(["A", "B", "C"], [-2.5, -0.5, -1.0]), most_likely(["A", "B"], [-1.0, -1.0])
         ('B', '')
     """
-    best = [reply for reply, one in zip(replies, likelihoods, strict=True) if one == max(likelihoods)]
+    best = [reply for reply, value in zip(replies, likelihoods, strict=True) if value == max(likelihoods)]
     return best[0] if len(best) == 1 and not any(map(math.isnan, likelihoods)) else ""

@@ -2,8 +2,8 @@
 
 A benchmark is a folder with a ``benchmark.py`` whose ``BENCHMARK`` is a :class:`Benchmark`, below
 :mod:`culture_tasks.benchmarks` or in another package that names it in the entry-point group
-``culture_tasks.benchmarks``. It declares, and neither loads a model nor asks a judge: harnesses and reports do what it
-says, and know nothing of it beyond this interface.
+``culture_tasks.benchmarks``. It declares, and neither loads a model nor asks a judge: harnesses and reports follow it,
+and know nothing of it beyond this interface.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Documents:
     Attributes:
         rows: One mapping a document, all with the same fields.
         images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
-        has_options: Whether they offer options of their own, in the order that the user chose (``option_order``).
+        has_options: Whether each question has its options, in the order that the user chose (``option_order``).
     """
 
     rows: Sequence[Doc]
@@ -100,7 +100,7 @@ class DataSet:
 
     Attributes:
         sources: The tables that are needed.
-        load: Reads and checks them, by the user's settings; raises DataError for what can't be used.
+        load: Reads and checks them, by the user's settings; raises DataError if they can't be used.
     """
 
     sources: tuple[Source, ...]
@@ -138,7 +138,7 @@ class Scale:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def allows(self, value: float) -> bool:
-        """Whether a value is on the scale; NaN, which stands for none, is."""
+        """Whether a value is on the scale; NaN, which means none, is."""
         below = self.low is not None and value < self.low - 1e-9
         return not (below or (self.high is not None and value > self.high + 1e-9))
 
@@ -177,7 +177,7 @@ class MeanScore(Metric):
     """The mean of a score that is known at once.
 
     Attributes:
-        groups: Parts of the data with a mean of their own, ``<name>_<group>``, by field of :attr:`Answered.groups`.
+        groups: Parts of the data with a mean each, ``<name>_<group>``, by field of :attr:`Answered.groups`.
         per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Answered.cluster`): ``min`` where
             a question counts only if all of its rows are right. The mean is over clusters then; one with a document
             that has no verdict is left out. None: every document has a score by itself.
@@ -192,7 +192,7 @@ class JudgedScore(MeanScore):
     """The mean of a judge's scores: the judge's ratings, mapped from the rubric's range to the scale's, end to end.
 
     It comes with ``<name>_coverage`` and ``<name>_unscored`` and, over repeats, ``<name>_run_sd``. Where text overlap
-    stands in for a judge, its name is ``<name>_lexical``.
+    replaces a judge, its name is ``<name>_lexical``.
     """
 
 
@@ -227,15 +227,15 @@ class Answered:
         question: What was asked, as a judge or reader is shown it.
         references: Answers that count as right.
         groups: The groups that the document belongs to, by field, such as ``{"country": "brazil"}``.
-        cluster: What it shares with others, in the benchmark's tasks together, such as an image, a scene, a scenario or
-            a question; empty means nothing.
-        image: What stands for its image, the same wherever the image is the same; empty without one.
+        cluster: The image, scene, scenario or question that it shares with other documents of the benchmark's tasks;
+            empty without one.
+        image: Identifier of its image, the same wherever the image is the same; empty without one.
         data: Fingerprints of the data, by name.
         prompt: The prompt file, where a benchmark has several.
-        facts: More about the document that a record should tell.
+        facts: Further facts of the document for its record.
         rubric: How a judge grades the answers; None where no judge is needed.
         judge_language: Name of the language, where the rubric's prompt tells the judge.
-        labels: What was read from each answer where no judge is needed; None where nothing could be read.
+        labels: The label read from each answer where no judge is needed; None where nothing could be read.
         score: The score of the task's metric where no judge is needed; None where the document doesn't count.
         values: Its values for the task's other metrics, by name. A metric that no document has a value for is no part
             of the results.
@@ -286,14 +286,14 @@ class Task:
 
     Attributes:
         name: Its name; the stem of its YAML file.
-        about: What it measures together with the tasks like it, in a few words.
+        about: The quantity that it and the tasks like it measure, in a few words.
         title: Its name in reports, such as ``CARE, asked in English``; empty for the name itself.
         languages: Codes of the languages in which the model is asked: those of two letters (ISO 639-1), or of three
             (ISO 639-3) where there is none of two. Registers and dialects are groups.
         metric: Name of its main metric, under which its records are logged.
         metrics: Its metrics, the main one included.
         data: Its documents.
-        prompt: Gives what the model is shown of a document.
+        prompt: Gives the prompt for a document.
         score: Scores the answers to a document, one a run.
         decoding: How the model generates, if it does.
         shows_images: Whether its documents have images.
@@ -304,7 +304,7 @@ class Task:
         harnesses: The harnesses that have it.
         tag: A name for several tasks without a mean; may be empty.
         version: Version in its metadata.
-        note: What a reader of its YAML file must know, such as where the paper gives the decoding.
+        note: A note for readers of its YAML file, such as where the paper gives the decoding.
     """
 
     name: str
@@ -329,11 +329,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Several tasks under one name, with a row of their own where their mean means something.
+    """Several tasks under one name, with a row in the results where their mean means something.
 
     Attributes:
         name: Its name; the stem of its YAML file.
-        about: What it measures, in a few words.
+        about: The quantity that it measures, in a few words.
         title: Its name in reports; empty for the name itself.
         members: Names of its tasks or groups.
         means: Metrics whose mean over the members means something.
@@ -374,7 +374,7 @@ class Benchmark(ABC):
         data: Where its data come from, in words.
         made_from: Data sets that its questions or images were made from, by name, a benchmark by its title. A report
             says which of them its benchmarks share.
-        marks: What a reader of each of its scores has to know, a sentence each.
+        marks: Sentences that a reader of each of its scores has to know.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """
@@ -409,11 +409,11 @@ class Benchmark(ABC):
         """
 
     def report(self) -> BenchmarkReport:
-        """Returns how it is reported. Without anything of its own: scores by every field of its records."""
+        """Returns how it is reported; by default its scores by every field of its records."""
         return BenchmarkReport()
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
-        """Adds actions of its own to ``culture-tasks data``."""
+        """Adds the benchmark's actions to ``culture-tasks data``."""
 
 
 def responses_of(results: Sequence[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Questions that benchmarks share: the same ones, and those much alike."""
+"""Questions that benchmarks share: the same ones, and ones that are much alike."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedQuestion(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What two benchmarks share; ``sizes`` are their numbers of different questions."""
+    """The questions that two benchmarks share; ``sizes`` are their numbers of different questions."""
 
     benchmarks: tuple[str, str]
     sizes: tuple[int, int]
@@ -39,30 +39,30 @@ class Shared(NamedTuple):
     @property
     def same(self) -> int:
         """Questions that are the same."""
-        return sum(each.similarity == 1 for each in self.questions)
+        return sum(question.similarity == 1 for question in self.questions)
 
 
 def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
     """Yields the questions of a task; raises DataError if its data can't be read."""
     for document in task.data.load(settings).rows:
         answered = task.score(document, [""])
-        shown = [part for part in task.prompt(document).parts if isinstance(part, str)]
-        yield Question(task.name, answered.item, answered.question or " ".join(shown))
+        texts = [part for part in task.prompt(document).parts if isinstance(part, str)]
+        yield Question(task.name, answered.item, answered.question or " ".join(texts))
 
 
 def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Shared]:
-    """Yields what each two of the tasks' benchmarks share; each question counts once, however many tasks ask it."""
+    """Yields the questions that each two benchmarks share; a question counts once, however many tasks ask it."""
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
-        known = by_benchmark.setdefault(benchmark_of(task.name).name, {})
+        questions = by_benchmark.setdefault(benchmark_of(task.name).name, {})
         for question in questions_of(task, settings):
-            known.setdefault(" ".join(tokens(question.text)) or question.text, question)
-    for (one, first), (other, second) in itertools.combinations(by_benchmark.items(), 2):
+            questions.setdefault(" ".join(tokens(question.text)) or question.text, question)
+    for (first_name, first), (second_name, second) in itertools.combinations(by_benchmark.items(), 2):
         shared = [SharedQuestion(first[key], second[key], 1.0) for key in first.keys() & second.keys()]
-        texts, others = list(first), list(second)
-        for alike in near_duplicates(texts, others):
-            text, like = texts[alike.first], others[alike.second]
-            if text != like:
-                similarity = min(round(alike.similarity, 3), 0.999)
-                shared.append(SharedQuestion(first[text], second[like], similarity))
-        yield Shared((one, other), (len(first), len(second)), shared)
+        first_texts, second_texts = list(first), list(second)
+        for pair in near_duplicates(first_texts, second_texts):
+            text, similar_text = first_texts[pair.first], second_texts[pair.second]
+            if text != similar_text:
+                similarity = min(round(pair.similarity, 3), 0.999)
+                shared.append(SharedQuestion(first[text], second[similar_text], similarity))
+        yield Shared((first_name, second_name), (len(first), len(second)), shared)

@@ -48,7 +48,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
             offers.append((name, importlib.import_module(name).BENCHMARK))
     points = entry_points(group=ENTRY_POINTS)
     offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
-    forms = {one.name: one for _, one in offers if isinstance(one, Benchmark) and isinstance(one, OffersCultures)}
+    forms = {form.name: form for _, form in offers if isinstance(form, Benchmark) and isinstance(form, OffersCultures)}
     for built in cultures().values():
         if built.like not in forms:
             raise CultureTasksError(
@@ -56,7 +56,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
                 f"{', '.join(sorted(forms))}.{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
             )
         offers.append((str(built.folder), forms[built.like].culture(built)))
-    known: dict[str, Benchmark] = {}
+    by_name: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
         if not isinstance(benchmark, Benchmark):
@@ -75,8 +75,8 @@ def benchmarks() -> Mapping[str, Benchmark]:
                     f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."
                 )
             owners[kind, name] = benchmark.name
-        known[benchmark.name] = benchmark
-    return known
+        by_name[benchmark.name] = benchmark
+    return by_name
 
 
 @cache
@@ -86,7 +86,7 @@ def cultures() -> Mapping[str, BuiltCulture]:
 
 
 def check_data(name: str, data_folder: Path | None) -> DataReport:
-    """Checks the data of a benchmark; those of a built culture against their hashes, too."""
+    """Checks the data of a benchmark; of a built culture also its files' hashes."""
     report = benchmarks()[name].check(data_folder)
     if name in cultures():
         report.problems += cultures()[name].problems()
@@ -126,19 +126,19 @@ def task_named(name: str) -> Task:
 def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
     """Returns the metrics of a task, by name; nothing where the package that defines them isn't installed.
 
-    A task of the user's own has those of the first task of its benchmark with the same main metric.
+    A user's task has the metrics of the first task of its benchmark with the same main metric.
     """
-    known = entries().get(task)
-    alike = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
-    for entry in (known, *alike):
-        if isinstance(entry, Task) and (entry is known or entry.metric == metric):
-            return {one.name: one for one in entry.metrics()}
+    entry_of_task = entries().get(task)
+    candidates = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
+    for entry in (entry_of_task, *candidates):
+        if isinstance(entry, Task) and (entry is entry_of_task or entry.metric == metric):
+            return {definition.name: definition for definition in entry.metrics()}
     return {}
 
 
 @cache
 def tasks_below(name: str) -> tuple[Task, ...]:
-    """Returns the tasks of a group or tag, those of its groups included; of a task, itself."""
+    """Returns the tasks of a group or tag, also in its groups; of a task, itself."""
     entry = entries()[name]
     if isinstance(entry, Task):
         return (entry,)
@@ -153,12 +153,12 @@ def in_harness(entry: Entry, harness: Harness) -> bool:
 
 
 def task_folder(harness: Harness, benchmark: Benchmark | None = None) -> Path:
-    """Returns the folder of a harness's task files: what its ``--include_path`` takes.
+    """Returns the folder of a harness's task files, for its ``--include_path``.
 
     A benchmark may have another folder than this package's.
     """
-    own = None if benchmark is None else benchmark.task_files
-    return (own or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
+    folder = None if benchmark is None else benchmark.task_files
+    return (folder or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
 
 
 def task_folders(harness: Harness) -> list[Path]:
@@ -174,20 +174,21 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
 
 @contextmanager
 def reading_data(settings: Settings) -> Iterator[Reading]:
-    """Applies what the user chose to the reading of data in a block of code, and yields what is read, as it is read.
+    """Applies the user's choices to the reading of data in a block of code, and yields the data read so far.
 
     Raises:
         SettingsError: If a revision was chosen of a data set that no benchmark reads.
     """
     if settings.revisions:
         sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
-        sources += [one.human_ratings().source for one in benchmarks().values() if isinstance(one, OffersHumanRatings)]
-        known = dict.fromkeys(source.hub for source in sources if source.hub)
+        offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
+        sources += [offer.human_ratings().source for offer in offers]
+        data_sets = dict.fromkeys(source.hub for source in sources if source.hub)
         for name, _ in settings.revisions:
-            if name not in known:
+            if name not in data_sets:
                 raise SettingsError(
-                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, known)} "
-                    f"Known are {', '.join(known)}."
+                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, data_sets)} "
+                    f"Known are {', '.join(data_sets)}."
                 )
     with reading(settings) as block:
         yield block

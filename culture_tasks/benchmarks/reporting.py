@@ -76,9 +76,9 @@ class Texts:
         counts = np.bincount(self.codes, minlength=len(self.names))
         return [name for name, count in zip(self.names, counts, strict=True) if count]
 
-    def indicators(self, known: Sequence[str]) -> Floats:
-        """Returns one row per sample, with a 1 at its text's place among the known ones."""
-        table = np.array([[float(name == other) for other in known] for name in self.names]).reshape(-1, len(known))
+    def indicators(self, texts: Sequence[str]) -> Floats:
+        """Returns one row per sample and one column per text, with a 1 where the sample has it."""
+        table = np.array([[float(name == text) for text in texts] for name in self.names]).reshape(-1, len(texts))
         rows: Floats = table[self.codes]
         return rows
 
@@ -95,7 +95,7 @@ class Answers:
     clusters: Codes  # numbers of the clusters that they belong to
     groups: Mapping[str, Texts]  # by field, of the fields that every answer has
 
-    def of_field(self, name: str) -> Texts:
+    def groups_of(self, name: str) -> Texts:
         """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
         return self.groups.get(name, Texts(np.zeros(self.scores.size, dtype=np.int32), (NO_GROUP,)))
 
@@ -135,7 +135,7 @@ class Derived:
         dimension: The field of those groups; empty for one number alone, under the empty group.
         within: Fields that are held fixed: each combination of their groups has its numbers.
         units: Whether a unit, by its key, has it.
-        of: The score of the answers: ``score``, or a further score.
+        score: The score of the answers: ``score``, or a further score.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Derived:
     dimension: str = ""
     within: tuple[str, ...] = ()
     units: Callable[[str], bool] = lambda _: True
-    of: str = "score"
+    score: str = "score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class UnitOf:
     Attributes:
         key: The task or group.
         tasks: Its tasks, in order.
-        headline: Whether it stands in the summary, and not only in the benchmark's own tables.
+        headline: Whether it is in the summary, and not only in the benchmark's tables.
     """
 
     key: str
@@ -177,7 +177,7 @@ class UnitOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TasksRun:
     """The tasks and groups of a benchmark, in order, and which of them were run."""
 
     tasks: tuple[str, ...]
@@ -191,15 +191,15 @@ class Ran:
         return {task for tasks in self.models for task in tasks}
 
 
-def whole_groups_then_tasks(ran: Ran) -> Iterator[UnitOf]:
+def groups_and_tasks(tasks_run: TasksRun) -> Iterator[UnitOf]:
     """Yields the groups that a model has all tasks of, but no parts of other groups, and the tasks outside of them."""
     covered: set[str] = set()
-    for group, tasks in ran.groups.items():
-        if group not in ran.parts and any(set(tasks) <= set(own) for own in ran.models):
+    for group, tasks in tasks_run.groups.items():
+        if group not in tasks_run.parts and any(set(tasks) <= set(model_tasks) for model_tasks in tasks_run.models):
             covered.update(tasks)
             yield UnitOf(group, tasks)
-    for task in ran.tasks:
-        if task in ran.anywhere and task not in covered:
+    for task in tasks_run.tasks:
+        if task in tasks_run.anywhere and task not in covered:
             yield UnitOf(task, (task,))
 
 
@@ -229,7 +229,7 @@ class ColumnOf:
         at: The numbers that it shows; None where the lines say so.
         over: Header that it shares with its neighbours; may be empty.
         printed: Keys of the column of published tables that it corresponds to; empty where there is none.
-        sums_up: Whether it sums up the columns before it: the last such one stays in sight where a table is wide.
+        sums_up: Whether it sums up the columns before it: the last of these stays in sight where a table is wide.
     """
 
     key: str
@@ -266,15 +266,15 @@ class TableOf:
 
     Attributes:
         key: Names it within the report.
-        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. The key of a unit before
-            a colon, as a header that is such a key, is shown as the unit's title.
+        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. A unit's key before a
+            colon, or as a header, is shown as the unit's title.
         source: The paper's table or section in whose layout it is.
         headers: The texts of each row.
         lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per
             model.
         line_header: Header of the lines' texts.
-        notes: What stands below it.
-        papers: Published tables whose rows may stand below the user's.
+        notes: Sentences below it.
+        papers: Published tables whose rows are shown below the user's.
         question: The reader's question that it answers.
     """
 
@@ -312,7 +312,7 @@ def columns_by(
         within: Groups that are held fixed.
         over: Header that the columns share.
         prefix: Begins the keys of the columns.
-        printed: Keys of the published columns beside the group; None where no paper prints such numbers.
+        printed: Keys of the published columns beside the group; None where no paper prints these numbers.
         total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
     """
 
@@ -324,8 +324,8 @@ def columns_by(
         for group, label in groups.items()
     ]
     if total:
-        at, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
-        columns.append(ColumnOf(key, total, at, over, keys("average"), sums_up=True))
+        address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
+        columns.append(ColumnOf(key, total, address, over, keys("average"), sums_up=True))
     return tuple(columns)
 
 
@@ -346,7 +346,7 @@ class Number:
     model: str
     dimension: str  # the field of the group; empty for a whole score
     group: str
-    held: Mapping[str, str]  # the other groups of its samples, by field
+    fixed: Mapping[str, str]  # the other groups of its samples, by field
 
 
 class Mark(NamedTuple):
@@ -385,20 +385,20 @@ class FigureOf:
 
 
 def scores_by(
-    *dimensions: str, held: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
+    *dimensions: str, fixed: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
 ) -> Callable[[Number], Mark | None]:
     """Returns the marks of a figure with a panel per unit, a series per model, and the groups of some fields.
 
     Args:
         dimensions: The fields.
-        held: Fields that may be held fixed beside the group: each of their groups has a panel.
+        fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
         units: Whether the scores of a unit, by its key, are drawn.
     """
 
     def mark(number: Number) -> Mark | None:
-        if number.dimension not in dimensions or not units(number.unit) or not number.held.keys() <= set(held):
+        if number.dimension not in dimensions or not units(number.unit) or not number.fixed.keys() <= set(fixed):
             return None
-        return Mark(" · ".join((number.title, *number.held.values())), number.model, number.group)
+        return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
 
     return mark
 
@@ -411,7 +411,7 @@ def bars_by(
     source: str,
     value: str,
     groups: str = "",
-    held: Collection[str] = (),
+    fixed: Collection[str] = (),
     units: Callable[[str], bool] = lambda _: True,
 ) -> FigureOf:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
@@ -423,10 +423,10 @@ def bars_by(
         source: The paper's figure.
         value: The quantity, with its unit.
         groups: The groups along the axis, in words; by default the name of the field.
-        held: As in :func:`scores_by`.
+        fixed: As in :func:`scores_by`.
         units: As in :func:`scores_by`.
     """
-    mark = scores_by(field, held=held, units=units)
+    mark = scores_by(field, fixed=fixed, units=units)
     return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 
@@ -445,13 +445,13 @@ class ContrastOf:
         beside: Whether one run of a model gives the first number, and another run of it the second.
         splits: Fields of the groups that are set side by side, each as the splits of the score have them.
         fixed: Groups that must be held fixed.
-        words: What a sentence calls the first and the second number, such as ``asked in English``.
+        words: Names of the first and the second number in sentences, such as ``asked in English``.
         parts: Labels of the two numbers.
         values: The quantity with its unit, by statistic.
         groups: The groups, in words.
         series: The difference between the two numbers, in words.
         headers: The texts of each row of the table.
-        rows: Field whose groups have rows of their own, and the header of these; None for one row per model.
+        rows: Field whose groups have a row each, and the header of these; None for one row per model.
         panel: Gives the title of a number's panel.
     """
 
@@ -483,25 +483,25 @@ class ContrastOf:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """How a benchmark is reported. What is left out has a default that fits any benchmark.
+    """How a benchmark is reported; the defaults fit any benchmark.
 
     Attributes:
         fields: The fields that samples are grouped by, as far as they are known.
         splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
-        ability: What its questions ask for.
+        ability: The ability that its questions test.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
         units: Gives the units.
-        tables: Gives the benchmark's own tables, by the units that were run.
+        tables: Gives the benchmark's tables, by the units that were run.
         figures: Its figures.
         contrasts: Numbers that its paper sets side by side.
-        as_published: Tasks that measure what the published tables do: only below units of such tasks may published rows
-            stand. None where all do.
+        as_published: Tasks that measure the same as the published tables: only their units show published rows. None
+            means all tasks.
         published: Published tables whose rows figures show, by statistic and dimension.
-        printed: Keys that a unit's numbers have in published tables beside those of their groups, by unit.
+        printed: Keys that a unit's numbers have in published tables beside the keys of their groups, by unit.
     """
 
     fields: tuple[Field, ...] = ()
@@ -511,7 +511,7 @@ class BenchmarkReport:
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
-    units: Callable[[Ran], Iterable[UnitOf]] = whole_groups_then_tasks
+    units: Callable[[TasksRun], Iterable[UnitOf]] = groups_and_tasks
     tables: Callable[[Sequence[UnitOf]], Iterable[TableOf]] = lambda _: ()
     figures: tuple[FigureOf, ...] = ()
     contrasts: tuple[ContrastOf, ...] = ()
@@ -520,9 +520,9 @@ class BenchmarkReport:
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def field_named(self, name: str) -> Field:
-        """Returns what is known of a field."""
-        return next((known for known in self.fields if known.name == name), Field(name))
+        """Returns a field by its name, as far as it is known."""
+        return next((field for field in self.fields if field.name == name), Field(name))
 
     def is_as_published(self, tasks: Collection[str]) -> bool:
-        """Whether published rows may stand below a unit of these tasks."""
+        """Whether a unit of these tasks shows published rows."""
         return self.as_published is None or set(tasks) <= set(self.as_published)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 Locality = Literal["cross_language_locality", "cross_scenario_locality"]
-"""What an insertion has to leave alone: the same image asked about in another language, or another scenario."""
+"""The answers that an insertion has to leave alone: about the same image in another language, or another scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,14 @@ class AnsweredQuestion:
     """A question about an image with the data's own answer."""
 
     image: Path  # a file, checked
-    system: str  # what the benchmark's tasks say to the model before the question
+    system: str  # the system message of the benchmark's tasks
     question: str
     answer: str
 
 
 @dataclass(frozen=True, slots=True)
 class InsertionCase:
-    """One sample to insert, with questions that show what the insertion did."""
+    """One sample to insert, with questions that test the insertion."""
 
     case_id: str
     scenario: str  # of the sample; a method may not be evaluated on the scenarios that it was trained on

@@ -113,7 +113,7 @@ class AgreementReport:
             cells = [group.agreement.estimates[name].text for name in STATISTICS]
             rows.append([group.dimension, group.label, *counts, *cells])
             for published in like.published if like else ():
-                if published.by == group.dimension and group.label in published.figures:
+                if published.dimension == group.dimension and group.label in published.figures:
                     figures = published.figures[group.label]
                     rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
         return rows
@@ -230,5 +230,5 @@ def _published_json(ratings: HumanRatings) -> dict[str, Any]:
         by_group = {
             group: {name: float(text) for name, text in texts.items()} for group, texts in table.figures.items()
         }
-        content[table.name] = by_group["all"] if table.by == "overall" else by_group
+        content[table.name] = by_group["all"] if table.dimension == "overall" else by_group
     return content

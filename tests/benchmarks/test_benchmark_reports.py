@@ -8,7 +8,7 @@ import pytest
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.benchmarks.reporting import Number, Ran, UnitOf, whole_groups_then_tasks
+from culture_tasks.benchmarks.reporting import Number, TasksRun, UnitOf, groups_and_tasks
 from culture_tasks.vocabulary import language, place
 
 NAMES = list(benchmarks())
@@ -21,7 +21,7 @@ def ran(name):
     groups = {entry.name: entry for entry in entries if isinstance(entry, Group) and entry.means}
     below = {group: tuple(task.name for task in tasks_below(group)) for group in groups}
     parts = {member for entry in groups.values() for member in entry.members}
-    return Ran(tasks, below, parts, [set(tasks)])
+    return TasksRun(tasks, below, parts, [set(tasks)])
 
 
 def units(name):
@@ -111,10 +111,10 @@ def test_cultures_are_groups_that_scores_are_split_by_and_headlines_do_not_overl
 
 
 def test_groups_count_where_a_model_has_all_of_one():
-    own = Ran(("a", "b", "c"), {"both": ("a", "b"), "all": ("a", "b", "c")}, {"both"}, ({"a", "b"}, {"c"}))
-    assert [unit.key for unit in whole_groups_then_tasks(own)] == ["a", "b", "c"]
-    whole = Ran(own.tasks, own.groups, own.parts, ({"a", "b", "c"}, {"a"}))
-    assert [unit.key for unit in whole_groups_then_tasks(whole)] == ["all"]
+    own = TasksRun(("a", "b", "c"), {"both": ("a", "b"), "all": ("a", "b", "c")}, {"both"}, ({"a", "b"}, {"c"}))
+    assert [unit.key for unit in groups_and_tasks(own)] == ["a", "b", "c"]
+    whole = TasksRun(own.tasks, own.groups, own.parts, ({"a", "b", "c"}, {"a"}))
+    assert [unit.key for unit in groups_and_tasks(whole)] == ["all"]
 
 
 @pytest.mark.parametrize("name", NAMES)

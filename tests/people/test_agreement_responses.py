@@ -110,7 +110,7 @@ class Sayings(OffersHumanRatings):
             native_language=lambda culture: "swahili" if culture == "coast" else None,
             kind_of_culture=lambda _: None,
             tests=(),
-            published=(PublishedAgreement(name="authors", raters="paper: authors", by="category", figures={}),),
+            published=(PublishedAgreement(name="authors", raters="paper: authors", dimension="category", figures={}),),
             published_in="Sayings, Table 1",
         )
 

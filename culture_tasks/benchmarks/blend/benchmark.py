@@ -9,12 +9,11 @@ SEM is the paper's soft exact match of a response with what people answered. The
 most votes to the one with fewest: those in the region's language first, then their English versions. The first that is
 in the response is the hit. SEM-B counts a hit as 1, SEM-W as its votes divided by those of the answer with most.
 
-What it means to be in the response differs. The paper compares lemmas, with another package for each language, some of
-which need Java or are not on PyPI. The matcher here is the same for all languages: an answer is in a response as a part
-of it, or if each of its tokens is among those of the response. Both are folded first (see
-:func:`culture_tasks.text.tokens`), so that case, width, Arabic diacritics and punctuation don't matter. Different forms
-of a word stay different, so that a response in another form than the annotators' may be missed; the module
-``official`` has the paper's own rule.
+The paper compares lemmas, with one package for each language; some of these need Java or are not on PyPI. The matcher
+here is the same for all languages: an answer is in a response as a part of it, or if each of its tokens is among those
+of the response. Both are folded first (see :func:`culture_tasks.text.tokens`), so that case, width, Arabic diacritics
+and punctuation don't matter. Different forms of a word stay different, so that a response in another form than the
+annotators' may be missed; the module ``official`` has the paper's rule.
 
 Compared on local answers of the release: of 1,000 answers to other questions, which are wrong, both rules accept the
 same in Chinese, Korean and Assamese, while the paper's accepts 3 more in Hausa and 5 more in Arabic.
@@ -26,6 +25,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,7 +33,7 @@ from culture_tasks.benchmarks.blend import documents
 from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, by_likelihood, chosen, read_choice
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, by_likelihood, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -79,7 +79,7 @@ Matcher: TypeAlias = Callable[[str, str, str], bool]
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _PAPER = "BLEnD (Myung et al., 2024)"
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
-_OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}  # the regions of CARE's Table 16, and their columns there
+_CARE_COLUMNS = {"Algeria": "Arabic", "China": "Chinese"}  # of CARE's Table 16, by region
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
 
 
@@ -111,11 +111,11 @@ class Blend(Benchmark):
         """Returns the numbers by region and topic, in the region's language beside English, and in CARE's Table 16."""
         # The north of Nigeria isn't a part of it in ISO 3166-2, so its questions count as Nigeria's.
         codes = {"Assam": "IN-AS", "Northern Nigeria": "NG", "West Java": "ID-JB"}
-        known = places((region.label for region in REGIONS), codes)
-        sem_b, by = "SEM-B (percent)", {"region": "regions", "topic": "topics"}
+        region_places = places((region.label for region in REGIONS), codes)
+        sem_b, both_fields = "SEM-B (percent)", {"region": "regions", "topic": "topics"}
         return BenchmarkReport(
             fields=(
-                Field("region", tuple(region.label for region in REGIONS), places=known),
+                Field("region", tuple(region.label for region in REGIONS), places=region_places),
                 Field("topic", tuple(TOPICS), _TOPICS),
             ),
             splits=(("region",), ("topic",)),
@@ -128,11 +128,11 @@ class Blend(Benchmark):
             tables=_tables,
             figures=tuple(
                 bars_by(
-                    name, key=f"{kind}_{plural}", title=f"{title} by {name}", source=_PAPER, value=value, units=units
+                    field, key=f"{kind}_{plural}", title=f"{title} by {field}", source=_PAPER, value=value, units=units
                 )
-                for kind, title, value, units, names in (
-                    ("blend", "BLEnD", sem_b, lambda unit: not (_is_multiple_choice(unit) or _is_official(unit)), by),
-                    ("blend_official", "BLEnD, the paper's matcher,", sem_b, _is_official, by),
+                for kind, title, value, units, fields in (
+                    ("blend", "BLEnD", sem_b, _is_by_tokens, both_fields),
+                    ("blend_official", "BLEnD, the paper's matcher,", sem_b, _is_official, both_fields),
                     (
                         "blend_mcq",
                         "BLEnD, multiple choice,",
@@ -141,7 +141,7 @@ class Blend(Benchmark):
                         {"region": "regions"},
                     ),
                 )
-                for name, plural in names.items()
+                for field, plural in fields.items()
             ),
             contrasts=(
                 ContrastOf(
@@ -186,7 +186,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
             prompt=lambda doc: Prompt((doc["prompt"],)),
             score=partial(score, official=official),
             decoding=_DECODING,
-            target=lambda doc: next(iter(doc["annotations"][0]["answers"] or doc["annotations"][0]["en_answers"])),
+            target=_best_answer,
             tag=name if official else "",
             note=_NOTE,
         )
@@ -204,6 +204,12 @@ def _documents(region: Region, wording: Wording, settings: Settings, *, english:
     if official:
         require("en" if english else region.language)
     return Documents(documents.load(region, settings.data_folder, wording=wording, english=english))
+
+
+def _best_answer(doc: BlendDoc) -> str:
+    """Returns an answer with most votes; empty where the data count votes without an answer."""
+    best = doc["annotations"][0]
+    return next(iter(best["answers"] or best["en_answers"]), "")
 
 
 def _multiple_choice() -> Iterator[Entry]:
@@ -253,9 +259,9 @@ def first_hit(annotations: Sequence[Mapping[str, Any]], response: str, language:
     without one counts 0. Both are from 0 to 1 here (the paper prints percent); higher is better; SEM-W <= SEM-B.
     """
     for votes in annotations if response else ():
-        for answers, of_language in ((votes["answers"], language), (votes["en_answers"], "en")):
+        for answers, answer_language in ((votes["answers"], language), (votes["en_answers"], "en")):
             for answer in answers:
-                if matches(answer, response, of_language):
+                if matches(answer, response, answer_language):
                     return Hit(answer, votes["count"] / annotations[0]["count"])
     return None
 
@@ -282,8 +288,9 @@ def token_match(answer: str, response: str, language: str) -> bool:  # noqa: ARG
 
     Hyphens and blanks are one. An answer without a letter or digit is in no response.
     """
-    wanted = _tokens(answer)
-    return bool(wanted) and (_folded(answer) in _folded(response) or wanted <= _tokens(response))
+    answer_tokens = _tokens(answer)
+    is_part = _folded(answer) in _folded(response)
+    return bool(answer_tokens) and (is_part or answer_tokens <= _tokens(response))
 
 
 _ASSAMESE = re.compile("[\u0980-\u09ff\u200c\u200d]+")
@@ -304,25 +311,25 @@ def _tokens(text: str) -> frozenset[str]:
 
 @cache
 def metrics(*, official: bool) -> tuple[MeanScore, ...]:
-    """Returns the metrics of a task with short answers; with the paper's matcher, those of the other one come too."""
-    main, others = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
+    """Returns the metrics of a task with short answers; with the paper's matcher, also the default matcher's."""
+    main, further = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
     by_topic = MeanScore(name=main, title=_TITLES[main], scale=PERCENT, groups={"topic": tuple(TOPICS)})
-    return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in others)
+    return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in further)
 
 
 def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:
     """Looks for the people's answers in the responses to a question."""
     texts = [cleaned(answer_in(response), doc["prompt"]) for response in responses]
-    votes, values = doc["annotations"], {}
+    annotations, values = doc["annotations"], {}
     for ending, matches in (("", token_match), *([(OFFICIAL, official_match)] if official else ())):
-        hits = [first_hit(votes, text, doc["language"], matches) for text in texts]
+        hits = [first_hit(annotations, text, doc["language"], matches) for text in texts]
         values[SEM_B + ending] = sum(hit is not None for hit in hits) / len(hits)
         values[SEM_W + ending] = sum(hit.weight for hit in hits if hit) / len(hits)
     return Answered(
         item=doc["id"],
         responses=responses,
         question=doc["question"],
-        references=tuple(dict.fromkeys(text for one in votes for text in (*one["answers"], *one["en_answers"]))),
+        references=tuple(dict.fromkeys(chain(*((*votes["answers"], *votes["en_answers"]) for votes in annotations)))),
         groups={name: doc[name] for name in ("region", "topic", "language")},
         cluster=doc["question_id"],
         data={"data": doc["data"]},
@@ -336,7 +343,7 @@ def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answere
 def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
     """Reads which choice the responses name."""
     labels = [read_choice(response, dict(doc["choices"])) for response in responses]
-    return chosen(
+    return score_choices(
         doc,
         responses,
         labels,
@@ -356,20 +363,24 @@ def _is_official(unit: str) -> bool:
     return unit.startswith(f"blend{OFFICIAL}")
 
 
+def _is_by_tokens(unit: str) -> bool:
+    return not (_is_multiple_choice(unit) or _is_official(unit))
+
+
 def _is_in_english(unit: str) -> bool:
     return unit.startswith(("blend_en", "blend_mcq", f"blend{OFFICIAL}_en"))
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    in_the_region_s_language = []
+    local_units = []
     for unit in units:
         if _is_multiple_choice(unit.key):
-            yield _by_region(unit, "score", "accuracy of multiple choice")
-            yield _by_region(unit, UNPARSED.name, "replies that name no choice")
+            yield _region_table(unit, "score", "accuracy of multiple choice")
+            yield _region_table(unit, UNPARSED.name, "replies that name no choice")
             continue
         ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
-        yield _by_region(unit, "score", f"SEM-B{rule}")
-        yield _by_region(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
+        yield _region_table(unit, "score", f"SEM-B{rule}")
+        yield _region_table(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
         yield TableOf(
             key=f"{unit.key}_by_topic",
             title=f"{unit.key}: SEM-B{rule} in percent, by topic",
@@ -378,17 +389,17 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             headers=MODEL,
         )
         if not _is_in_english(unit.key):
-            in_the_region_s_language.append(unit)
-    yield from _as_in_care(in_the_region_s_language)
+            local_units.append(unit)
+    yield from _care_table(local_units)
 
 
 def _regions(unit: UnitOf) -> list[Region]:
-    """Returns the regions that the unit's tasks end in; all of them for a task of the user's own."""
+    """Returns the regions that the unit's tasks end in; all of them for a user's task."""
     slugs = {task.removesuffix("_ll") for task in unit.tasks}
     return [region for region in REGIONS if any(slug.endswith(f"_{region.slug}") for slug in slugs)] or list(REGIONS)
 
 
-def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
+def _region_table(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
     columns = [
         ColumnOf(
             region.slug,
@@ -415,17 +426,17 @@ def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
     )
 
 
-def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _care_table(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     columns = tuple(
         ColumnOf(
             f"{unit.key}_{region.slug}",
-            _OF_CARE[region.name],
+            _CARE_COLUMNS[region.name],
             At(unit.key, where=(("region", region.label),)),
             over=unit.key,
         )
         for unit in units
         for region in _regions(unit)
-        if region.name in _OF_CARE
+        if region.name in _CARE_COLUMNS
     )
     if columns:
         yield TableOf(
@@ -436,13 +447,13 @@ def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             headers=MODEL,
             notes=(
                 "CARE prints an accuracy, and says neither by which match nor with which prompt; its Arabic is taken "
-                "to be Algeria's. Its own numbers therefore stand in a table of their own.",
+                "to be Algeria's. Its numbers are therefore in a separate table.",
             ),
         )
 
 
 def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run asks in English what another run of the model asks in the region's language."""
+    """Whether one run asks in English the questions that another run of the model asks in the region's language."""
     return first.task == re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", second.task) and first.row == second.row
 
 

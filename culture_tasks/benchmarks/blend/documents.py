@@ -288,7 +288,7 @@ def load(
     topics = dict(zip(ids, (row.topic for row in question_rows), strict=True))
     for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
         if identifier not in topics:
-            raise DataError(without_topic(table, index, identifier, question_source(region).stems[0]))
+            raise DataError(missing_topic(table, index, identifier, question_source(region).stems[0]))
     valid = [row for row in rows if row.valid]
     if not valid:
         raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
@@ -321,7 +321,7 @@ def load(
     return documents
 
 
-def without_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
+def missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
     """Says that a row's question has no topic."""
     return (
         f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
@@ -366,7 +366,7 @@ def load_choices(region: Region, settings: Settings) -> Documents:
     if not docs:
         raise DataError(
             f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
-            f"Allowed are {', '.join(one.name for one in REGIONS)}."
+            f"Allowed are {', '.join(allowed.name for allowed in REGIONS)}."
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
@@ -423,13 +423,13 @@ def _topics_and_prompts(
         questions = read_source(question_source(region), data_folder)
         topics, problems = usable_rows(questions, TopicRow, QUESTION_ALIASES)
         yield from problems
-        known = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
+        identifiers = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
     except DataError as error:
         yield str(error)
     else:
         for index, row in rows.items():
-            if row.id not in known:
-                yield without_topic(table, index, row.id, questions.origin)
+            if row.id not in identifiers:
+                yield missing_topic(table, index, row.id, questions.origin)
     for wording in PAPER_NAMES if region.language != "en" else ():
         try:
             local_prompt(region, wording, data_folder)

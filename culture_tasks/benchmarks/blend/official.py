@@ -1,8 +1,8 @@
 """The paper's own matcher (its ``exact_match.py``), for the languages whose lemmatiser can be installed from PyPI.
 
-An answer is in a response as a part of it, or if each of its lemmas is among those of the response. What a lemma is
-depends on the language, and so does what has to be installed: ``pip install 'culture-tasks[blend]'`` brings all
-packages but spaCy's English model, which every language needs for the English answers, and Java, which Korean needs.
+An answer is in a response as a part of it, or if each of its lemmas is among those of the response. Lemmas and the
+packages for them depend on the language: ``pip install 'culture-tasks[blend]'`` brings all packages but spaCy's English
+model, which every language needs for the English answers, and Java, which Korean needs.
 
 Not here: Amharic and Spanish (Spark NLP, with Java and models that it downloads), Azerbaijani and Sundanese (code that
 is no package), Greek (CLTK's lemmatiser of Ancient Greek, with downloaded models), Indonesian (``nlp-id`` doesn't build
@@ -45,9 +45,9 @@ def official_match(answer: str, response: str, language: str) -> bool:
 
 
 def require(language: str) -> None:
-    """Raises an error that says what to install where a language's lemmatiser or that of English can't be used."""
-    for needed in dict.fromkeys((language, "en")):
-        _lemmatiser(needed)
+    """Raises an error that says what to install where the lemmatiser of a language or of English can't be used."""
+    for code in dict.fromkeys((language, "en")):
+        _lemmatiser(code)
 
 
 _one_at_a_time = threading.Lock()
@@ -75,14 +75,14 @@ def _imported(module: str, package: str, language: str) -> Any:
 
 
 def _arabic() -> Lemmatiser:
-    """Returns a lemmatiser that lives and ends in a thread of its own, since it holds a database of that thread."""
+    """Returns a lemmatiser that lives and ends in one thread, since it holds a database of that thread."""
     module = _imported("qalsadi.lemmatizer", "qalsadi", "ar")
-    thread, own = ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-arabic"), threading.local()
+    thread, storage = ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-arabic"), threading.local()
 
     def first_lemma(text: str) -> str:
-        if not hasattr(own, "lemmatizer"):
-            own.lemmatizer = module.Lemmatizer()
-        return str(own.lemmatizer.lemmatize(text))
+        if not hasattr(storage, "lemmatizer"):
+            storage.lemmatizer = module.Lemmatizer()
+        return str(storage.lemmatizer.lemmatize(text))
 
     return lambda text: thread.submit(first_lemma, text).result()  # a text, which is taken apart into characters
 
@@ -113,7 +113,7 @@ def _korean() -> Lemmatiser:
     tag = _imported("konlpy.tag", "konlpy", "ko")
     try:
         okt = tag.Okt()
-    except Exception as error:  # what the bridge to Java raises depends on what it finds
+    except Exception as error:  # the bridge to Java raises many kinds
         raise CultureTasksError(
             f"blend: the paper's matcher for Korean needs Java, which can't be started ({error!s:.200}). Install a "
             "Java runtime and set JAVA_HOME to it."
@@ -136,4 +136,4 @@ _LEMMATISERS: Mapping[str, Callable[[], Lemmatiser]] = {
     "zh": _chinese,
 }
 
-OFFICIAL_LANGUAGES = tuple(_LEMMATISERS)  # which the paper's matcher is here for
+OFFICIAL_LANGUAGES = tuple(_LEMMATISERS)  # with the paper's matcher

@@ -12,7 +12,7 @@ from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
 
 
-def _category_named(text: str) -> str | None:
+def _category(text: str) -> str | None:
     try:
         return category_of(text)
     except DataError:
@@ -49,7 +49,7 @@ HUMAN_RATINGS = HumanRatings(
     },
     known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
     categories=CATEGORIES,
-    category_named=_category_named,
+    category_named=_category,
     rubric_for=lambda category: RUBRIC_FOR[category_of(category)],
     native_language=_native_language,
     kind_of_culture=_kind_of_culture,
@@ -59,14 +59,14 @@ HUMAN_RATINGS = HumanRatings(
         PublishedAgreement(
             name="gpt_4o",
             raters="paper: GPT-4o",
-            by="overall",
+            dimension="overall",
             figures={"all": {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}},
         ),
         # Table 2 doesn't name alpha's level.
         PublishedAgreement(
             name="second_annotator",
             raters="paper: second annotator",
-            by="language",
+            dimension="language",
             figures={
                 "ar": {"pearson": "0.90", "spearman": "0.88", "kendall_tau_b": "0.71", "krippendorff_alpha": "0.86"},
                 "zh": {"pearson": "0.89", "spearman": "0.89", "kendall_tau_b": "0.75", "krippendorff_alpha": "0.84"},

@@ -44,8 +44,8 @@ class Variant(NamedTuple):
     """A way of asking the questions of a culture.
 
     Attributes:
-        suffix: What the names of its tasks have after that of the benchmark.
-        about: What it measures.
+        suffix: The end of its tasks' names, after the benchmark's name.
+        about: The quantity that it measures.
         english: Whether questions and answers are the English translations.
     """
 
@@ -74,7 +74,7 @@ RATING = JudgedScore(
     groups={"category": CATEGORIES, "scope": SCOPES},
 )
 """Mean rating, 1 (poor) to 10 (excellent). The paper's Average is the mean over all scored questions: its Table 4 has
-values such as 5.331 that are fractions of the number of questions, and of no other."""
+values such as 5.331 that only the number of questions has as a divisor."""
 
 
 class Care(Benchmark, OffersHumanRatings, OffersCultures):
@@ -156,7 +156,7 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
         metric=RATING.name,
         metrics=lambda: [RATING],
         data=DataSet((source,), load),
-        prompt=partial(asked, variant.prompt, people=people),
+        prompt=partial(render, variant.prompt, people=people),
         score=_score,
         decoding=variant.decoding,
         target=lambda doc: doc["answer"],
@@ -164,7 +164,7 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
     )
 
 
-def asked(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
+def render(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
     """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
 
     The paper shows each template as one block, and doesn't say which lines are a system message.

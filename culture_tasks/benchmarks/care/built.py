@@ -36,7 +36,7 @@ class CareCulture(Benchmark):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns a task for each way of asking for which the culture has what is needed."""
+        """Returns a task for each way of asking for which the culture has the data."""
         built, people = self._built, self._built.facts["people"]
         lacking = {"roleplay": not people}
         return tuple(

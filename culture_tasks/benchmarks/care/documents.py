@@ -185,14 +185,14 @@ def load_table(source: Source, language: str, data_folder: Path | None, *, engli
 
 
 def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
-    """Yields what to say of each row with the question and the answer of an earlier one, which would weigh twice."""
+    """Yields a message for each row with the question and the answer of an earlier one, which would weigh twice."""
     first_rows: dict[tuple[str, str], int] = {}
     for index, row in enumerate(rows):
         first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
         if first != index:
             yield (
-                f"{table.where(index)}, field 'question': {row.question!r:.80} stands with the same answer in "
-                f"{table.where(first)} too. Expected a different question in each row. Remove one of them."
+                f"{table.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
+                f"{table.where(first)}. Expected a different question in each row. Remove one of them."
             )
 
 

@@ -33,17 +33,17 @@ _NATIVE = tuple(f"care_{language}" for language in _LANGUAGES)
 
 def _tables(languages: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
-        # All three for a task of the user's own, which ends in none of the languages.
-        ended = {
+        # All three for a user's task, which ends in none of the languages.
+        unit_languages = {
             language: people
             for language, people in languages.items()
             if any(task.endswith(f"_{language}") for task in unit.tasks)
         }
-        yield _by_category(unit.key, ended or languages)
-        yield _by_scope(unit.key, ended or languages)
+        yield _category_table(unit.key, unit_languages or languages)
+        yield _scope_table(unit.key, unit_languages or languages)
 
 
-def _by_category(unit: str, languages: Mapping[str, str]) -> TableOf:
+def _category_table(unit: str, languages: Mapping[str, str]) -> TableOf:
     columns: list[ColumnOf] = []
     for language, people in languages.items():
         columns += columns_by(
@@ -66,12 +66,12 @@ def _by_category(unit: str, languages: Mapping[str, str]) -> TableOf:
     )
 
 
-def _by_scope(unit: str, languages: Mapping[str, str]) -> TableOf:
+def _scope_table(unit: str, languages: Mapping[str, str]) -> TableOf:
     columns = []
     for (language, people), (scope, label) in product(languages.items(), _SCOPES.items()):
-        at = At(unit, where=(("language", language), ("scope", scope)))
+        address = At(unit, where=(("language", language), ("scope", scope)))
         printed = {"language": language, "scope": _PRINTED_SCOPES.get(scope, scope)}
-        columns.append(ColumnOf(f"{language}_{scope}", label, at, people, printed=printed))
+        columns.append(ColumnOf(f"{language}_{scope}", label, address, people, printed=printed))
     return TableOf(
         key=f"{unit}_table_13",
         title=f"{unit}: mean rating (1 poor, 10 excellent) by culture and geographic scope",
@@ -98,7 +98,7 @@ def report_of(
     """
 
     def beside(first: RunFacts, second: RunFacts) -> bool:
-        """Whether one run asks in English what another run of the model asks in the culture's own language."""
+        """Whether one run asks in English the questions that another run asks in the culture's own language."""
         return native.get(first.task) == second.task and first.row == second.row
 
     return BenchmarkReport(
@@ -117,7 +117,7 @@ def report_of(
                 title=f"{title} by category",
                 source="CARE, Figure 6a",
                 value=_RATING,
-                held=("language",),
+                fixed=("language",),
             ),
         ),
         contrasts=(
@@ -134,7 +134,7 @@ def report_of(
                 groups="category",
                 series="asked in",
                 rows=("language", "Culture"),
-                panel=lambda number: f"{number.model} · {number.held.get('language', number.title)}",
+                panel=lambda number: f"{number.model} · {number.fixed.get('language', number.title)}",
             ),
         ),
         as_published=(),

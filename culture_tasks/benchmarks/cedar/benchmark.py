@@ -10,8 +10,8 @@ documents of all others out of every metric, as the hyphens of Table 1 do: ``acc
 ``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
 other documents are asked and logged all the same. The tasks of one language report it either way.
 
-The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``;
-those that a task leaves out have none.
+The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``,
+which the documents that a task leaves out don't have.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Cedar(Benchmark, OffersCultures):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns the pooled tasks and, for each modality, those of one language and those of section 4.4."""
-        both = Group(
+        """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
+        group = Group(
             name="cedar",
             about="emotion of a scene, both modalities",
             title=self.title,
             members=tuple(f"cedar_{modality}" for modality in MODALITIES),
         )
-        return (both, *(entry for modality in MODALITIES for entry in _entries(modality)))
+        return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
@@ -181,7 +181,7 @@ def task_of(
 
 @cache
 def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
-    """Returns the metrics of the tasks of all languages together, or of those of one language.
+    """Returns the metrics of the tasks of all languages together, or of one language.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
@@ -193,7 +193,8 @@ def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
     yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
     if is_pooled:
         for language in LANGUAGES:
-            value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
+            value = partial(_in_language, language, measures.accuracy)
+            stderr = partial(_in_language, language, measures.accuracy_stderr)
             yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
         yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
         yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
@@ -236,7 +237,7 @@ def _metric(
     return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)
 
 
-def _of(language: Language, function: _TableMetric, table: CountTable) -> float:
+def _in_language(language: Language, function: _TableMetric, table: CountTable) -> float:
     return function(table.limited_to([language]))
 
 

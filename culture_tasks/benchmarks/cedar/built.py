@@ -29,7 +29,7 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
 STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
-"""How the names of the tables end, as those of the released files do."""
+"""The ends of the tables' names, as of the released files."""
 
 RATIO_FROM = 30
 """Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side
@@ -66,12 +66,12 @@ class BuiltCedar(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality, and a group of them where there are both."""
-        shown = {"text": ", text alone", "multimodal": ", images"} if len(self._tasks) > 1 else {}
+        endings = {"text": ", text alone", "multimodal": ", images"} if len(self._tasks) > 1 else {}
         tasks = [
             task_of(
                 name,
                 "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}{shown.get(modality, '')}",
+                f"{self.title}{endings.get(modality, '')}",
                 modality,
                 (self._built.language,),
                 DataSet((self._source(modality),), partial(self._load, modality)),

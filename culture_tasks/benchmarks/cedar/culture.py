@@ -9,7 +9,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.cedar.culture_work import LANGUAGE, CedarWork, language_name, values_of
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
-from culture_tasks.benchmarks.cedar.scenes import NEW_SCENES, ORIGINAL, SENTENCE, Told, published_images
+from culture_tasks.benchmarks.cedar.scenes import NEW_SCENES, ORIGINAL, SENTENCE, SceneText, published_images
 from culture_tasks.benchmarks.culture_forms import Ask, Config, CultureForm, State, Step
 from culture_tasks.benchmarks.culture_rows import ask_by, json_object
 from culture_tasks.benchmarks.interface import Decoding
@@ -84,7 +84,7 @@ def _read_texts(keys: tuple[str, str], reply: str) -> Mapping[str, str]:
     texts = [content.get(key) for key in keys]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError(f"expected JSON with the texts {' and '.join(keys)}")
-    return values_of(Told(*(str(text).strip() for text in texts)))
+    return values_of(SceneText(*(str(text).strip() for text in texts)))
 
 
 def _read_without_emotions(reply: str) -> Mapping[str, Any]:

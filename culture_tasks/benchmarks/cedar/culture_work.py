@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     SENTENCE,
     CedarScenes,
     Scene,
-    Told,
+    SceneText,
     contrast_languages,
     published_images,
 )
@@ -108,11 +108,11 @@ class CedarWork(CedarScenes):
                 name=scene.row,
                 facts={} if self.is_new else scene.shown,
                 image=scene.image,
-                values=values_of(scene.told),
+                values=values_of(scene.unchecked_text),
                 not_for=frozenset({self.state.entries_of(scene.step, scene.row)[-1].person}),
             )
             for scene in self.scenes
-            if scene.told and not scene.why_filtered
+            if scene.unchecked_text and not scene.why_filtered
         ]
 
     def label_rows(self, *, again: bool = False) -> list[SheetRow]:
@@ -152,7 +152,7 @@ class CedarWork(CedarScenes):
 
     def scene_rows(self) -> list[SheetRow]:
         """Returns the scenes that people told."""
-        scenes = [(scene, scene.told) for scene in self.scenes]
+        scenes = [(scene, scene.unchecked_text) for scene in self.scenes]
         return [SheetRow(name=scene.row, facts=_labelled(text), image=scene.image) for scene, text in scenes if text]
 
     def image_rows(self) -> list[SheetRow]:
@@ -215,10 +215,10 @@ class CedarWork(CedarScenes):
 
     def tables(self) -> BuiltTables:
         """Returns the scenes that have a gold label; raises DataError where there are none, or words are missing."""
-        state, scenes, left_out = self.state, self.scenes, self.left_out
+        state, scenes, left_out = self.state, self.scenes, self.dropped_scenes
         self.dropped += left_out.values()
         facts, figures = self.facts(), list(self.agreement())
-        built = [scene for scene in scenes if scene.written and scene.row not in left_out]
+        built = [scene for scene in scenes if scene.telling and scene.row not in left_out]
         if not built:
             raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
         for figure in figures:
@@ -239,7 +239,7 @@ class CedarWork(CedarScenes):
             images={scene.image: scene.image for scene in built if scene.image},
             dropped=self.dropped,
             counts={
-                "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
+                "scenes to begin with": sum(bool(scene.telling or scene.row in left_out) for scene in scenes),
                 "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
                 "labels": sum(len(scene.labels("label")) for scene in scenes),
                 "second labels": sum(len(scene.labels("second")) for scene in scenes),
@@ -337,11 +337,11 @@ def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
             )
 
 
-def _labelled(telling: Told) -> dict[str, str]:
+def _labelled(telling: SceneText) -> dict[str, str]:
     return {label: text for label, text in zip(ORIGINAL, telling, strict=True) if text}
 
 
-def values_of(telling: Told | None) -> dict[str, str]:
+def values_of(telling: SceneText | None) -> dict[str, str]:
     """Returns the columns of a text, without empty ones."""
     return {name: text for name, text in telling._asdict().items() if text} if telling else {}
 

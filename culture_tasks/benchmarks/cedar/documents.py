@@ -77,8 +77,8 @@ def _source(modality: Modality, language: Language) -> Source:
 
 def _may_be_in(language: Language, word: str) -> bool:
     """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
-    known = {other for other in LANGUAGES if translated(word, other)}
-    return not known or bool(known & {language, "en"})
+    languages = {candidate for candidate in LANGUAGES if translated(word, candidate)}
+    return not languages or bool(languages & {language, "en"})
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
@@ -177,17 +177,17 @@ def load_languages(
     return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order))
 
 
-def supported_languages(named: Collection[str] | None) -> Collection[str]:
+def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     """Returns the languages that the user says the model supports officially; all of them by default."""
     allowed = ", ".join(LANGUAGES)
-    if named is not None and not named:
+    if codes is not None and not codes:
         raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {allowed}, or unset it.")
-    for code in named or ():
+    for code in codes or ():
         if code not in LANGUAGES:
             raise SettingsError(
                 f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Allowed are {allowed}, with commas between them."
             )
-    return LANGUAGES if named is None else named
+    return LANGUAGES if codes is None else codes
 
 
 def load(
@@ -319,20 +319,20 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
 
 
 def check(data_folder: Path | None) -> DataReport:
-    """Checks both modalities. One without any file is no problem, nor are counts other than those of Table 4."""
+    """Checks both modalities. A modality without files is no problem, nor are counts that differ from Table 4."""
     folder = (data_folder or Path()) / FOLDER
     report = DataReport(f"cedar: {folder}")
     missing: list[DataUnavailableError] = []
     for modality in MODALITIES:
         questions: dict[Language, Sequence[CedarRow]] = {}
-        shown: set[str] = set()
+        images: set[str] = set()
         checks = [
             TableCheck(
                 source=SOURCES[modality, language],
                 model=CedarRow,
                 aliases=ALIASES,
                 id="id",
-                problems=partial(problems_of, language, folder, shown if modality == "multimodal" else None),
+                problems=partial(problems_of, language, folder, images if modality == "multimodal" else None),
                 counts=partial(_collect, questions, language),
             )
             for language in LANGUAGES
@@ -344,26 +344,26 @@ def check(data_folder: Path | None) -> DataReport:
             report.counts.append(Count(f"{modality}: files", "0", str(len(LANGUAGES))))
         else:
             report.problems += part.problems
-            report.counts += _counts(modality, questions)
+            report.counts += _counts(modality, questions) if questions else ()
     if len(missing) == len(MODALITIES):
         raise missing[0]
     return report
 
 
 def problems_of(
-    language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
+    language: Language, folder: Path, images: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
-    """Yields rows with an unknown label, and broken images at the row that shows them first."""
+    """Yields rows with an unknown label, and broken images that aren't in ``images`` yet, which it extends."""
     for index, row in rows.items():
         for label in (gold_label, minority_label):
             try:
                 label(row, language, table.where(index))
             except DataError as error:
                 yield str(error)
-    if shown is not None:
+    if images is not None:
         names = {index: image_name(folder, row) for index, row in rows.items()}
-        new = {index: name for index, name in names.items() if name not in shown}
-        shown.update(new.values())
+        new = {index: name for index, name in names.items() if name not in images}
+        images.update(new.values())
         yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 
@@ -396,7 +396,7 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
 
 
 def _beside_table_4(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
-    """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
+    """Compares a language with Table 4: all labels of complete data, else the labels that the paper has fewer of."""
     items, published, name = Counter(golds), gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
     yield Count(f"{name} items", str(len(golds)), str(ITEMS[modality]))
     for emotion in EMOTIONS:

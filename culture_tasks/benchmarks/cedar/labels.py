@@ -88,7 +88,7 @@ OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = {
 """The option words of Figures 9 and 10, with the text's two Arabic misspellings corrected."""
 
 PREDICTION: Final = "prediction"
-"""The group of a record that is the label of its first reply; those of further runs are ``prediction_2`` and so on."""
+"""The group of a record that is the label of its first reply; of further runs it is ``prediction_2`` and so on."""
 
 MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = {"ar": {"اشمزاز": "disgust", "تسليية": "amusement"}}
 """Words of the paper's text that are accepted and never printed."""

@@ -107,16 +107,16 @@ class CountTable:
         return _ratio(self.correct, self.sizes)[self.sizes > 0]
 
 
-def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, metric: str) -> NDArray[np.intp]:
-    places = {value: place for place, value in enumerate(known)}
+def _codes(values: Sequence[Hashable], vocabulary: Sequence[Hashable], kind: str, metric: str) -> NDArray[np.intp]:
+    places = {value: place for place, value in enumerate(vocabulary)}
     try:
         return np.fromiter((places[value] for value in values), dtype=np.intp, count=len(values))
     except (KeyError, TypeError):
         row, unknown = next((i, v) for i, v in enumerate(values) if not isinstance(v, Hashable) or v not in places)
-        names = [str(name) for name in known if name is not None]
+        names = [str(name) for name in vocabulary if name is not None]
         raise DataError(
-            f"{metric}: {what} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
-            f"Allowed are: {', '.join(names)}{' and None' if None in known else ''}."
+            f"{metric}: {kind} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
+            f"Allowed are: {', '.join(names)}{' and None' if None in vocabulary else ''}."
         ) from None
 
 
@@ -173,11 +173,11 @@ def table_of(documents: Iterable[Labels | None]) -> CountTable:
         >>> table_of([(None, "awe", "awe"), (None, "fear", None)]).counts.shape
         (1, 14, 15)
     """
-    counted: Counter[tuple[Any, ...]] = Counter(
+    counts: Counter[tuple[Any, ...]] = Counter(
         (*labels[:2], prediction) for labels in documents if labels is not None for prediction in labels[2:]
     )
-    languages, golds, predictions = zip(*counted, strict=True) if counted else ((), (), ())
-    return tabulate(predictions, golds, languages, times=list(counted.values()))
+    languages, golds, predictions = zip(*counts, strict=True) if counts else ((), (), ())
+    return tabulate(predictions, golds, languages, times=list(counts.values()))
 
 
 def _quadrant_bias(predicted: Counts, gold: Counts) -> Floats:
@@ -335,8 +335,8 @@ def gepp(table: CountTable) -> dict[Emotion, float]:
     gives NaN, so empty input gives NaN throughout. Source: equation 1, Tables 7 and 8, Figure 4.
 
     Examples:
-        >>> found = gepp(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
-        >>> found["awe"], found["fear"]
+        >>> propensities = gepp(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
+        >>> propensities["awe"], propensities["fear"]
         (1.5, 0.5)
     """
     return dict(zip(EMOTIONS, _ratio(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
@@ -406,9 +406,9 @@ def jackknife_stderr(value: Callable[[CountTable], float], documents: Iterable[L
         >>> jackknife_stderr(accuracy, [("en", "awe", "awe", "awe"), ("en", "fear", "fear", "awe")])
         0.25
     """
-    counted = Counter(tuple(labels) for labels in documents)
-    counts = table_of(counted.elements()).counts
-    without = np.array([value(CountTable(counts - table_of([labels]).counts)) for labels in counted])
-    left = np.repeat(without, list(counted.values()))
-    left = left[~np.isnan(left)]
-    return math.sqrt((left.size - 1) * left.var()) if left.size > 1 else math.nan
+    times = Counter(tuple(labels) for labels in documents)
+    counts = table_of(times.elements()).counts
+    values = np.array([value(CountTable(counts - table_of([labels]).counts)) for labels in times])
+    values = np.repeat(values, list(times.values()))
+    values = values[~np.isnan(values)]
+    return math.sqrt((values.size - 1) * values.var()) if values.size > 1 else math.nan

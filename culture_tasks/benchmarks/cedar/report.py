@@ -35,12 +35,12 @@ from culture_tasks.benchmarks.reporting import (
     FurtherScore,
     Mark,
     Number,
-    Ran,
     TableOf,
+    TasksRun,
     UnitOf,
     columns_by,
     columns_of,
-    whole_groups_then_tasks,
+    groups_and_tasks,
 )
 from culture_tasks.metrics.means import contributions, ratio_contributions
 
@@ -75,11 +75,11 @@ def _is_no_pair(unit: str) -> bool:
     return _PAIR.search(unit) is None
 
 
-def _units(ran: Ran) -> Iterator[UnitOf]:
+def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
     """Yields tasks alone; of the summary are the pooled tasks, or a language's where the pooled one wasn't run."""
-    for unit in whole_groups_then_tasks(ran):
+    for unit in groups_and_tasks(tasks_run):
         pooled = "_".join(unit.key.split("_")[:2])
-        in_summary = unit.key == pooled or pooled not in ran.anywhere
+        in_summary = unit.key == pooled or pooled not in tasks_run.anywhere
         yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
 
 
@@ -90,7 +90,7 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
 
 
 def _language_numbers(answers: Answers) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = answers.of_field("language").indicators(LANGUAGES).argmax(axis=1)
+    numbers: NDArray[np.int64] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
     return numbers
 
 
@@ -114,23 +114,25 @@ def _runs(answers: Answers) -> list[str]:
 
 def _predicted(answers: Answers) -> Floats:
     """Returns the share of each emotion in the runs of each answer."""
-    predicted: Floats = np.mean([answers.of_field(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
+    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
     return predicted
 
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = _predicted(answers), answers.of_field("gold").indicators(EMOTIONS)
-    return {emotion: ratio_contributions(predicted[:, at], gold[:, at]) for at, emotion in enumerate(EMOTIONS)}
+    predicted, gold = _predicted(answers), answers.groups_of("gold").indicators(EMOTIONS)
+    return {
+        emotion: ratio_contributions(predicted[:, column], gold[:, column]) for column, emotion in enumerate(EMOTIONS)
+    }
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    apart = metrics.quadrant_difference(_predicted(answers), answers.of_field("gold").indicators(EMOTIONS))
-    return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
+    differences = metrics.quadrant_difference(_predicted(answers), answers.groups_of("gold").indicators(EMOTIONS))
+    return {name: 100.0 * differences[:, column] for column, name in enumerate(QUADRANT_NAMES)}
 
 
-def _of_several_languages(compute: _Compute) -> _Compute:
+def _across_languages(compute: _Compute) -> _Compute:
     """Returns a statistic over all languages, which answers in one language don't have."""
     return lambda answers: compute(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
 
@@ -146,14 +148,14 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
 
 
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
-    texts = answers.of_field(field)
-    known = [name if name in EMOTIONS else None for name in texts.names]
-    return [known[code] for code in texts.codes]
+    texts = answers.groups_of(field)
+    emotions = [name if name in EMOTIONS else None for name in texts.names]
+    return [emotions[code] for code in texts.codes]
 
 
 _STATISTICS = (
-    Derived("gepp", RATIO, _of_several_languages(_propensity), dimension="emotion", units=_is_no_pair),
-    Derived("grqb", _BIAS, _of_several_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
+    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_pair),
+    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
     Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
@@ -164,27 +166,27 @@ _STATISTICS = (
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    ran = {unit.key for unit in units}
-    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in ran]:
+    keys = {unit.key for unit in units}
+    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in keys]:
         yield _accuracy(accuracy)
     for modality in reversed(MODALITIES):
-        if f"cedar_{modality}" in ran:
+        if f"cedar_{modality}" in keys:
             yield from _biases(modality)
             yield _two_labels(modality)
-        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in ran):
+        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in keys):
             yield _matrix(modality)
 
 
 def _accuracy(modalities: Iterable[str]) -> TableOf:
     columns: list[ColumnOf] = []
     for modality in modalities:
-        unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
+        unit, header, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
         languages = {language: language.upper() for language in LANGUAGES}
-        columns += columns_by("language", languages, unit, over=over, prefix=f"{modality}_", printed=printed)
+        columns += columns_by("language", languages, unit, over=header, prefix=f"{modality}_", printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
             keys, sums_up = {**printed, "language": name}, name == "average"
-            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), over, keys, sums_up))
-        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
+            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
+        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), header))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
@@ -284,11 +286,11 @@ def _model_by_modality(number: Number) -> Mark:
 
 
 def _language_by_model(number: Number) -> Mark:
-    return Mark(_model_and_modality(number), number.held["language"], number.group)
+    return Mark(_model_and_modality(number), number.fixed["language"], number.group)
 
 
 def _language_by_quadrant(number: Number) -> Mark:
-    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
+    return Mark(f"{_modality(number)} · {number.group}", number.model, number.fixed["language"])
 
 
 def _prompt_and_data(number: Number) -> Mark | None:
@@ -341,7 +343,7 @@ _FIGURES = (
 
 _EMOTION_FIELDS = (
     Field("emotion", EMOTIONS, _EMOTIONS),
-    Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
+    Field("quadrant", QUADRANT_NAMES, {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
 )
 _UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
 
@@ -370,23 +372,23 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
     biases = (("lsepp", 1, "emotion", _EMOTIONS, _NEUTRAL), ("lsrqb", 2, "quadrant", _QUADRANTS, _NO_BIAS))
 
     def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-        ran = {unit.key for unit in units}
+        keys = {unit.key for unit in units}
         for modality, unit in tasks.items():
-            if unit not in ran:
+            if unit not in keys:
                 continue
-            shown = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
-            about = f"CEDAR, {title}, {_TITLES[modality].lower()}"
+            statistics = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
+            subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
             yield TableOf(
                 key=f"{unit}_accuracy",
-                title=f"{about}: accuracy in percent",
+                title=f"{subject}: accuracy in percent",
                 source="CEDAR, Table 1",
-                columns=columns_of(unit, shown),
+                columns=columns_of(unit, statistics),
                 headers=MODEL,
             )
             for statistic, equation, field, groups, note in biases:
                 yield TableOf(
                     key=f"{unit}_{statistic}",
-                    title=f"{about}: {_BIASES[statistic]}",
+                    title=f"{subject}: {_BIASES[statistic]}",
                     source=f"CEDAR, section 3.3, equation {equation}",
                     columns=columns_by(field, groups, unit, statistic),
                     headers=MODEL,

@@ -1,4 +1,4 @@
-"""The scenes of a group's project: where they come from, how far they are, and what gold label each has."""
+"""The scenes of a group's project: their sources, how far they are, and their gold labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError, DataUnavailableError
 
 NEW_SCENES = "scenes"
-"""The way in which a group makes scenes; in the other it takes those that there are over into its language."""
+"""The way in which a group makes scenes; in the other it takes existing scenes over into its language."""
 
 TELLING: Mapping[str, str] = {"language": "translate", NEW_SCENES: "write"}
 """The step of each way in which people tell scenes in the culture's language."""
@@ -45,10 +45,10 @@ PIECES: Mapping[str, str] = {
     "options": "options",
     "closing": "Now, [your answer] is:",
 }
-"""What the prompts of Figures 9 and 10 consist of beside the words for emotions, in English."""
+"""The parts of the prompts of Figures 9 and 10 beside the words for emotions, in English."""
 
 ORIGINAL = {"Narrative": "Original narrative", "Question": "Original question"}
-"""Labels of what is translated, by those of its translation."""
+"""Labels of the original texts, by the labels of their translations."""
 
 SENTENCE = "Sentence"
 
@@ -57,7 +57,7 @@ _MODELS = 3  # whose provisional labels decide (section 2.3)
 
 
 class SceneRow(CedarRow):
-    """A scene that a group takes over; another culture's label may stand beside it, or none."""
+    """A scene that a group takes over; it may have another culture's label."""
 
     answer: OptionalLabel = None  # type: ignore[assignment]
 
@@ -70,15 +70,15 @@ class Seed(TableRow):
     source: OptionalLabel = None
 
 
-class Told(NamedTuple):
+class SceneText(NamedTuple):
     """A narrative and its question."""
 
     narrative: str
     question: str
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], before: Told | None = None) -> Told:
-        """Returns the texts that were filled in; what was left empty is as it was before."""
+    def read(cls, values: Mapping[str, Any], before: SceneText | None = None) -> SceneText:
+        """Returns the texts that were filled in; an empty one is as it was before."""
         return cls(*(str(values.get(name) or getattr(before, name, "")).strip() for name in cls._fields))
 
 
@@ -91,7 +91,7 @@ class Decision(NamedTuple):
 
 
 def decide(labels: Sequence[Emotion], options: Mapping[str, Any]) -> Decision:
-    """Returns what labels amount to, by the group's rule."""
+    """Returns the decision that labels lead to, by the group's rule."""
     first, rule = max(options["labels"], 1), options["gold_rule"]
     if len(labels) < first:
         return Decision(None, None, first)
@@ -121,7 +121,7 @@ class Scene:
     shown: Mapping[str, str] = field(default_factory=dict)  # the original, or a sentence, by label
     image: str = ""
     writer: str = ""  # the one person who may tell it; empty for anyone
-    translation: Told | None = None  # the published one
+    translation: SceneText | None = None  # the published one
 
     @property
     def modality(self) -> Modality:
@@ -133,31 +133,33 @@ class Scene:
         """The step in which people tell it in the culture's language."""
         return TELLING[self.state.config.way]
 
-    def drafts(self, until: str = "align") -> list[tuple[str, Told]]:
-        """Returns what models drafted of it, each with its model, and what is between their steps."""
-        drafts: list[tuple[str, Told]] = []
+    def drafts(self, until: str = "align") -> list[tuple[str, SceneText]]:
+        """Returns the models' drafts of it, each with its model."""
+        drafts: list[tuple[str, SceneText]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
             for entry in self.state.model_entries(step, self.row):
                 before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
-                drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
+                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, before)))
         return drafts
 
     @cached_property
-    def written(self) -> Told | None:
+    def telling(self) -> SceneText | None:
         """How people told it last; None where nobody did."""
-        return next((Told.of(entry.values) for entry in reversed(self.state.entries_of(self.step, self.row))), None)
+        return next(
+            (SceneText.read(entry.values) for entry in reversed(self.state.entries_of(self.step, self.row))), None
+        )
 
     @cached_property
-    def told(self) -> Told | None:
+    def unchecked_text(self) -> SceneText | None:
         """How people find it to check: as it was told, or as a model aligned it with its image after that."""
-        aligned = self.state.model_entries("align", self.row)[-1:] if self.written else ()
-        return Told.of(aligned[0].values) if aligned else self.written
+        aligned = self.state.model_entries("align", self.row)[-1:] if self.telling else ()
+        return SceneText.read(aligned[0].values) if aligned else self.telling
 
     @cached_property
-    def text(self) -> Told:
+    def text(self) -> SceneText:
         """How the check left it; a narrative that was deleted is there no more, where a question is."""
         values = next((entry.values for entry in reversed(self.state.entries_of("check", self.row))), {})
-        return Told.of(values) if values.get("question") else Told.of(values, self.told)
+        return SceneText.read(values, None if values.get("question") else self.unchecked_text)
 
     @cached_property
     def why_unlabelled(self) -> tuple[str, str] | None:
@@ -165,7 +167,7 @@ class Scene:
         is_new, checks = self.step == "write", self.state.entries_of("check", self.row)
         done = "written" if is_new else "translated"
         shortest = self.state.config.options["shortest"] if is_new and not self.image else 0
-        if self.told is None:
+        if self.unchecked_text is None:
             is_skipped = bool(self.state.skips(self.step, self.row))
             return self.step, "skipped" if is_skipped else f"nobody has {done} it"
         if reason := self.why_filtered:
@@ -186,11 +188,11 @@ class Scene:
         for step, reason in (("social", "no social scene, by a model"), ("safe", "unsafe, by a model")):
             if not all(entry.values["keep"] for entry in self.state.model_entries(step, self.row)[-1:]):
                 return step, reason
-        if self._chosen("with_image").items() & self._chosen("without_image").items():
+        if self._model_emotions("with_image").items() & self._model_emotions("without_image").items():
             return "without_image", "its image isn't needed: a model names the same emotion without it"
         languages = contrast_languages(self.state.config)
-        chosen = {code: list(self._chosen("provisional", f"-{code}").values()) for code in languages}
-        tops = {code: Counter(found).most_common(1)[0] for code, found in chosen.items() if len(found) >= _MODELS}
+        labels = {code: list(self._model_emotions("provisional", f"-{code}").values()) for code in languages}
+        tops = {code: Counter(names).most_common(1)[0] for code, names in labels.items() if len(names) >= _MODELS}
         for code, (_, number) in tops.items():
             if number == 1:
                 return "provisional", f"the models name different emotions as speakers of {code}"
@@ -198,7 +200,7 @@ class Scene:
             return "provisional", "the same provisional label in all languages"
         return None
 
-    def _chosen(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
+    def _model_emotions(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
         entries = self.state.model_entries(step, f"{self.row}{ending}")
         return {entry.person: entry.values["emotion"] for entry in entries}
 
@@ -208,7 +210,7 @@ class Scene:
 
     @cached_property
     def decision(self) -> Decision:
-        """What its labels amount to."""
+        """The decision that its labels lead to."""
         return decide(self.labels("label"), self.state.config.options)
 
 
@@ -277,7 +279,7 @@ class CedarScenes(CultureWork, ABC):
         numbers = range(1, self.options["blanks"] + 1)
         blanks = {f"blank-{person}-{number}": person for person in self.config.doers("write") for number in numbers}
         entries = state.entries.get("write", {})  # those of people who have left, too
-        blanks |= {row: found[-1].person for row, found in entries.items() if row.startswith("blank-")}
+        blanks |= {row: tellings[-1].person for row, tellings in entries.items() if row.startswith("blank-")}
         for row, person in blanks.items():
             yield Scene(state, row, row, writer=person)
 
@@ -294,7 +296,7 @@ class CedarScenes(CultureWork, ABC):
             ]
         kinds = {"multimodal": "image", "text": "text"}
         translations = {
-            row_name(kinds[modality], row.id): Told.of(row.model_dump())
+            row_name(kinds[modality], row.id): SceneText.read(row.model_dump())
             for modality, row in published_rows(state, self.config.language)
         }
         scenes: dict[str, Scene] = {}
@@ -303,11 +305,11 @@ class CedarScenes(CultureWork, ABC):
             if name in scenes:
                 where = table.origin if table else FOLDER
                 raise DataError(f"{where}, field 'id': {row.id!r} occurs twice. Expected a different one in each row.")
-            shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
-            shown = {label: text for label, text in shown.items() if text}
-            scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
-        most, every = self.options["most_scenes"], list(scenes.values())
-        return _draw(every, self.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
+            texts = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
+            texts = {label: text for label, text in texts.items() if text}
+            scenes[name] = Scene(state, name, row.id, texts, image, translation=translations.get(name))
+        most = self.options["most_scenes"] or len(scenes)
+        return _draw(list(scenes.values()), self.config.seed, "scenes", dict.fromkeys(MODALITIES, most))
 
     @cached_property
     def second(self) -> list[Scene]:
@@ -316,9 +318,9 @@ class CedarScenes(CultureWork, ABC):
         return _draw(self.scenes, self.config.seed, "second", numbers)
 
     @cached_property
-    def left_out(self) -> dict[str, DroppedRow]:
-        """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
-        found: dict[str, DroppedRow] = {}
+    def dropped_scenes(self) -> dict[str, DroppedRow]:
+        """Every scene that isn't built, by row, but for empty rows of writers."""
+        dropped: dict[str, DroppedRow] = {}
         first: dict[tuple[str, str, str], str] = {}
         step = TELLING[self.config.way]
         shipped = self.published_texts if self.is_new else ()
@@ -340,32 +342,35 @@ class CedarScenes(CultureWork, ABC):
             if reason is None:
                 first[key] = scene.row
             elif scene.row in entries or not scene.writer:
-                found[scene.row] = DroppedRow(reason[0], scene.row, reason[1])
+                dropped[scene.row] = DroppedRow(reason[0], scene.row, reason[1])
         orphans = sorted(entries.keys() - {scene.row for scene in self.scenes})
-        return found | {
+        return dropped | {
             row: DroppedRow(step, row, "its sentence, image or original is no longer there") for row in orphans
         }
 
     @cached_property
-    def published_texts(self) -> frozenset[Told]:
-        """The published scenes without image, as far as they are at hand, in English and the culture's language."""
+    def published_texts(self) -> frozenset[SceneText]:
+        """The published scenes without image in the user's folder, in English and the culture's language."""
         rows = published_rows(self.state, "en", self.config.language)
-        return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
+        return frozenset(SceneText.read(row.model_dump()) for modality, row in rows if modality == "text")
 
     @cached_property
     def contrast(self) -> Mapping[str, Sequence[Emotion]]:
         """The gold labels of other cultures, which the group brings in, by the id of the scene."""
-        found: dict[str, list[Emotion]] = {}
+        golds: dict[str, list[Emotion]] = {}
         for path in sorted((self.state.folder / "inputs").glob("contrast*")) if self.is_new else ():
             table = read_file(path)
             for index, row in enumerate(validated(table, SceneRow)):
                 if row.english_ver_answer:
                     place = f"{table.where(index)}, field 'english_ver_answer'"
-                    found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
-        return found
+                    golds.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
+        return golds
 
     @cached_property
     def words(self) -> Mapping[str, str]:
         """The words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
-        found = {row: self.state.entries_of("words", row) for row in (*EMOTIONS, *PIECES)}
-        return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
+        return {
+            row: str(entries[-1].values["translation"]).strip()
+            for row in (*EMOTIONS, *PIECES)
+            if (entries := self.state.entries_of("words", row))
+        }

@@ -1,6 +1,6 @@
 """CrossCult-KIBench as a benchmark: its tasks, one for each role, and their groups.
 
-A chain's steps are tasks of their own, and not documents of one task: with a document for each chain in each task, in
+A chain's steps are tasks, and not documents of one task: with a document for each chain in each task, in
 the same order, everything about a chain stays on one rank, and ``--limit`` keeps whole chains.
 """
 
@@ -60,7 +60,7 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
         "reliability of what was inserted, after each step of a chain (Figures 6, 11-13); no mean in the paper",
     ),
 }
-"""Title of each setting, and what it is about."""
+"""Title of each setting, and its description."""
 
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
@@ -231,9 +231,9 @@ def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edit
 
     release = open_release(settings.data_folder, edition)
     docs = list(build(release))
-    shown = release.raw.images(doc["image_id"] for doc in docs)
-    inserted = release.raw.images(doc["insertion_image_id"] for doc in docs)
-    images = datasets.Dataset.from_dict({"image": shown, "insertion_image": inserted})
+    files = release.raw.images(doc["image_id"] for doc in docs)
+    insertion_files = release.raw.images(doc["insertion_image_id"] for doc in docs)
+    images = datasets.Dataset.from_dict({"image": files, "insertion_image": insertion_files})
     images = images.cast_column("image", datasets.Image()).cast_column("insertion_image", datasets.Image(decode=False))
     return Documents(docs, images)
 

@@ -186,15 +186,15 @@ def published_items(state: State) -> dict[str, Item]:
     images = {Path(name).stem: name for name in state.images}
     contrasts = [partition.code for partition in partitions_of(state.config)[:-1]]
     by_scenario: dict[str, list[str]] = {}
-    for identifier in sorted(release.raw.by_id):
-        by_scenario.setdefault(release.raw.by_id[identifier].scenario, []).append(identifier)
+    for identifier in sorted(release.raw.cases_by_id):
+        by_scenario.setdefault(release.raw.cases_by_id[identifier].scenario, []).append(identifier)
     items = {}
     for scenario, ids in sorted(by_scenario.items()):
         if release.draw.split[scenario] not in state.config.options["parts"]:
             continue
         rng = random.Random(f"{state.config.seed}-cases-{scenario}")  # noqa: S311
         for identifier in sorted(rng.sample(ids, min(state.config.options["cases"], len(ids)))):
-            case = release.raw.by_id[identifier]
+            case = release.raw.cases_by_id[identifier]
             items[identifier] = Item(
                 name=row_name(identifier),
                 scenario=scenario,

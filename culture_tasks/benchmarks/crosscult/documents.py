@@ -74,7 +74,7 @@ class CrossCultDoc(TypedDict):
     insertions: list[InsertedSample]  # before the request, the first first
     wants_plain_answer: bool  # in locality: a model that inserts returns [answer, answer without insertions]
     question: str
-    reference: str  # empty in locality, where it is what the model says without insertions
+    reference: str  # empty in locality, where it is the model's answer without insertions
     image_id: str  # the raw case of `image`
     insertion_image_id: str  # the raw case of `insertion_image`
     request_scenario: str  # of `image`
@@ -96,29 +96,29 @@ class Release:
                 yield self._document("diagnostic", "diagnostic", case, (), partition, inserted=0)
 
     def single(self, role: Role, *, train: bool = False) -> Iterator[CrossCultDoc]:
-        """Yields one document for each single-insert case of the test, or of those for training a method."""
+        """Yields one document for each single-insert case of the test, or of the training data."""
         part = "train" if train else "single"
         for pair in self.draw.single:
-            case = self.raw.by_id[pair.case]
+            case = self.raw.cases_by_id[pair.case]
             if self.draw.split[case.scenario] == part:
-                other = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role)
+                request = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role)
                 code = pair.cross_language if role == "cross_language_locality" else pair.target
                 order = (pair.target,)
-                yield self._document("single", role, case, order, *order, inserted=1, other=other, language=code)
+                yield self._document("single", role, case, order, *order, inserted=1, request=request, language=code)
 
     def sequential(self, role: Role, partition: str) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
         order = self.raw.edition.orders[0]
         step = order.index(partition)
         for pair in self.draw.sequential:
-            other = {"generality": pair.generality, "locality": pair.locality[step]}.get(role)
-            case = self.raw.by_id[pair.case]
-            yield self._document("sequential", role, case, order, partition, inserted=len(order), other=other)
+            request = {"generality": pair.generality, "locality": pair.locality[step]}.get(role)
+            case = self.raw.cases_by_id[pair.case]
+            yield self._document("sequential", role, case, order, partition, inserted=len(order), request=request)
 
     def retention(self, order: Order, partition: str, after: int) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
         for pair in self.draw.sequential:
-            case = self.raw.by_id[pair.case]
+            case = self.raw.cases_by_id[pair.case]
             yield self._document("retention", "reliability", case, order, partition, inserted=after)
 
     def _document(
@@ -130,17 +130,17 @@ class Release:
         partition: str,
         *,
         inserted: int,
-        other: str | None = None,
+        request: str | None = None,
         language: str | None = None,
     ) -> CrossCultDoc:
         """Returns the request about a partition, after the first insertions in an order of samples of a case.
 
-        It is asked about another raw case where ``other`` says so, and in another language where ``language`` does.
+        It is about another raw case where ``request`` has its id, and in another language where ``language`` says so.
         """
-        request = case if other is None else self.raw.by_id[other]
+        request_case = case if request is None else self.raw.cases_by_id[request]
         code = language or partition
         case_id = f"{case.id}:{'-'.join(order)}" if order else case.id
-        samples = ((each, case.samples[each]) for each in order[:inserted])
+        samples = ((name, case.samples[name]) for name in order[:inserted])
         return CrossCultDoc(
             id=f"{case_id}/{role}/{partition}/{inserted}",
             case_id=case_id,
@@ -153,14 +153,14 @@ class Release:
             order=list(order),
             step=order.index(partition) + 1 if order else 0,
             insertions=[
-                InsertedSample(partition=each, question=question, answer=answer) for each, (question, answer) in samples
+                InsertedSample(partition=name, question=question, answer=answer) for name, (question, answer) in samples
             ],
             wants_plain_answer=role in LOCALITY_ROLES,
-            question=request.samples[code].question,
-            reference="" if role in LOCALITY_ROLES else request.samples[code].answer,
-            image_id=request.id,
+            question=request_case.samples[code].question,
+            reference="" if role in LOCALITY_ROLES else request_case.samples[code].answer,
+            image_id=request_case.id,
             insertion_image_id=case.id,
-            request_scenario=request.scenario,
+            request_scenario=request_case.scenario,
             data=self.raw.fingerprint,
             draw=self.draw.fingerprint,
         )
@@ -176,7 +176,7 @@ def training_cases(data_folder: Path | None, limit: int | None = None, edition: 
     """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
     release = load_release(data_folder, edition)
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
-    cases = list(zip(*by_role, strict=True))  # one document of each role, in the same order of cases
+    cases = list(zip(*by_role, strict=True))  # one document of each role
     if not cases:
         raise DataError(f"{edition.name}: no scenario is for training. Expected some whose 'split' is 'train'.")
     if limit is not None:
@@ -185,17 +185,18 @@ def training_cases(data_folder: Path | None, limit: int | None = None, edition: 
     ids = list(dict.fromkeys(document["image_id"] for document in documents))
     files = dict(zip(ids, release.raw.images(ids), strict=True))
 
-    def question_about(image_id: str, language: str) -> AnsweredQuestion:
-        sample = release.raw.by_id[image_id].samples[language]
+    def answered_question(image_id: str, language: str) -> AnsweredQuestion:
+        sample = release.raw.cases_by_id[image_id].samples[language]
         return AnsweredQuestion(Path(files[image_id]), edition[language].system_prompt, *sample)
 
     training = []
-    for first, *others in cases:
-        questions = {doc["role"]: question_about(doc["image_id"], doc["language"]) for doc in (first, *others)}
+    for case_documents in cases:
+        first = case_documents[0]
+        questions = {doc["role"]: answered_question(doc["image_id"], doc["language"]) for doc in case_documents}
         case = InsertionCase(
             case_id=first["case_id"],
             scenario=first["scenario"],
-            inserted=question_about(first["insertion_image_id"], first["partition"]),
+            inserted=answered_question(first["insertion_image_id"], first["partition"]),
             generality=(questions["generality"],),
             locality=tuple((kind, questions[kind]) for kind in get_args(Locality)),
         )

@@ -28,7 +28,7 @@ from culture_tasks.settings import Settings
 _log = logging.getLogger(__name__)
 
 FILE_NAME = "crosscult_draw.json"
-_TEST_SHARE = 10 / 49  # scenarios of each test, of those of the release (Table 1)
+_TEST_SHARE = 10 / 49  # of the release's scenarios, in each test (Table 1)
 _FEWEST = 2  # scenarios of a test, and cases of a scenario
 _TESTS: tuple[Part, ...] = ("single", "sequential")
 
@@ -38,7 +38,7 @@ class _DrawPart(BaseModel):
 
 
 class DrawOptions(_DrawPart):
-    """What the paper leaves open.
+    """The choices that the paper leaves open.
 
     Attributes:
         split_by: Whether each test gets its share of every topic, or scenarios are drawn whatever their topic.
@@ -93,62 +93,62 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
     Each case has a seed made of the draw's seed and its id, so a draw doesn't depend on the order of the rows.
     """
     edition = raw.edition
-    chosen = options or DrawOptions(seed=edition.seed)
-    split = _split_scenarios(raw.cases, chosen)
+    options = options or DrawOptions(seed=edition.seed)
+    split = _split_scenarios(raw.cases, options)
     members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
-    for identifier, case in sorted(raw.by_id.items()):
+    for identifier, case in sorted(raw.cases_by_id.items()):
         members[case.scenario].append(identifier)
-    elsewhere = {
+    outside_cases = {
         scenario: [
             identifier
-            for other, ids in members.items()
-            if other != scenario and (chosen.locality_pool == "all" or split[other] == split[scenario])
+            for neighbour, ids in members.items()
+            if neighbour != scenario and (options.locality_pool == "all" or split[neighbour] == split[scenario])
             for identifier in ids
         ]
         for scenario in members
     }
     single, sequential = [], []
     for case in raw.cases:
-        siblings, others, part = members[case.scenario], elsewhere[case.scenario], split[case.scenario]
+        siblings, outsiders, part = members[case.scenario], outside_cases[case.scenario], split[case.scenario]
         if len(siblings) < _FEWEST:
             raise DataError(
                 f"crosscult: scenario {case.scenario!r} has one case. Generality needs another one of the same "
                 "scenario: add cases, or take the scenario out."
             )
-        if not others:
+        if not outsiders:
             raise DataError(
                 f"crosscult: no scenario beside {case.scenario!r} in the part {part!r}. Locality "
                 "needs one: draw with locality_pool=all, or put more scenarios into the part."
             )
         if part == "sequential":
-            rng = random.Random(f"{chosen.seed}-chain-{case.id}")  # noqa: S311
+            rng = random.Random(f"{options.seed}-chain-{case.id}")  # noqa: S311
             generality, steps = _sibling(case, siblings, rng), len(edition.orders[0])
-            items = rng.sample(others, steps) if len(others) >= steps else rng.choices(others, k=steps)
+            items = rng.sample(outsiders, steps) if len(outsiders) >= steps else rng.choices(outsiders, k=steps)
             sequential.append(ChainPairing(case=case.id, generality=generality, locality=tuple(items)))
             continue
         for target in edition.targets:
-            rng = random.Random(f"{chosen.seed}-{target}-{case.id}")  # noqa: S311
-            generality, partners = _sibling(case, siblings, rng), [other for other in edition.codes if other != target]
+            rng = random.Random(f"{options.seed}-{target}-{case.id}")  # noqa: S311
+            generality, partners = _sibling(case, siblings, rng), [code for code in edition.codes if code != target]
             languages = {  # drawn whatever the option is
                 "drawn": rng.choice(partners),
                 "english": edition.codes[0],
-                "other": next((other for other in edition.targets if other != target), partners[0]),
+                "other": next((code for code in edition.targets if code != target), partners[0]),
             }
             pairing = SinglePairing(
                 case=case.id,
                 target=target,
                 generality=generality,
-                cross_language=languages[chosen.cross_language],
-                cross_scenario=rng.sample(others, 1)[0],
+                cross_language=languages[options.cross_language],
+                cross_scenario=rng.sample(outsiders, 1)[0],
             )
             single.append(pairing)
-    return Draw(data=raw.fingerprint, options=chosen, split=split, single=tuple(single), sequential=tuple(sequential))
+    return Draw(data=raw.fingerprint, options=options, split=split, single=tuple(single), sequential=tuple(sequential))
 
 
 def _sibling(case: RawCase, siblings: Sequence[str], rng: random.Random) -> str:
     """Draws another case of the same scenario."""
-    drawn = rng.randrange(len(siblings) - 1)
-    return siblings[drawn + (drawn >= siblings.index(case.id))]
+    index = rng.randrange(len(siblings) - 1)
+    return siblings[index + (index >= siblings.index(case.id))]
 
 
 def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str, Part]:
@@ -158,13 +158,13 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
     scenarios needs another one in the same test.
     """
     released = {case.scenario: case.part for case in cases}
-    given = {scenario: part for scenario, part in released.items() if part is not None}
-    if len(given) == len(released):
-        return given
-    if given:
+    parts = {scenario: part for scenario, part in released.items() if part is not None}
+    if len(parts) == len(released):
+        return parts
+    if parts:
         lacking = next(scenario for scenario, part in released.items() if part is None)
         raise DataError(
-            f"crosscult: {len(given)} of {len(released)} scenarios have a value in the column 'split', and {lacking!r} "
+            f"crosscult: {len(parts)} of {len(released)} scenarios have a value in the column 'split', and {lacking!r} "
             "has none. Give every scenario one, or remove the column."
         )
     topics = {case.scenario: case.topic for case in cases}
@@ -183,19 +183,19 @@ def split_scenarios(
     topics: Mapping[str, str], quotas: Mapping[Part, int], rng: random.Random, *, by_topic: bool = True
 ) -> dict[str, Part]:
     """Draws the scenarios of some parts, by default so that each part has its share of every topic."""
-    left = sorted(topics)
+    pool = sorted(topics)
     parts: dict[str, Part] = {}
     for part, quota in quotas.items():
-        drawn = _shares(quota, left, topics, rng) if by_topic and left else rng.sample(left, quota)
-        parts |= dict.fromkeys(drawn, part)
-        left = [scenario for scenario in left if scenario not in parts]
+        scenarios = _shares(quota, pool, topics, rng) if by_topic and pool else rng.sample(pool, quota)
+        parts |= dict.fromkeys(scenarios, part)
+        pool = [scenario for scenario in pool if scenario not in parts]
     return parts
 
 
-def _shares(quota: int, left: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:
+def _shares(quota: int, pool: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:
     """Draws from each topic its share of the scenarios that are left, by largest remainder."""
-    by_topic = {topic: [scenario for scenario in left if topics[scenario] == topic] for topic in TOPICS}
-    exact = {topic: quota * len(members) / len(left) for topic, members in by_topic.items()}
+    by_topic = {topic: [scenario for scenario in pool if topics[scenario] == topic] for topic in TOPICS}
+    exact = {topic: quota * len(members) / len(pool) for topic, members in by_topic.items()}
     seats = {topic: int(share) for topic, share in exact.items()}
     by_remainder = sorted(TOPICS, key=lambda topic: (seats[topic] - exact[topic], TOPICS.index(topic)))
     for topic in by_remainder[: quota - sum(seats.values())]:
@@ -236,21 +236,21 @@ def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
 
 
 def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
-    """Yields what is wrong with a draw whose pairings may be written by hand."""
+    """Yields the problems of a draw, whose pairings may be written by hand."""
     if differing := sorted(draw.split.keys() ^ {case.scenario for case in raw.cases}):
         yield f"the scenario {differing[0]!r} is in the data or in the split, and not in both."
     chains = {case.id for case in raw.cases if draw.split[case.scenario] == "sequential"}
-    expected = sorted((case, target) for case in raw.by_id if case not in chains for target in PAPER.targets)
+    expected = sorted((case, target) for case in raw.cases_by_id if case not in chains for target in PAPER.targets)
     if sorted((pair.case, pair.target) for pair in draw.single) != expected:
         yield "the single-insert pairings are not the Chinese and the Arabic target of each case outside 'sequential'."
     if sorted(chain.case for chain in draw.sequential) != sorted(chains):
         yield "the sequential-insert pairings are not one for each case of 'sequential'."
     for pair in draw.single:
-        others = [code for code in PAPER.codes if code != pair.target]
-        if pair.cross_language not in others:
+        codes = [code for code in PAPER.codes if code != pair.target]
+        if pair.cross_language not in codes:
             yield (
                 f"case {pair.case!r} with the target {pair.target!r} has {pair.cross_language!r} for cross-language "
-                f"locality. Expected one of {', '.join(others)}."
+                f"locality. Expected one of {', '.join(codes)}."
             )
     for chain in draw.sequential:
         if len(chain.locality) != len(PAPER.orders[0]):
@@ -259,11 +259,15 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
     items = [(pair.case, pair.generality, [pair.cross_scenario]) for pair in draw.single]
     items += [(chain.case, chain.generality, list(chain.locality)) for chain in draw.sequential]
     for case, generality, locality in items:
-        here = scenarios[case]
-        if generality == case or scenarios.get(generality) != here:
-            yield f"case {case!r} has {generality!r} for generality. Expected another case of its scenario {here!r}."
-        if wrong := [other for other in locality if scenarios.get(other, here) == here]:
-            yield f"case {case!r} has {wrong[0]!r} for locality. Expected a case of another scenario than {here!r}."
+        scenario = scenarios[case]
+        if generality == case or scenarios.get(generality) != scenario:
+            yield (
+                f"case {case!r} has {generality!r} for generality. Expected another case of its scenario {scenario!r}."
+            )
+        if misfits := [identifier for identifier in locality if scenarios.get(identifier, scenario) == scenario]:
+            yield (
+                f"case {case!r} has {misfits[0]!r} for locality. Expected a case of a scenario other than {scenario!r}."
+            )
 
 
 def register(actions: argparse._SubParsersAction[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The editions of CrossCult-KIBench: the paper's, and those that people make of a further culture."""
+"""The editions of CrossCult-KIBench: the paper's, and editions that people make of a further culture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Partition:
         code: Code of the language (ISO 639), which names the partition: no two of an edition share a language.
         language: Name of the language in English, as in Figure 9 and for the judge.
         place: Code of the country or region (:mod:`culture_tasks.vocabulary`).
-        name: What it is called in the fields of a raw case.
+        name: Its name in the fields of a raw case.
         system: System prompt in the language; empty for the one of Figure 9.
     """
 
@@ -54,7 +54,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """A set of raw cases, and what is inserted of it.
+    """A set of raw cases, and the insertions from it.
 
     Attributes:
         targets: Partitions that are inserted in the single-insert setting.

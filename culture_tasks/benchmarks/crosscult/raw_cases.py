@@ -57,7 +57,7 @@ def _a_part(text: str) -> Part:
 
 
 class RawCaseRow(TableRow):
-    """One row without the fields of its partitions: scenario, topic and image, and what a release may add."""
+    """One row without the fields of its partitions: scenario, topic and image, and columns that a release may add."""
 
     scenario: Label
     topic: Annotated[str, AfterValidator(_a_topic)]
@@ -72,10 +72,10 @@ class RawCaseRow(TableRow):
 
 @cache
 def row_model(edition: Edition) -> type[RawCaseRow]:
-    """Returns what a row of an edition is: with the question, the answer and the gloss of each partition (Figure 8)."""
+    """Returns the model of an edition's rows, with question, answer and gloss of each partition (Figure 8)."""
     fields: dict[str, Any] = {}
     for kind, validation in (("question", (Text, ...)), ("answer", (Text, ...)), ("gloss", (str | None, None))):
-        fields |= {one.fields[kind]: validation for one in edition.partitions if kind in one.fields}
+        fields |= {partition.fields[kind]: validation for partition in edition.partitions if kind in partition.fields}
     return create_model("RawCaseRow", __base__=RawCaseRow, **fields)
 
 
@@ -111,19 +111,19 @@ class RawCases:
     _images: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def by_id(self) -> Mapping[str, RawCase]:
+    def cases_by_id(self) -> Mapping[str, RawCase]:
         """The cases by their id."""
         return {case.id: case for case in self.cases}
 
     def images(self, ids: Iterable[str]) -> list[str]:
         """Returns the image files of cases, each checked when it is first asked for.
 
-        Dozens of documents show one image, so those embedded in a table are written out once, under their hash.
+        Dozens of documents show one image, so embedded images are written out once, under their hash.
         """
         import datasets
 
-        wanted = list(ids)
-        unchecked = set(wanted) - self._images.keys()
+        identifiers = list(ids)
+        unchecked = set(identifiers) - self._images.keys()
         if rows := [row for row, case in enumerate(self.cases) if case.id in unchecked]:
             names = [self.cases[row].image for row in rows]
             images = image_column(self.table.part(rows), names, self.folder)
@@ -131,7 +131,7 @@ class RawCases:
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]
                 self._images[self.cases[row].id] = path if content is None else _file_of(content)
-        return [self._images[identifier] for identifier in wanted]
+        return [self._images[identifier] for identifier in identifiers]
 
 
 def _file_of(content: bytes) -> str:
@@ -156,19 +156,19 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
     for identifier, row in zip(ids, rows, strict=True):
         values = row.model_dump()
         samples = {
-            one.code: QuestionAnswer(values[one.fields["question"]], values[one.fields["answer"]])
-            for one in edition.partitions
+            partition.code: QuestionAnswer(values[partition.fields["question"]], values[partition.fields["answer"]])
+            for partition in edition.partitions
         }
         more = {"part": values["split"], "image": row.image, "description": row.description or ""}
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, **more))
     first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
     for index, case in enumerate(cases):
-        other = cases[first.setdefault(case.scenario, index)]
-        for name, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
-            if ours != theirs:
+        first_case = cases[first.setdefault(case.scenario, index)]
+        for name, value, expected in (("topic", case.topic, first_case.topic), ("split", case.part, first_case.part)):
+            if value != expected:
                 raise DataError(
-                    f"{table.where(index)}, field {name!r}: found {ours!r}, while {table.where(first[case.scenario])} "
-                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
+                    f"{table.where(index)}, field {name!r}: found {value!r}, while {table.where(first[case.scenario])} "
+                    f"of the same scenario {case.scenario!r} has {expected!r}. Give the whole scenario one value."
                 )
     return RawCases(
         table=table,

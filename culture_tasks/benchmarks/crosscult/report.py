@@ -1,7 +1,7 @@
 """How CrossCult-KIBench is reported.
 
-Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), what a method costs
-(Table 4), and which requests were routed wrongly, where a method routes them at all.
+Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), the costs of a
+method (Table 4), and wrongly routed requests of methods that route.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from culture_tasks.benchmarks.reporting import (
     FurtherScore,
     Mark,
     Number,
-    Ran,
     RunFacts,
     TableOf,
+    TasksRun,
     UnitOf,
     Where,
     bars_by,
-    whole_groups_then_tasks,
+    groups_and_tasks,
 )
 
 _Place = tuple[str, str, Where]  # key, label and groups of a column
 
-# Routing: whether a request used what was inserted, by what its record says
+# Routing: whether a request used an insertion, by its record
 
 
 def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
@@ -80,8 +80,8 @@ _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     """Returns the routing errors that each threshold would make of the recorded similarities."""
-    should_not = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
-    return {text: 100.0 * ((answers.scores >= float(text)) == should_not) for text in _THRESHOLDS}
+    is_locality = np.logical_or.reduce([answers.groups_of("role").equals(role) for role in LOCALITY_ROLES])
+    return {text: 100.0 * ((answers.scores >= float(text)) == is_locality) for text in _THRESHOLDS}
 
 
 _ERRORS = Scale("percent", 0.0, 100.0, better="lower")
@@ -127,50 +127,50 @@ def _retention_of(edition: Edition) -> str:
     return f"{edition.name}_retention"
 
 
-def _units(edition: Edition, ran: Ran) -> Iterator[UnitOf]:
-    """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
+def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[UnitOf]:
+    """Yields groups and tasks, and the chains of insertions, whose steps have no numbers."""
     retention = _retention_of(edition)
-    others = replace(
-        ran,
-        tasks=tuple(task for task in ran.tasks if not task.startswith(retention)),
-        groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(retention)},
+    without_chains = replace(
+        tasks_run,
+        tasks=tuple(task for task in tasks_run.tasks if not task.startswith(retention)),
+        groups={group: tasks for group, tasks in tasks_run.groups.items() if not group.startswith(retention)},
     )
-    yield from whole_groups_then_tasks(others)
-    for group, tasks in ran.groups.items():
-        if group.startswith(f"{retention}_") and ran.anywhere.intersection(tasks):
+    yield from groups_and_tasks(without_chains)
+    for group, tasks in tasks_run.groups.items():
+        if group.startswith(f"{retention}_") and tasks_run.anywhere.intersection(tasks):
             yield UnitOf(group, tasks, headline=False)
 
 
 def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    ran = [unit.key for unit in units]
-    for unit in ran:
+    keys = [unit.key for unit in units]
+    for unit in keys:
         if setting := _setting(edition, unit):
-            yield _by_role(edition, unit, setting)
+            yield _role_table(edition, unit, setting)
             yield _routing(edition, unit, setting)
             yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
-            yield _by_language_and_topic(edition)
-    if timed := next((unit for unit in ran if _is_single(edition, unit)), None):
+            yield _diagnostic_table(edition)
+    if timed := next((unit for unit in keys if _is_single(edition, unit)), None):
         yield _efficiency(edition, timed)
-    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]:
+    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in keys]:
         yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
 
 
 def _papers(edition: Edition, *tables: str) -> tuple[str, ...]:
-    """Returns published tables whose rows may stand below: those of the paper's own edition."""
+    """Returns published tables of which rows are shown: only the paper's edition has them."""
     return tables if edition is PAPER else ()
 
 
 def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
-    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have those of a setting."""
-    group, over, where = place
+    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have them for a setting."""
+    group, header, where = place
     for statistic, (key, label) in _SCORES.items():
         printed = {"setting": setting, "role": group, "score": key} if setting else {}
-        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), over, printed=printed, sums_up=sums_up)
+        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), header, printed=printed, sums_up=sums_up)
 
 
-def _by_role(edition: Edition, unit: str, setting: str) -> TableOf:
+def _role_table(edition: Edition, unit: str, setting: str) -> TableOf:
     columns = [column for place in _roles(setting) for column in _both_scores(unit, place, setting=setting)]
     columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
     return TableOf(
@@ -185,11 +185,13 @@ def _by_role(edition: Edition, unit: str, setting: str) -> TableOf:
     )
 
 
-def _by_language_and_topic(edition: Edition) -> TableOf:
+def _diagnostic_table(edition: Edition) -> TableOf:
     places = (*_partitions_and_topics(edition, edition.codes), ("all", "All", ()))
     cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
     if edition is not PAPER:
-        cultures = ", ".join(f"{each.language} of {vocabulary.place(each.place).name}" for each in edition.partitions)
+        cultures = ", ".join(
+            f"{partition.language} of {vocabulary.place(partition.place).name}" for partition in edition.partitions
+        )
     return TableOf(
         key=f"{edition.diagnostic}_by_language",
         title=f"{edition.diagnostic}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
@@ -244,20 +246,20 @@ def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
     single = setting == "single"
     partitions = edition.targets if single else edition.codes
     places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(edition, partitions)]
-    others = {"similarity": "Mean similarity", "threshold": "Threshold"}
+    statistics = {"similarity": "Mean similarity", "threshold": "Threshold"}
     if not single:  # where more than one language is inserted
-        others = {"wrong_entry": "Wrong entry", **others}
+        statistics = {"wrong_entry": "Wrong entry", **statistics}
     return TableOf(
         key=f"{unit}_routing",
         title=f"{unit}: requests that were routed wrongly, in percent",
         source="",
-        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *others.items()]),
+        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *statistics.items()]),
         headers=_METHODS,
         question="changes",
         lines={
             _rate(role, label): {
                 **{key: At(unit, "routing_error", (*of_role, *where)) for key, _, where in places},
-                **{key: At(unit, key, of_role) for key in others},
+                **{key: At(unit, key, of_role) for key in statistics},
             }
             for role, label, of_role in _roles(setting)
         },
@@ -266,7 +268,7 @@ def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
             "Of methods that compare a request with the insertions, and use one from a threshold on. False "
             "activation: requests about another language or scenario that used it all the same. Abstention: requests "
             "about an insertion, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
-            "used something, those that used an insertion for another language.",
+            "used something, the share that used an insertion for another language.",
         ),
     )
 
@@ -284,7 +286,7 @@ def _thresholds(unit: str, setting: str) -> TableOf:
             for text in _THRESHOLDS[::2]
         },
         line_header="Threshold",
-        notes=("From the similarities that were recorded; the threshold that was used stands in the table before.",),
+        notes=("From the similarities that were recorded; the table before has the threshold that was used.",),
     )
 
 
@@ -317,8 +319,8 @@ def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[O
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=(
-            "Reliability of what was inserted for a partition, after each step of a chain of insertions in the order "
-            "that stands above. A method that keeps what it was given has the same number at every step.",
+            "Reliability of a partition's insertions, after each step of a chain in the order above. A method that "
+            "keeps its insertions has the same number at every step.",
         ),
     )
 
@@ -331,7 +333,7 @@ def _is_single(edition: Edition, unit: str) -> bool:
 
 
 def _reliability(edition: Edition, number: Number) -> Mark | None:
-    is_reliability = number.held == {"role": "Reliability"} and number.dimension in ("topic", "partition")
+    is_reliability = number.fixed == {"role": "Reliability"} and number.dimension in ("topic", "partition")
     panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
     return Mark(panel, number.model, number.group) if is_reliability and _is_single(edition, number.unit) else None
 
@@ -344,11 +346,11 @@ def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     chain = number.unit.removeprefix(retention).strip("_").split("_")
     names = edition.in_order(list(filter(None, chain)), " → ")
     panel = " · ".join(filter(None, (number.model, names)))
-    return Mark(panel, number.held.get("partition", number.title), number.group)
+    return Mark(panel, number.fixed.get("partition", number.title), number.group)
 
 
-def _by_threshold(number: Number) -> Mark:
-    role = number.held["role"].lower().replace(" ", "_")
+def _threshold_mark(number: Number) -> Mark:
+    role = number.fixed["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
     return Mark(f"{number.model} · {number.title}", series, number.group)
@@ -374,13 +376,13 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         groups="language",
         units=lambda unit: unit == edition.diagnostic,
     )
-    for statistic, value, ending, by in (
+    for statistic, value, ending, suffix in (
         ("score", _SCORE, "", ""),
         ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
     ):
         yield FigureOf(
             key=f"{edition.name}_retention{ending}",
-            title=f"{edition.title}: retention after each insertion{by}",
+            title=f"{edition.title}: retention after each insertion{suffix}",
             source="CrossCult-KIBench, Figures 6, 11-13",
             kind="lines",
             groups="insertions so far",
@@ -397,7 +399,7 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         kind="lines",
         groups="threshold",
         value="Routed wrongly (percent)",
-        mark=_by_threshold,
+        mark=_threshold_mark,
         statistic=_CURVE,
         series="role",
         question="changes",
@@ -435,7 +437,7 @@ def report_of(edition: Edition) -> BenchmarkReport:
         dimension="threshold",
         within=("role",),
         units=lambda unit: bool(_setting(edition, unit)),
-        of="similarity",
+        score="similarity",
     )
     places = {partition.code: partition.place for partition in edition.partitions}
     longest = max(map(len, edition.orders), default=1)

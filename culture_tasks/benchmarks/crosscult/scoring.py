@@ -1,8 +1,8 @@
 """How the answers to a request of CrossCult-KIBench are scored: by ROUGE-L and by the judge of Figure 10.
 
-In locality the reference is what the model says without any insertion. A model that inserts returns a list of three
-texts: the answer; the answer without insertions, or the answer again where the document doesn't want it; and as JSON
-what its method says about the request. Any other model returns one text, which is both answers: nothing was inserted,
+In locality the reference is the model's answer without any insertion. A model that inserts returns a list of three
+texts: the answer; the answer without insertions, or the answer again where the document doesn't want it; and its
+method's facts about the request as JSON. Any other model returns one text, which is both answers: nothing was inserted,
 so nothing can have changed, and its ROUGE-L is 100.
 
 Identical texts are judged like all others, and not taken for a 10: the paper's base model scores 9.99, 9.98 and 9.89 in
@@ -35,7 +35,7 @@ _FACTS = "case_id", "setting", "scenario", "order", "step", "image_id", "inserti
 
 
 class InsertionResponse(NamedTuple):
-    """One response: with the insertions, without them, and what the method says about the request, as JSON."""
+    """One response: with the insertions, without them, and the method's facts about the request, as JSON."""
 
     text: str
     base: str

@@ -17,14 +17,14 @@ Part = Literal["train", "single", "sequential"]  # of the scenarios (Table 1); t
 PARTS: tuple[Part, ...] = get_args(Part)
 
 Setting = Literal["diagnostic", "single", "sequential", "retention"]
-"""What is done before a request: nothing, one insertion, all insertions of a chain, or the first few of them."""
+"""The insertions before a request: nothing, one insertion, all insertions of a chain, or the first few of them."""
 
 Role = Literal[
     "diagnostic", "reliability", "generality", "cross_language_locality", "cross_scenario_locality", "locality"
 ]
-"""What a request measures (section 3.2). ``locality`` is the sequential setting's, on other scenarios."""
+"""The quantity that a request measures (section 3.2). ``locality`` is the sequential setting's, on other scenarios."""
 
 SINGLE_ROLES: tuple[Role, ...] = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
 SEQUENTIAL_ROLES: tuple[Role, ...] = ("reliability", "generality", "locality")
 LOCALITY_ROLES: frozenset[str] = frozenset(("cross_language_locality", "cross_scenario_locality", "locality"))
-"""Roles whose reference is what the model says without any insertion."""
+"""Roles whose reference is the model's answer without any insertion."""

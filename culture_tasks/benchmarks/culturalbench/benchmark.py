@@ -18,9 +18,9 @@ from culture_tasks.benchmarks.choices import (
     PERCENT,
     UNPARSED,
     by_likelihood,
-    chosen,
     in_order,
     read_choice,
+    score_choices,
     share,
 )
 from culture_tasks.benchmarks.interface import (
@@ -87,7 +87,7 @@ COUNTRIES = (
 """The countries and regions of the data."""
 
 _OF_QUESTIONS = replace(ACCURACY, groups={"country": COUNTRIES})
-"""Share of the questions that are answered right: in Hard those of which all four options are judged right."""
+"""Share of the questions that are answered right: in Hard, with all four options judged right."""
 
 OF_ROWS = MeanScore(name="row_acc", title="accuracy of single options", scale=PERCENT)
 """Share of Hard's options that are judged right: 75 % for a model that always says "False"."""
@@ -164,8 +164,8 @@ def load_easy(settings: Settings) -> Documents:
         texts = (row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d)
         options = dict(zip(OPTIONS, texts, strict=True))
         options, answer = in_order(options, row.answer, item=question, order=settings.option_order)
-        shown = {"options": list(options.values()), "answer": answer}
-        documents.append(_document(row, question, shown, data))
+        fields = {"options": list(options.values()), "answer": answer}
+        documents.append(_document(row, question, fields, data))
     return Documents(documents, has_options=True)
 
 
@@ -178,41 +178,41 @@ def load_hard(settings: Settings) -> Documents:
     check_release(HARD.release, table, list(map(vars, rows)))
     data = fingerprint(row.model_dump() for row in rows)
     counts = Counter(row.question_idx for row in rows if row.prompt_option is not None)
-    whole = [row for row in rows if counts[row.question_idx] == len(OPTIONS)]
-    if left_out := len({row.question_idx for row in rows}) - len({row.question_idx for row in whole}):
+    complete_rows = [row for row in rows if counts[row.question_idx] == len(OPTIONS)]
+    if incomplete := len({row.question_idx for row in rows}) - len({row.question_idx for row in complete_rows}):
         _log.warning(
             "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
             table.origin,
-            left_out,
+            incomplete,
         )
-    if not whole:
+    if not complete_rows:
         raise DataError(f"{table.origin}: found no question with four rows that have an option. Add the rows.")
-    number: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
     documents = []
-    for row in whole:
-        number[row.question_idx] += 1
-        shown = {"option": row.prompt_option, "answer": str(row.answer)}
-        documents.append(_document(row, f"{row.question_idx}-{number[row.question_idx]}", shown, data))
+    for row in complete_rows:
+        numbers[row.question_idx] += 1
+        fields = {"option": row.prompt_option, "answer": str(row.answer)}
+        documents.append(_document(row, f"{row.question_idx}-{numbers[row.question_idx]}", fields, data))
     return Documents(documents)
 
 
-def _document(row: EasyRow | HardRow, identifier: str, shown: Mapping[str, Any], data: str) -> dict[str, Any]:
+def _document(row: EasyRow | HardRow, identifier: str, fields: Mapping[str, Any], data: str) -> dict[str, Any]:
     return {
         "id": identifier,
         "question_id": row.question_idx,
         "country": row.country,
         "question": row.prompt_question,
-        **shown,
+        **fields,
         "data": data,
     }
 
 
 def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
-    """Yields what is wrong between the rows of a question: two wordings, too many options, or none that is right."""
+    """Yields contradictions between the rows of a question: two wordings, too many options, or none that is right."""
     first: dict[str, int] = {}
     for index, row in rows.items():
-        known = rows[first.setdefault(row.question_idx, index)]
-        if (row.prompt_question, row.country) != (known.prompt_question, known.country):
+        first_row = rows[first.setdefault(row.question_idx, index)]
+        if (row.prompt_question, row.country) != (first_row.prompt_question, first_row.country):
             yield (
                 f"{table.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
                 f"{table.where(first[row.question_idx])}. Expected the same in all rows of a question."
@@ -221,9 +221,9 @@ def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str
     right = {row.question_idx for row in rows.values() if row.answer}
     for question, index in first.items():
         if counts[question] > len(OPTIONS) or question not in right:
-            found = f"{counts[question]} rows" if question in right else "no row with the answer true"
+            fault = f"{counts[question]} rows" if question in right else "no row with the answer true"
             yield (
-                f"{table.where(index)}, field 'question_idx': found {found} for {question!r}. Expected at most "
+                f"{table.where(index)}, field 'question_idx': found {fault} for {question!r}. Expected at most "
                 f"{len(OPTIONS)}, one of them true. Correct the rows."
             )
 
@@ -317,7 +317,7 @@ def ask_hard(doc: Doc) -> Prompt:
 def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
-    return chosen(
+    return score_choices(
         doc,
         responses,
         [read_choice(response, options) for response in responses],
@@ -333,7 +333,7 @@ def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
 def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads whether the responses call an option true."""
     labels = [read_choice(response, {"True": "", "False": ""}) for response in responses]
-    return chosen(
+    return score_choices(
         doc,
         responses,
         labels,
@@ -357,8 +357,8 @@ def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
     yield Count("Hard: rows", str(len(rows)), str(QUESTIONS * len(OPTIONS)))
     yield Count("Hard: questions", str(len({row.question_idx for row in rows})), str(QUESTIONS))
     yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
-    whole = sum(count == len(OPTIONS) for count in options.values())
-    yield Count("Hard: questions with four options, which are asked", str(whole))
+    complete = sum(count == len(OPTIONS) for count in options.values())
+    yield Count("Hard: questions with four options, which are asked", str(complete))
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:

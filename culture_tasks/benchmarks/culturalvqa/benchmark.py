@@ -1,6 +1,6 @@
-"""CulturalVQA as a benchmark: one set of questions, what a model is shown of them, and how its answers are scored.
+"""CulturalVQA as a benchmark: one set of questions, the prompts for them, and how answers are scored.
 
-The LAVE judge grades, and exact match stands beside it. Its normalisation is the one of the VQA evaluation (Antol et
+The LAVE judge grades, beside exact match. Its normalisation is the one of the VQA evaluation (Antol et
 al., 2015; Goyal et al., 2017): lower case, number words to digits, articles and punctuation removed. Where that one
 gives a contraction its missing apostrophe by a list, here every apostrophe is removed, which makes the same pairs
 equal. Where the answers are withheld there is no score: the predictions are collected in a file for submission.
@@ -71,9 +71,9 @@ class Presentation(NamedTuple):
     """How the questions are put to a model, and by which rubric its answers are graded.
 
     Attributes:
-        suffix: What the names of its tasks have after that of the benchmark.
+        suffix: The end of its tasks' names, after the benchmark's name.
         title: The end of its title.
-        about: What it measures.
+        about: The quantity that it measures.
     """
 
     suffix: str
@@ -148,7 +148,7 @@ def task_of(
     countries: Sequence[str] = COUNTRIES,
     country_named: Callable[[str | None], str] = country_of,
 ) -> Task:
-    """Returns the task that asks questions in one way: the released ones, or those of a culture that people added."""
+    """Returns the task that asks questions in one way: the released ones, or of a culture that people added."""
     return Task(
         name=name,
         about=way.about,
@@ -159,7 +159,7 @@ def task_of(
         data=DataSet(
             (source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country_named)
         ),
-        prompt=partial(asked, way.variant),
+        prompt=partial(render, way.variant),
         score=partial(score, way.rubric),
         decoding=DECODING,
         shows_images=way.variant in WITH_IMAGE,
@@ -168,12 +168,13 @@ def task_of(
     )
 
 
-def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
+def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
     """Returns the prompt for a question, the image before the text (section 5, Appendices H and I)."""
     file = prompt_file(__package__, f"{variant}.v1")
     if variant == "fewshot":
-        shown = [(Picture(each["row"]), f"{each['question']}\n{each['answer']}") for each in doc["examples"]]
-        examples = [part for example in shown for part in example]
+        examples: list[str | Picture] = []
+        for example in doc["examples"]:
+            examples += [Picture(example["row"]), f"{example['question']}\n{example['answer']}"]
         return Prompt((file.text, *examples, Picture(), doc["question"]))
     values = {"question": doc["question"]}
     if variant == "country":
@@ -229,10 +230,10 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     """
     if not predictions:
         return
-    chosen = run.settings.submissions
-    folder = (run.output or Path()) / "submissions" if chosen is None else chosen.expanduser()
+    default = (run.output or Path()) / "submissions"
+    folder = default if run.settings.submissions is None else run.settings.submissions.expanduser()
     folder.mkdir(parents=True, exist_ok=True)
-    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # what every file system takes in a name
+    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # every file system takes these names
     path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
     path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     _log.warning(
@@ -264,7 +265,7 @@ def normalised(answer: str) -> str:
 class _Marks(dict[int, int | str | None]):
     """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
 
-    Punctuation is what the VQA evaluation lists (neither ``%`` nor ``$``), and outside of ASCII what Unicode calls so.
+    Punctuation is as the VQA evaluation lists it (neither ``%`` nor ``$``), and outside of ASCII as Unicode does.
     """
 
     def __missing__(self, code: int) -> int | str | None:

@@ -35,7 +35,7 @@ class CulturalVqaCulture(Benchmark):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns the tasks for which the culture has what is needed; nobody named visual entities."""
+        """Returns the tasks for which the culture has the data; nobody named visual entities."""
         built = self._built
         lacking = {"lens": True, "fewshot": not built.facts["fewshot"]}
         return tuple(

@@ -95,7 +95,7 @@ _ANSWER_PAIRS = ("u_id", "all_answers")
 """Columns of an answers file, which in JSON may be one object with the answers of each question under its ``u_id``."""
 
 Variant = Literal["vlm", "fewshot", "blind", "country", "lens"]
-"""What the model is shown: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
+"""The parts of the prompt: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
 
 WITH_IMAGE: tuple[Variant, ...] = ("vlm", "fewshot")
 
@@ -130,7 +130,7 @@ class CulturalVqaDoc(TypedDict):
 
 
 def _as_list(value: Any) -> Any:
-    """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns."""
+    """Reads a list as releases and CSV files write it, without the blank entries that pad some columns."""
     if isinstance(value, str):
         value = _listed(value) if value.lstrip().startswith("[") else [value]
     entries = [] if value is None else value
@@ -188,9 +188,9 @@ def load(
     """Loads the questions, and their images where the model will be shown them.
 
     Args:
-        variant: What the model is shown.
+        variant: The parts of the prompt.
         data_folder: The user's data folder.
-        source: The questions: the released ones, or those of a culture that people added.
+        source: The questions: the released ones, or a culture's that people added.
         country_named: Gives the country that a row names; empty for none that is known.
     """
     table = read_source(source, data_folder)
@@ -206,11 +206,11 @@ def load(
             f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
             "the column 'all_answers' to your data, or leave this task out."
         )
-    shown = {"country": "country", "lens": "entities"}.get(variant)  # the field that this variant alone shows
-    if lacking := [index for index, row in enumerate(rows) if shown and not getattr(row, shown)]:
+    column = {"country": "country", "lens": "entities"}.get(variant)  # which this variant alone shows
+    if lacking := [index for index, row in enumerate(rows) if column and not getattr(row, column)]:
         raise DataError(
-            f"{table.where(lacking[0])}, field {shown!r}: found nothing. culturalvqa_{variant} shows it to the "
-            f"model: add the column {shown!r} to your data, or leave this task out."
+            f"{table.where(lacking[0])}, field {column!r}: found nothing. culturalvqa_{variant} shows it to the "
+            f"model: add the column {column!r} to your data, or leave this task out."
         )
     folder, names = folder_of(source, data_folder), [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
@@ -230,18 +230,18 @@ def load(
     check_release(source.release, table, list(map(vars, rows)))
     for field in ("country", "facet"):
         values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
-        if others := sorted(filter(None, set(values))):  # such as misspelt ones
+        if unknown_values := sorted(filter(None, set(values))):  # such as misspelt ones
             _log.warning(
                 "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
                 "only",
-                *(table.origin, len(others), field, others[0]),
+                *(table.origin, len(unknown_values), field, unknown_values[0]),
             )
     examples = _examples(table, keys)
     for document, row in zip(documents, rows, strict=True):
         if variant == "fewshot":
             document["examples"] = [
-                Example(row=other, question=rows[other].question, answer=rows[other].all_answers[0])
-                for other in next(examples)
+                Example(row=index, question=rows[index].question, answer=rows[index].all_answers[0])
+                for index in next(examples)
             ]
         elif variant == "country":
             document["country_name"] = row.country or ""
@@ -287,9 +287,9 @@ def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]
         rng = random.Random(f"1234-{index}")  # noqa: S311
         examples: list[int] = []
         while len(examples) < EXAMPLES:
-            other = rng.randrange(len(keys))
-            if keys[other] != key and other not in examples:
-                examples.append(other)
+            candidate = rng.randrange(len(keys))
+            if keys[candidate] != key and candidate not in examples:
+                examples.append(candidate)
         yield examples
 
 
@@ -336,8 +336,8 @@ def _answers_and_images(
 def _counts(documents: Sequence[Doc]) -> Iterator[Count]:
     yield Count("questions", str(len(documents)), str(QUESTIONS))
     yield Count("answers", str(sum(len(doc["references"]) for doc in documents)), str(ANSWERS))
-    for field, known in (("country", COUNTRIES), ("facet", FACETS)):
+    for field, groups in (("country", COUNTRIES), ("facet", FACETS)):
         counts = Counter(doc[field] for doc in documents)
-        for group in known:
+        for group in groups:
             yield Count(f"{field} {group}", str(counts[group]))
         yield Count(f"{field}: none of the paper's", str(counts[""]), "0")

@@ -1,7 +1,7 @@
 """How CulturalVQA is reported: by country and by facet (section 5).
 
 The paper's own table isn't among the published ones yet. As soon as there is one whose columns have the key ``country``
-or ``facet``, its rows stand below the user's.
+or ``facet``, its rows are shown below the user's.
 """
 
 from __future__ import annotations

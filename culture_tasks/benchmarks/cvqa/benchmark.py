@@ -15,7 +15,7 @@ import numpy as np
 from annotated_types import Interval, Len
 from pydantic import BeforeValidator
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, chosen, in_order, read_choice, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, in_order, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -117,7 +117,7 @@ MACRO = ComputedScore(name="acc_macro", title="accuracy, mean over pairs", scale
 
 _PAPER = "CVQA (Romero et al., 2024)"
 _PRINTED = {f"cvqa_{MACRO.name}": {"prompt_language": "local"}, f"cvqa_en_{MACRO.name}": {"prompt_language": "english"}}
-"""Columns of the tasks with Pangea's prompt, and what its paper prints for them."""
+"""Columns of the tasks with Pangea's prompt, and its paper's columns for them."""
 
 
 Suite = Literal["pangea", "vlmevalkit"]
@@ -128,7 +128,7 @@ _TASKS: tuple[tuple[str, Suite, bool, str], ...] = (
     ("cvqa_vlmevalkit", "vlmevalkit", False, "asked in the local language, VLMEvalKit's prompt"),
     ("cvqa_en_vlmevalkit", "vlmevalkit", True, "asked in English, VLMEvalKit's prompt"),
 )
-"""Name, suite of the prompt, whether it asks in English, and what it is about of each task."""
+"""Name, suite of the prompt, whether it asks in English, and the description of each task."""
 
 
 def _literal(value: Any) -> Any:
@@ -175,7 +175,7 @@ def load(settings: Settings, *, english: bool) -> Documents:
         documents.append(
             {
                 "id": identifier,
-                # Before the underscore stands the image.
+                # The part before the underscore is the image.
                 "image_id": identifier.rpartition("_")[0] or identifier,
                 "language": row.subset[0],
                 "country": row.subset[1],
@@ -275,7 +275,7 @@ def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     labels = [read_choice(response, options) for response in responses]
     pair = f"{doc['language']} ({doc['country']})"
-    return chosen(
+    return score_choices(
         doc,
         responses,
         labels,
@@ -302,7 +302,7 @@ def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:
     """Weights each answer so that all pairs weigh the same."""
-    pairs = answers.of_field("pair").codes
+    pairs = answers.groups_of("pair").codes
     _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return {"": answers.scores * (pairs.size / counts.size / counts[numbers])}
 

@@ -14,8 +14,8 @@ from culture_tasks.benchmarks.choices import (
     PERCENT,
     UNPARSED,
     by_likelihood,
-    chosen,
     read_choice,
+    score_choices,
     share,
 )
 from culture_tasks.benchmarks.interface import (
@@ -69,7 +69,7 @@ from culture_tasks.vocabulary import places
 STORIES = 2_633
 
 Condition = Literal["none", "country", "value", "country_value", "rule"]
-"""What the model is told beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
+"""The context beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
@@ -187,16 +187,16 @@ class StoryRow(TableRow):
 
 
 def load(condition: Condition, settings: Settings) -> Documents:
-    """Loads the stories with what the condition tells of the culture; raises DataError if they can't be used."""
+    """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
     table = read_source(SOURCE, settings.data_folder)
     rows = validated(table, StoryRow, ALIASES)
     ids = list(unique(table, (row.id for row in rows), "ID"))
     check_release(SOURCE.release, table, [vars(row) for row in rows])
     data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
-    told: Mapping[Condition, tuple[str, ...]] = {"value": ("value",), "country_value": ("value",), "rule": ("rule",)}
+    context = {"value": "value", "country_value": "value", "rule": "rule"}.get(condition)  # a field of the rows
     for index, row in enumerate(rows):
-        if missing := next((name for name in told.get(condition, ()) if getattr(row, name) is None), None):
-            column = {field: name for name, field in ALIASES.items()}[missing]
+        if context and getattr(row, context) is None:
+            column = next(name for name, field in ALIASES.items() if field == context)
             raise DataError(
                 f"{table.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the model: "
                 "complete the row, or leave this task out."
@@ -272,8 +272,8 @@ class NormAd(Benchmark):
         return BenchmarkReport(
             fields=(
                 Field("label", tuple(LABELS), LABELS),
-                Field("topic", TOPICS, _BY["topic"]),
-                Field("bin", tuple(BINS), _BY["bin"]),
+                Field("topic", TOPICS, _GROUPS["topic"]),
+                Field("bin", tuple(BINS), _GROUPS["bin"]),
                 Field("country", tuple(BIN_OF), places=places(BIN_OF)),
             ),
             splits=(("label",), ("topic",), ("bin",), ("country",)),
@@ -296,7 +296,7 @@ def prompt_of(condition: Condition) -> PromptFile:
 
 
 def ask(condition: Condition, doc: Doc) -> Prompt:
-    """Returns the prompt of a story; the country stands as in the data, lower case and underscores."""
+    """Returns the prompt of a story; the country is as in the data, in lower case with underscores."""
     return Prompt((prompt_of(condition).fill({name: doc[name] for name in ("country", "rule", "story")}),))
 
 
@@ -316,15 +316,15 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose."""
     numbers = [read_choice(response, _OPTIONS) for response in responses]
     labels = [None if number is None else tuple(LABELS)[int(number) - 1] for number in numbers]
-    of_authors = [authors_label(answer_in(response)) for response in responses]
-    return chosen(
+    authors_labels = [authors_label(answer_in(response)) for response in responses]
+    return score_choices(
         doc,
         responses,
         labels,
         doc["label"],
         values={
             YES_OR_NO.name: None if doc["label"] == "neutral" else share(labels, doc["label"]),
-            AUTHORS.name: share(of_authors, doc["label"]),
+            AUTHORS.name: share(authors_labels, doc["label"]),
             **{metric.name: share(labels, label) for label, metric in SAID.items()},
         },
         question=doc["story"],
@@ -353,7 +353,7 @@ _TITLES = {
     for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
     for condition, about in ABOUT.items()
 }
-_BY: Mapping[str, Mapping[str, str]] = {
+_GROUPS: Mapping[str, Mapping[str, str]] = {
     "label": LABELS,
     "topic": {topic: topic.replace("_", " ").capitalize() for topic in TOPICS},
     "bin": dict(zip(BINS, BINS, strict=True)),
@@ -367,7 +367,7 @@ _QUANTITIES = {
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    known = list(units)
+    units = list(units)
     for statistic, quantity in _QUANTITIES.items():
         yield TableOf(
             key=f"normad_{statistic}",
@@ -380,12 +380,12 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                     At(unit.key, statistic),
                     printed={"condition": unit.key.removeprefix("normad_")},
                 )
-                for unit in known
+                for unit in units
             ),
             headers=MODEL,
             papers=("normad_notebook",) if statistic == AUTHORS.name else (),
         )
-    for unit in known:
+    for unit in units:
         yield TableOf(
             key=f"{unit.key}_said",
             title=f"{unit.key}: replies in percent, by option",
@@ -397,7 +397,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             ),
             question="biases",
         )
-        for field, groups in _BY.items():
+        for field, groups in _GROUPS.items():
             yield TableOf(
                 key=f"{unit.key}_by_{field}",
                 title=f"{unit.key}: accuracy in percent, by {field}",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks import choices
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, chosen, read_choice
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -95,7 +95,7 @@ def authors_choice(reply: str) -> int | None:
     try:
         return int(reply)
     except ValueError:
-        digits = re.search(r"\d+", reply)
+        digits = re.search(r"\d{1,4300}", reply)  # int() takes no more
         return int(digits.group()) if digits else None
 
 
@@ -103,7 +103,7 @@ def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose: by ``read_choice``, and by the authors' reader."""
     options = options_of(doc["prompt"])
     by_authors = [authors_choice(answer_in(response)) == int(doc["answer"]) for response in responses]
-    return chosen(
+    return score_choices(
         doc,
         responses,
         [read_choice(response, options) for response in responses],
@@ -116,11 +116,15 @@ def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
 
 def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
     """Looks in the responses for the answer in any language, in the question's or English, and in the question's."""
-    wanted = {ANY.name: doc["references"], DUAL.name: (doc["answer"], doc["english"]), SINGLE.name: (doc["answer"],)}
+    answers_by_metric = {
+        ANY.name: doc["references"],
+        DUAL.name: (doc["answer"], doc["english"]),
+        SINGLE.name: (doc["answer"],),
+    }
     texts = [answer_in(response).lower() for response in responses]
     shares = {
         name: sum(any(answer.lower() in text for answer in answers) for text in texts) / len(texts)
-        for name, answers in wanted.items()
+        for name, answers in answers_by_metric.items()
     }
     return Answered(
         item=doc["id"],
@@ -146,7 +150,7 @@ FORMS: Mapping[Format, tuple[tuple[MeanScore, ...], Callable[[Doc, Sequence[str]
     "choices": ((_CHOICES, AUTHORS, UNPARSED), score_choice),
     "open": ((ANY, DUAL, SINGLE), score_open),
 }
-"""The metrics of each form of answer, the main one first, and what scores it."""
+"""The metrics of each form of answer, the main one first, and the function that scores it."""
 
 
 class WorldCuisines(Benchmark, OffersPredictions):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SetName = Literal["small", "large"]
 SETS: tuple[SetName, ...] = get_args(SetName)
-"""Its evaluation sets. The questions of the small one are among those of the large one."""
+"""Its evaluation sets. The large one has all questions of the small one."""
 
 Format = Literal["choices", "open"]
 
@@ -174,12 +174,12 @@ class CuisineRow(TableRow):
 
     @property
     def picture(self) -> str:
-        """What names its image: the user's file, else the address."""
+        """The name of its image: the user's file, else the address."""
         return self.image or self.image_url or ""
 
 
 def identifier_of(row: CuisineRow) -> str:
-    """Returns what is different in each row of a table."""
+    """Returns the identifier of a row within its table."""
     return f"{row.qa_id} in {row.lang}"
 
 
@@ -209,8 +209,8 @@ def tables(source: Source, data_folder: Path | None) -> Iterator[RowTable]:
         yield read_source(source, data_folder)
         return
     ending = path.name.removeprefix("en_")
-    for each in sorted(path.parent.glob(f"*_{ending}")):
-        yield read_file(each)
+    for file in sorted(path.parent.glob(f"*_{ending}")):
+        yield read_file(file)
 
 
 def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
@@ -218,8 +218,8 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     source = question_source(set_name, question_type.config)
     places, rows = _rows(source, settings.data_folder)
     data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in rows)
-    chosen = [index for index, row in enumerate(rows) if row.prompt_type == question_type.code]
-    if not chosen:
+    indices = [index for index, row in enumerate(rows) if row.prompt_type == question_type.code]
+    if not indices:
         raise DataError(
             f"{places[0].partition(', row')[0]}: found no row of type {question_type.code}, {question_type.title}. "
             "Add rows, or leave this task out."
@@ -227,15 +227,15 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for row in rows:
         answers[row.qa_id][row.lang] = row.answer
-    shown = [rows[index] for index in chosen]
-    base = None if any(row.image for row in shown) else _knowledge_base(settings)
+    questions = [rows[index] for index in indices]
+    base = None if any(row.image for row in questions) else _knowledge_base(settings)
     countries = _countries(base)
     documents = [
         _document(row, form, answers[row.qa_id], settings.option_order)
         | {"type": question_type.name, "country": countries.get(row.picture, ""), "data": data}
-        for row in shown
+        for row in questions
     ]
-    images = _images(shown, [places[index] for index in chosen], base, folder_of(source, settings.data_folder))
+    images = _images(questions, [places[index] for index in indices], base, folder_of(source, settings.data_folder))
     return Documents(documents, images, has_options=form == "choices")
 
 
@@ -249,8 +249,8 @@ def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[Cui
             raise DataError(problem)
         rows += checked
     places = [table.where(index) for table in read for index in range(len(table.rows))]
-    whole = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
-    check_release(source.release, whole, whole.rows)
+    release = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
+    check_release(source.release, release, release.rows)
     return places, rows
 
 
@@ -289,14 +289,14 @@ def _document(row: CuisineRow, form: Format, answers: Mapping[str, str], order: 
 def _images(
     rows: Sequence[CuisineRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
 ) -> datasets.Dataset:
-    """Returns the images of the rows as a column, each read and checked once: files, or those of the knowledge base."""
+    """Returns the images of the rows as a column, each read and checked once: files, or the knowledge base's."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
-    named, stored = (list(first), None) if base is None else _stored_images(first, base)
-    table = _Images(folder.name, [{"place": first[picture]} for picture in named], stored)
-    images = image_column(table, named, folder)
-    position = {picture: index for index, picture in enumerate(named)}
+    pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
+    table = _Images(folder.name, [{"place": first[picture]} for picture in pictures], stored)
+    images = image_column(table, pictures, folder)
+    position = {picture: index for index, picture in enumerate(pictures)}
     return images.select([position[row.picture] for row in rows])
 
 
@@ -312,12 +312,12 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
     import datasets
 
     missing = dict(first)
-    named: list[str] = []
+    addresses: list[str] = []
     parts = []
     for column in (f"image{number}" for number in range(1, 9)):
         if {column, f"{column}_url"} <= set(base.column_names):
             rows = {address: row for row, address in enumerate(base[f"{column}_url"]) if missing.pop(address, "")}
-            named += rows
+            addresses += rows
             part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
             parts.append(part.cast_column("image", datasets.Image(decode=False)))
     for address, place in missing.items():
@@ -325,15 +325,15 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
             f"{place}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {address!r:.200}, and "
             f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
         )
-    return named, datasets.concatenate_datasets(parts)
+    return addresses, datasets.concatenate_datasets(parts)
 
 
 def _countries(base: datasets.Dataset | None) -> dict[str, str]:
     """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
-    given = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
-    if base is None or not given:
+    names = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
+    if base is None or not names:
         return {}
-    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": claimed} for claimed in base[given[0]]])
+    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": countries} for countries in base[names[0]]])
     columns = [base[name] for name in base.column_names if name.endswith("_url")]
     return {
         address: dish.countries[0]

@@ -47,9 +47,9 @@ _FILES: Mapping[str, str] = {
 class _Prediction(TableRow):
     qa_id: Identifier
     # The authors' table reader took the code of Hokkien for a missing value.
-    lang: Annotated[Label, BeforeValidator(lambda given: given if isinstance(given, str) else "nan")]
+    lang: Annotated[Label, BeforeValidator(lambda value: value if isinstance(value, str) else "nan")]
     # A missing reply is NaN.
-    prediction: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")]
+    prediction: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "")]
     answer: str | None = None
     multi_choice_answer: int | None = None
 
@@ -57,12 +57,12 @@ class _Prediction(TableRow):
 def predictions(folder: Path) -> Sequence[PublishedPredictions]:
     """Returns the predictions of the published table's models whose files are all there, by model and form."""
     table = load("worldcuisines_scores")
-    there = []
+    published = []
     for model, name in _FILES.items():
         for form, short in _FORMS.items():
             files = [folder / _RESULTS / f"{part}_{short}_{name}_pred_small.jsonl" for part in _PARTS]
             group = group_name("small", form)
-            units = {group: "average"} | {f"{group}_{each.name}": each.name for each in TYPES}
+            units = {group: "average"} | {f"{group}_{kind.name}": kind.name for kind in TYPES}
             printed = {
                 (unit, PUBLISHED[form].name): cell
                 for unit, question in units.items()
@@ -70,17 +70,17 @@ def predictions(folder: Path) -> Sequence[PublishedPredictions]:
             }
             if all(file.is_file() for file in files) and printed:
                 read = partial(_replies, files)
-                there.append(
+                published.append(
                     PublishedPredictions(model=model, group=group, replies=read, scores=printed, within=0.0101)
                 )
-    return there
+    return published
 
 
 def _replies(files: Sequence[Path]) -> dict[str, str]:
-    return {f"{row.qa_id}-{row.lang}": row.prediction for file in files for row in _predicted(file)}
+    return {f"{row.qa_id}-{row.lang}": row.prediction for file in files for row in _prediction_rows(file)}
 
 
-def _predicted(file: Path) -> list[_Prediction]:
+def _prediction_rows(file: Path) -> list[_Prediction]:
     return validated(read_file(file), _Prediction)
 
 
@@ -107,8 +107,8 @@ def write_questions(folder: Path, data_folder: Path) -> None:
             raise DataError(
                 f"{folder / _QUESTIONS}: found no large_eval_{part}. Expected the authors' whole repository."
             )
-        predicted = {row.qa_id for row in _predicted(next((folder / _RESULTS).glob(f"{part}_mc_*.jsonl")))}
-        rows = [row for file in files for row in read_file(file).rows if str(row["qa_id"]) in predicted]
+        question_ids = {row.qa_id for row in _prediction_rows(next((folder / _RESULTS).glob(f"{part}_mc_*.jsonl")))}
+        rows = [row for file in files for row in read_file(file).rows if str(row["qa_id"]) in question_ids]
         dishes |= {str(row["image_url"]): str(row["food_id"]) for row in rows}
         with jsonlines.open(place / f"small_{part}.jsonl", "w") as writer:
             writer.write_all(rows)

@@ -341,7 +341,7 @@ class _Names:
             model=self.model(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
-            held={
+            fixed={
                 field: group_name(self._reported, field, group)
                 for field, group in value.cell.where
                 if field != value.dimension

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, TasksRun, Where
 from culture_tasks.harness.model_costs import combined
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
@@ -122,7 +122,7 @@ def _units(benchmark: Benchmark, entered: Sequence[EntrantRuns]) -> Iterator[tup
     """Yields the units of a benchmark's tasks and groups, not yet measured, and whether each is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
-    ran = Ran(
+    ran = TasksRun(
         tasks=tuple(tasks),
         groups={name: tuple(task.name for task in tasks_below(name)) for name in groups},
         parts={member for group in groups.values() for member in group.members},
@@ -365,11 +365,11 @@ def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
     for entrant, runs in measured.runs.items():
-        answers = answers_of(runs, derived.of)
+        answers = answers_of(runs, derived.score)
         if answers is None:
             continue
-        behind, flags = runs_of(runs, derived.of), set(measured.flags[entrant])
-        flags = flags if derived.of == SCORE else _without_judge(flags, behind)
+        behind, flags = runs_of(runs, derived.score), set(measured.flags[entrant])
+        flags = flags if derived.score == SCORE else _without_judge(flags, behind)
         keys = tuple(run.run.key for run in behind)
         for where in measured.combinations(entrant, derived.within):
             selection = answers

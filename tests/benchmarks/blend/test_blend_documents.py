@@ -18,6 +18,7 @@ from culture_tasks.benchmarks.blend.documents import (
     load_choices,
 )
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.settings import Settings
@@ -122,6 +123,13 @@ def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
     )
     assert [votes["answers"] for votes in doc["annotations"]] == [[], []]
     assert (doc["language"], doc["prompt_name"]) == ("en", "pers_3.en.v1")
+
+
+@pytest.mark.parametrize(("english_answers", "target"), [(["coffee", "latte"], "coffee"), ([], "")])
+def test_the_target_is_the_first_answer_with_most_votes(folder, english_answers, target):
+    votes = [{**ENTRY["annotations"][0], "en_answers": english_answers}, ENTRY["annotations"][1]]
+    (doc,) = load(KOREA, folder({"Q1": {**ENTRY, "annotations": votes}}), english=True)
+    assert task_named("blend_en_south_korea").target(doc) == target
 
 
 FIVE_DO_NOT_KNOW = {"idk": 5, "no-answer": 0, "not-applicable": 0}

@@ -119,7 +119,7 @@ def test_spellings_of_the_scope(folder):
         ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
         ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Allowed are"),
         ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
-        ({"question": f" {ROW['question']} ", "culture_type": "Opinion"}, "stands with the same answer in"),
+        ({"question": f" {ROW['question']} ", "culture_type": "Opinion"}, "with the answer of"),
     ],
 )
 def test_a_row_that_can_not_be_used_is_named(folder, change, said):

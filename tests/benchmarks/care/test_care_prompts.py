@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.care.benchmark import asked
+from culture_tasks.benchmarks.care.benchmark import render
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.prompt_files import load
@@ -16,24 +16,24 @@ def doc(question="Q?", language="ar"):
     return CareDoc(id="x", language=language, prompt_language=language, question=question, answer="a", data="", **kind)
 
 
-def render(prompt, doc):
+def prompt_text(prompt, doc):
     """The one text of a prompt."""
-    (text,) = asked(prompt, doc, people=PEOPLE[doc["language"]]).parts
+    (text,) = render(prompt, doc, people=PEOPLE[doc["language"]]).parts
     return text
 
 
 def test_the_plain_prompt_is_the_question_alone():
-    assert render("plain", doc(" ما اسمه؟\n")) == " ما اسمه؟\n"
+    assert prompt_text("plain", doc(" ما اسمه؟\n")) == " ما اسمه؟\n"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_role_play_prompt_is_that_of_figure_8(language):
     figure = printed("care", "figure_8").replace("[Chinese/Arab/Japanese]", PEOPLE[language])
-    assert wording(render("roleplay", doc(language=language))) == wording(figure.replace("{Question}", "Q?"))
+    assert wording(prompt_text("roleplay", doc(language=language))) == wording(figure.replace("{Question}", "Q?"))
 
 
 def test_the_chain_of_thought_prompt_is_that_of_figure_9():
-    assert wording(render("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
+    assert wording(prompt_text("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
 
 
 def test_a_published_prompt_never_changes():

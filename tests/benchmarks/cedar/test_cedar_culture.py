@@ -473,7 +473,7 @@ def ask(project, data, step, model, replies):
 
 
 def reasons(project, data):
-    return {one.row: one.reason for one in CedarWork(project.state(data)).left_out.values()}
+    return {one.row: one.reason for one in CedarWork(project.state(data)).dropped_scenes.values()}
 
 
 def test_new_scenes_go_through_all_steps(tmp_path):

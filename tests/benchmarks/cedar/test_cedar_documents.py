@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from support.cedar_data import row, rows, write_folder
 
-from culture_tasks.benchmarks.cedar.documents import english_label, load, supported_languages
+from culture_tasks.benchmarks.cedar.documents import check, english_label, load, supported_languages
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS, QUADRANTS
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
 
@@ -124,6 +124,15 @@ def test_missing_data_say_where_they_belong(tmp_path):
     folder = write_folder(tmp_path, {"es": [row(1, "es", "fear")]})
     with pytest.raises(DataUnavailableError, match=r"holds no multilingual/english_nq\*.json.* Put the file there.$"):
         load("text", "en", folder)
+
+
+def test_a_check_goes_on_where_no_file_of_a_modality_can_be_read(tmp_path):
+    file = tmp_path / "cedar" / "text" / "arabic_nq.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("[{", encoding="utf-8")
+    report = check(tmp_path)
+    assert f"{file}, line 1, column 3: not JSON" in report.problems[0]
+    assert len(report.problems) == len(LANGUAGES)
 
 
 def test_an_image_may_have_another_ending_or_name_and_a_bad_one_is_named_with_its_row(tmp_path):

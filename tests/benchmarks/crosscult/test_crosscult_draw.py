@@ -147,7 +147,7 @@ def pair(draw, **changes):
         (lambda draw: pair(draw, cross_language=draw.single[0].target), "has 'zh' for cross-language"),
         (lambda draw: pair(draw, generality="none"), "has 'none' for generality. Expected another case of its"),
         (lambda draw: pair(draw, generality=draw.single[0].case), "for generality. Expected another case of its"),
-        (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "for locality. Expected a case of another"),
+        (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "locality. Expected a case of a scenario other"),
     ],
 )
 def test_a_draw_that_does_not_fit_is_refused(tmp_path, changes, message):

@@ -11,7 +11,7 @@ from culture_tasks.errors import DataError
 
 
 def test_a_case_holds_the_sample_of_each_partition(tmp_path):
-    case = load(write_folder(tmp_path, rows())).by_id["1-1"]
+    case = load(write_folder(tmp_path, rows())).cases_by_id["1-1"]
     assert (case.scenario, case.topic, case.part, case.image) == ("scenario 1", "religious", None, "1_1.png")
     assert case.samples["zh"] == QuestionAnswer("这个可以吗，1 1？", "不可以 1 1。")
 

@@ -6,7 +6,7 @@ import re
 
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.culturalvqa.benchmark import asked
+from culture_tasks.benchmarks.culturalvqa.benchmark import render
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Example
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import Picture
@@ -19,19 +19,19 @@ def doc(question="Q?", country="India", entities="plate, cup"):
     return CulturalVqaDoc(id="1", references=["a"], facet="", image_id="", data="", **texts)
 
 
-def render(variant, doc):
+def prompt_text(variant, doc):
     """The text of a prompt without examples."""
-    (text,) = (part for part in asked(variant, doc).parts if part != Picture())
+    (text,) = (part for part in render(variant, doc).parts if part != Picture())
     return text
 
 
 def test_the_prompt_is_that_of_appendix_h_and_the_question():
-    assert wording(render("vlm", doc())) == f"{wording(printed('culturalvqa', 'appendix_h'))} Q?"
+    assert wording(prompt_text("vlm", doc())) == f"{wording(printed('culturalvqa', 'appendix_h'))} Q?"
 
 
 def test_the_few_shot_prompt_is_that_of_appendix_i():
     examples = [Example(row=7, question="{question}", answer="{answer}"), Example(row=9, question="q", answer="a")]
-    prompt = asked("fewshot", doc("the question") | {"examples": examples})
+    prompt = render("fewshot", doc("the question") | {"examples": examples})
     instruction, image, first, *rest = prompt.parts
     assert wording(f"{instruction}\n{{image}}\n{first}") == wording(printed("culturalvqa", "appendix_i"))
     assert (image, first) == (Picture(7), "{question}\n{answer}")
@@ -42,18 +42,18 @@ def test_the_baselines_ask_for_the_same_kind_of_answer_as_appendix_h():
     wanted = re.search(r"Answer the question with.+\n", printed("culturalvqa", "appendix_h"))
     assert wanted
     for variant in ("blind", "country", "lens"):
-        assert wanted[0] in render(variant, doc())
-        assert "The image itself is not available." in render(variant, doc())
+        assert wanted[0] in prompt_text(variant, doc())
+        assert "The image itself is not available." in prompt_text(variant, doc())
 
 
 def test_a_baseline_shows_what_it_is_named_for_and_no_more():
-    assert render("country", doc()).endswith("\nCountry: India\nQ?")
-    assert render("lens", doc()).endswith("\nVisual entities: plate, cup\nQ?")
-    assert render("blind", doc()).endswith("of 1-3 words.\nQ?")
+    assert prompt_text("country", doc()).endswith("\nCountry: India\nQ?")
+    assert prompt_text("lens", doc()).endswith("\nVisual entities: plate, cup\nQ?")
+    assert prompt_text("blind", doc()).endswith("of 1-3 words.\nQ?")
     for variant in ("vlm", "blind", "lens"):
-        assert "india" not in render(variant, doc()).casefold()
+        assert "india" not in prompt_text(variant, doc()).casefold()
     for variant in ("vlm", "blind", "country"):
-        assert "plate" not in render(variant, doc())
+        assert "plate" not in prompt_text(variant, doc())
 
 
 def test_a_published_prompt_never_changes():

@@ -77,6 +77,10 @@ def test_the_authors_reader_takes_a_number_or_the_first_digits(reply, number):
     assert authors_choice(reply) == number
 
 
+def test_a_number_without_end_is_no_option():
+    assert score_choice(CHOICE, ["2" * 5_000]).values[AUTHORS.name] == 0
+
+
 @pytest.mark.parametrize(
     ("reply", "score", "by_authors", "unparsed"),
     [

@@ -6,7 +6,7 @@ words of seven languages that aren't denied, and ``choice`` decides.
 What each rule buys was measured on three sets, by switching it off: 431 replies in the style of chat models
 (``ordinary.jsonl``, 337 of them with a label), 881 short replies in the tables of the seven languages (717), and 1,342
 replies that turn, weigh and mislead (876). With all rules on, the reader reads 334, 712 and 656 of them and none
-wrongly. Each cell is what a rule adds to the labels read, and in parentheses the wrong labels that it prevents.
+wrongly. Each cell is the number of labels that a rule adds, and in parentheses of wrong labels that it prevents.
 
 ============================================  ==========  ===========  ===========
 rule                                          ordinary    languages    misleading

@@ -35,7 +35,7 @@ from culture_tasks.benchmarks.cedar.reading.mentions import (
 )
 
 Labels: TypeAlias = list[Emotion | None]
-"""What a rule finds; None is a place that names several emotions where one would be a choice."""
+"""The labels that a rule finds; None is a place that names several emotions where one would be a choice."""
 
 _OPTIONS = 5
 _LONGEST_STATEMENT = 120
@@ -75,17 +75,17 @@ def _without_lists(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     runs: list[list[Mention]] = [[]]
     for mention in mentions:
         run = runs[-1]
-        seen = {listed.emotion for listed in run[:-1]}
-        if run and (mention.emotion in seen or not joins(text[run[-1].end : mention.start])):
+        emotions = {member.emotion for member in run[:-1]}
+        if run and (mention.emotion in emotions or not joins(text[run[-1].end : mention.start])):
             runs.append(run := [])
         run.append(mention)
-    return [mention for run in runs if len({listed.emotion for listed in run}) < _OPTIONS for mention in run]
+    return [mention for run in runs if len({member.emotion for member in run}) < _OPTIONS for mention in run]
 
 
 def _parsed(text: str, added: AddedWords | None) -> FoldedReply:
     mentions = _without_lists(text, find_mentions(text, added))
-    spans = [found.span() for found in _SENTENCE.finditer(text)]
-    sentences = [Sentence(*span, here) for span in spans if (here := _within(mentions, *span))]
+    spans = [match.span() for match in _SENTENCE.finditer(text)]
+    sentences = [Sentence(*span, inside) for span in spans if (inside := _within(mentions, *span))]
     stated = [
         mention
         for sentence in sentences
@@ -100,16 +100,16 @@ def _parsed(text: str, added: AddedWords | None) -> FoldedReply:
 
 @cache
 def _plain() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Returns the spaced words that add nothing to a label, and what matches runs of the others."""
+    """Returns the spaced words that add nothing to a label, and the pattern of runs of the others."""
     words = frozenset(word for phrase in phrases(SPACED, "plain") for word in phrase.split())
     return words, re.compile(f"{alternation(UNSPACED, 'plain')}+")
 
 
-def _is_plain(rest: str) -> bool:
+def _is_plain(text: str) -> bool:
     """Whether the text around a label adds nothing to it: numbering, "probably", "she feels", "です"."""
-    known, runs = _plain()
-    words = all(len(word) == 1 or word.isdigit() or word in known for word in WORD.findall(rest))
-    return words and all(map(runs.fullmatch, RUN.findall(rest)))
+    plain_words, runs = _plain()
+    words = all(len(word) == 1 or word.isdigit() or word in plain_words for word in WORD.findall(text))
+    return words and all(map(runs.fullmatch, RUN.findall(text)))
 
 
 # JSON with a telling key, \boxed{…} of LaTeX, and an answer tag.
@@ -121,14 +121,14 @@ _KEYS: Final = ("selected_emotion", "final_answer", "your answer", "your_answer"
 
 def _machine_form(reply: FoldedReply) -> Labels:
     keys = pattern("answer", "choice")
-    spans = [found.span(2) for found in _JSON.finditer(reply.text) if found[1] in _KEYS or keys.fullmatch(found[1])]
-    spans += [found.span(1) for form in (_TAGGED, _BOXED) for found in form.finditer(reply.text)]
+    spans = [entry.span(2) for entry in _JSON.finditer(reply.text) if entry[1] in _KEYS or keys.fullmatch(entry[1])]
+    spans += [match.span(1) for form in (_TAGGED, _BOXED) for match in form.finditer(reply.text)]
     return [mention.emotion for span in spans for mention in _within(reply.mentions, *span)]
 
 
 # What may close a word that is marked up or quoted: "**Answer**:".
 _CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
-# Before a cue, what makes it the cue of another answer than the final one.
+# Words before a cue that make it the cue of an answer other than the final one.
 _OTHER_CUE: Final = re.compile(
     r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|expected|incorrect|not the|"
     r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
@@ -139,7 +139,7 @@ _OTHER_CUE: Final = re.compile(
 def _cue(key: str) -> re.Pattern[str]:
     """Matches a noun such as "answer" up to where its label begins.
 
-    A colon, an arrow or a copula stands between them, and before a copula up to 80 characters of the same clause ("the
+    A colon, an arrow or a copula is between them, and before a copula up to 80 characters of the same clause ("the
     emotion that best matches the situation is"). The Hindi copula comes after the label, and a phrase such as "I would
     choose" needs none.
     """
@@ -151,7 +151,7 @@ def _cue(key: str) -> re.Pattern[str]:
 
 def _cued(reply: FoldedReply, key: str) -> Labels:
     """The label to which each cue leads; None where another one is joined to it."""
-    found: Labels = []
+    labels: Labels = []
     for sentence in reply.sentences:
         for cue in _cue(key).finditer(reply.text, sentence.start, sentence.end):
             following = [mention for mention in sentence.mentions if mention.start >= cue.end()]
@@ -161,15 +161,15 @@ def _cued(reply: FoldedReply, key: str) -> Labels:
             is_other = _OTHER_CUE.search(reply.text, max(0, cue.start() - 24), cue.start())
             if is_other or len(WORD.findall(lead)) + len(RUN.findall(lead)) > _LEAD_WORDS:
                 continue
-            rivals = any(_are_rivals(reply.text, one, other) for one, other in pairwise(following))
-            found.append(None if rivals else following[0].emotion)
-    return found
+            rivals = any(_are_rivals(reply.text, *neighbours) for neighbours in pairwise(following))
+            labels.append(None if rivals else following[0].emotion)
+    return labels
 
 
-def _are_rivals(text: str, one: Mention, other: Mention) -> bool:
+def _are_rivals(text: str, first: Mention, second: Mention) -> bool:
     """Whether two neighbouring labels are named side by side."""
-    gap = text[one.end : other.start]
-    return one.emotion != other.emotion and joins(gap) and _BREAK.search(gap) is None
+    gap = text[first.end : second.start]
+    return first.emotion != second.emotion and joins(gap) and _BREAK.search(gap) is None
 
 
 @cache
@@ -180,7 +180,7 @@ def _turn() -> re.Pattern[str]:
 
 def _alone(reply: FoldedReply) -> Labels:
     """Labels of sentences and lines that hold nothing else but numbering, "probably" or "it is"."""
-    found: Labels = []
+    labels: Labels = []
     several = len({mention.emotion for mention in reply.mentions}) > 1
     for sentence in reply.sentences:
         last = sentence.mentions[-1].end
@@ -191,23 +191,24 @@ def _alone(reply: FoldedReply) -> Labels:
             _cue(key).search(reply.text, sentence.start, last) for key in ("answer", "choice")
         ):
             continue
-        inner = [edge for label in sentence.mentions for edge in (label.start, label.end)]
+        inner = [edge for mention in sentence.mentions for edge in (mention.start, mention.end)]
         edges = [sentence.start, *inner, sentence.end]
-        rest = " ".join(reply.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
-        if _is_plain(_turn().sub(" ", rest)):
-            found += [mention.emotion for mention in sentence.mentions]
-            if several and pattern("possible", "doubt").search(rest):
-                found.append(None)
-    return found
+        context = " ".join(reply.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+        if _is_plain(_turn().sub(" ", context)):
+            labels += [mention.emotion for mention in sentence.mentions]
+            if several and pattern("possible", "doubt").search(context):
+                labels.append(None)
+    return labels
 
 
 def _answer(reply: FoldedReply) -> Labels:
-    """The last "Answer: …" and labels that stand alone; without the former also what is chosen or fits best."""
+    """The last "Answer: …" and labels that stand alone; without the former also labels that are chosen or fit best."""
     answers = _cued(reply, "answer")[-1:]
     if answers:
         return [*answers, *_alone(reply)]
     best = pattern("best")
-    fitting = [label.emotion for label in reply.mentions if best.match(clause_around(reply.text, label)[1])]
+    clauses = [(label.emotion, clause_around(reply.text, label)[1]) for label in reply.mentions]
+    fitting = [emotion for emotion, after in clauses if best.match(after.lstrip("感さ"))]  # "悲しさが最も近い"
     return [*_alone(reply), *_cued(reply, "choice"), *fitting]
 
 
@@ -215,23 +216,23 @@ def _answer(reply: FoldedReply) -> Labels:
 _EMPHASIS: Final = re.compile(
     r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__|<(?:b|strong|em|i|u)>([^<\n]{1,80})<|(?<![\w*])\*([^*\s][^*\n]{0,40})\*(?!\*)"
 )
-# What stands in quotation marks or backticks; an apostrophe inside a word opens and closes nothing.
+# A text in quotation marks or backticks; an apostrophe inside a word opens and closes nothing.
 _QUOTED: Final = re.compile(r"\"([^\"\n]{1,40})\"|(?<!\w)'([^'\n]{1,40})'(?!\w)|`([^`\n]{1,40})`")
 
 
-def _marked(reply: FoldedReply) -> Labels:
+def _markup(reply: FoldedReply) -> Labels:
     """The labels in bold or italics; without any the one in quotation marks, since an explanation quotes too."""
     for form, longest in ((_EMPHASIS, 7), (_QUOTED, 3)):
-        spans = [span.span(span.lastindex or 0) for span in form.finditer(reply.text)]
+        spans = [match.span(match.lastindex or 0) for match in form.finditer(reply.text)]
         short = [span for span in spans if len(WORD.findall(reply.text, *span)) <= longest]
-        found: Labels = [mention.emotion for span in short for mention in _within(reply.mentions, *span)]
-        if found and (form is _EMPHASIS or len(set(found)) == 1):
-            return found
+        labels: Labels = [mention.emotion for span in short for mention in _within(reply.mentions, *span)]
+        if labels and (form is _EMPHASIS or len(set(labels)) == 1):
+            return labels
     return []
 
 
 def _opens(text: str, mention: Mention, start: int) -> bool:
-    """Whether nothing but plain words stands between a place and a label, and behind it in its clause."""
+    """Whether only plain words are between a place and a label, and behind it in its clause."""
     after = clause_around(text, mention)[1]
     reason = pattern("because").search(after)
     return _is_plain(text[max(start, mention.start - _REACH) : mention.start]) and _is_plain(
@@ -261,7 +262,7 @@ def _describes(text: str, mention: Mention) -> bool:
 
 
 def _contrasts(gap: str) -> bool:
-    """Whether a word such as "but" stands in a text; "because" ends a denial too, and contrasts nothing."""
+    """Whether a text has a word such as "but"; "because" ends a denial too, and contrasts nothing."""
     return any(not pattern("because").match(gap, turn.start()) for turn in pattern("contrast").finditer(gap))
 
 
@@ -270,25 +271,25 @@ def _leading(reply: FoldedReply) -> Labels:
     if not reply.mentions:
         return []
     text, first, sentence = reply.text, reply.mentions[0], reply.sentences[0]
-    others = [mention for mention in reply.mentions if mention.emotion != first.emotion]
+    rivals = [mention for mention in reply.mentions if mention.emotion != first.emotion]
     opens = _opens(text, first, 0)
     if not opens:
-        said = text[sentence.start : sentence.end]
-        turns = others or _contrasts(said)
-        if pattern("doubt").search(said) or (turns and pattern("expected").search(said)):
+        statement = text[sentence.start : sentence.end]
+        turns = rivals or _contrasts(statement)
+        if pattern("doubt").search(statement) or (turns and pattern("expected").search(statement)):
             return []
-    if not others:
+    if not rivals:
         return [] if _describes(text, first) and not opens else [first.emotion]
-    gap = text[first.end : others[0].start]
+    gap = text[first.end : rivals[0].start]
     explained = _BREAK.search(gap) or pattern("because").search(gap)
-    if not opens or not explained or _contrasts(gap[:80]) or _are_rivals(text, first, others[0]):
+    if not opens or not explained or _contrasts(gap[:80]) or _are_rivals(text, first, rivals[0]):
         return []
-    lines = [text.rfind("\n", 0, mention.start) + 1 for mention in others]
-    lists = any(start and _opens(text, mention, start) for start, mention in zip(lines, others, strict=True))
+    lines = [text.rfind("\n", 0, mention.start) + 1 for mention in rivals]
+    lists = any(start and _opens(text, mention, start) for start, mention in zip(lines, rivals, strict=True))
     return [] if lists else [first.emotion]
 
 
-RULES: Final[tuple[Callable[[FoldedReply], Labels], ...]] = (_machine_form, _answer, _marked, _leading)
+RULES: Final[tuple[Callable[[FoldedReply], Labels], ...]] = (_machine_form, _answer, _markup, _leading)
 _COMMITTED: Final = RULES[:2]
 # Where a reply goes on with a new prompt: "[narrative]:", "Question:".
 _NEW_PROMPT: Final = re.compile(
@@ -298,7 +299,7 @@ _NEW_PROMPT: Final = re.compile(
 
 @cache
 def _declining() -> re.Pattern[str]:
-    """Matches what declines to answer: "I can't tell"."""
+    """Matches words that decline to answer: "I can't tell"."""
     return re.compile(f"(?!{alternation(LANGUAGES, 'not_declining')}){alternation(LANGUAGES, 'declines')}")
 
 
@@ -319,8 +320,8 @@ def read_reply(reply: str, added: AddedWords | None = None) -> Emotion | None:
     if following and find_mentions(text[: following.start()], added):
         text = text[: following.start()]
     parsed = _parsed(text, added)
-    pairs = [(one, other) for one, other in pairwise(parsed.mentions) if one.emotion != other.emotion]
-    gaps = [plainly(text[one.end : other.start].replace(",", " ")) for one, other in pairs]
+    pairs = [(first, second) for first, second in pairwise(parsed.mentions) if first.emotion != second.emotion]
+    gaps = [plainly(text[first.end : second.start].replace(",", " ")) for first, second in pairs]
     if any(map(pattern("corrections").search, gaps)):  # "fear, or rather surprise"
         return None
     for rule in _COMMITTED if _declining().search(text) else RULES:

@@ -1,4 +1,4 @@
-"""What a reply looks like to the reader: reasoning cut, spelling variants of all seven languages made alike."""
+"""A reply as the reader sees it: reasoning cut, spelling variants of all seven languages made alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 from culture_tasks.text import without_reasoning
 
-# What models call their reasoning in tags: <think>, <reasoning effort="high">, </seed:think>.
+# Names of reasoning in models' tags: <think>, <reasoning effort="high">, </seed:think>.
 _NAMES = (
     r"think|thinking|thoughts?|thought_process|reason|reasoning|reflection|analysis|scratchpad|chain_of_thought|"
     r"inner_monologue|internal_monologue|seed:think"
@@ -43,7 +43,7 @@ _ALIKE = {
     **dict.fromkeys("‐‑", "-"),
 }
 _TABLE = {code: None for first, last in _DROPPED for code in range(first, last + 1)} | {
-    ord(character): other for character, other in _ALIKE.items()
+    ord(character): replacement for character, replacement in _ALIKE.items()
 }
 
 
@@ -51,8 +51,8 @@ def cut_reasoning(reply: str) -> str:
     """Returns a reply without its reasoning blocks, in linear time.
 
     Knows the tags of the models of Table 6 and their relatives, with attributes and in other brackets. A block that
-    never closes runs to the end, so that a reply cut off while thinking holds no answer; what stands before a closing
-    tag without an opening one is reasoning too.
+    never closes runs to the end, so that a reply cut off while thinking holds no answer; the text before a
+    closing tag without an opening one is reasoning too.
     """
     text = _CLOSING.sub("</think>", _OPENING.sub("<think>", _EMPTY_TAG.sub(" ", reply)))
     text = _TAG.sub(lambda tag: f"<{tag.group(1)}think>", text)
@@ -71,4 +71,4 @@ def fold(text: str) -> str:
     return _NASAL.sub("ं", unicodedata.normalize("NFC", decomposed.translate(_TABLE)))
 
 
-_QUOTES = {ord(character): other for character, other in _ALIKE.items() if not character.isalnum()}
+_QUOTES = {ord(character): replacement for character, replacement in _ALIKE.items() if not character.isalnum()}

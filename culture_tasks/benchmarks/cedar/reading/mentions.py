@@ -53,7 +53,7 @@ _ARABIC_PREFIXES: Final = (
 )
 _ARABIC_SUFFIXES: Final = ("", "ا", "ه", "ها", "هم", "ي", "نا", "ك", "كم", "هما")
 _SHORTEST_STEM = 3
-# What stands before the stem of a Swahili verb: subject, tense and relative prefix, or a prefix of the infinitive,
+# The prefixes of a Swahili verb: subject, tense and relative prefix, or a prefix of the infinitive,
 # the habitual or the present without tense, and then that of the object.
 _SWAHILI_PREFIX: Final = re.compile(
     r"(?:(?:ni|n|u|a|tu|m|wa|i|ya|li|ki|vi|zi)?(?:na|me|li|ta|ki|nge|ngali|mesha|ka)(?:ye|o|cho|yo|vyo|lo)?"
@@ -97,12 +97,12 @@ class AddedWords:
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Yields the words in a folded text, whole words alone in scripts that write spaces between them."""
-        for found in self._pattern.finditer(text):
-            emotion, is_open = self._words[found.group()]
-            edges = text[found.start() - 1 : found.start()] + ("" if is_open else text[found.end() : found.end() + 1])
+        for match in self._pattern.finditer(text):
+            emotion, is_open = self._words[match.group()]
+            edges = text[match.start() - 1 : match.start()] + ("" if is_open else text[match.end() : match.end() + 1])
             is_part = any(unicodedata.category(edge)[0] in "LMN" for edge in edges)
-            if _UNSPACED_SCRIPT.match(found.group()) or not is_part:
-                yield Mention(*found.span(), emotion, None)
+            if _UNSPACED_SCRIPT.match(match.group()) or not is_part:
+                yield Mention(*match.span(), emotion, None)
 
 
 @cache
@@ -122,18 +122,18 @@ def phrases(languages: Iterable[Language], *keys: str) -> list[str]:
 def alternation(languages: Iterable[Language], *keys: str) -> str:
     """Returns a regular expression for the languages' phrases, longest first, spaced ones as whole words."""
     parts = []
-    for written, begins, ends in ((SPACED, _BEGINS, _ENDS), (UNSPACED, "", "")):
-        of_these = [language for language in languages if language in written]
-        if listed := sorted(set(phrases(of_these, *keys)), key=lambda phrase: (-len(phrase), phrase)):
+    for script, begins, ends in ((SPACED, _BEGINS, _ENDS), (UNSPACED, "", "")):
+        members = [language for language in languages if language in script]
+        if listed := sorted(set(phrases(members, *keys)), key=lambda phrase: (-len(phrase), phrase)):
             parts.append(f"{begins}(?:{'|'.join(map(re.escape, listed))}){ends}")
-        values = (language_file(language).get(key) for language in of_these for key in keys)
+        values = (language_file(language).get(key) for language in members for key in keys)
         parts += [value for value in values if isinstance(value, str)]
     return f"(?:{'|'.join(parts)})" if parts else "(?!)"
 
 
 @cache
 def pattern(*keys: str) -> re.Pattern[str]:
-    """Matches what any language lists under one of the keys."""
+    """Matches the phrases that any language lists under one of the keys."""
     return re.compile(alternation(LANGUAGES, *keys))
 
 
@@ -158,21 +158,21 @@ def _swahili_verbs() -> Mapping[str, Emotion]:
 
 @cache
 def _other_words(key: str) -> Mapping[str, tuple[str, ...]]:
-    """Returns, for an unspaced word, what makes another word of it behind it (``not_before``) or before it."""
+    """Returns, for an unspaced word, the texts behind it (``not_before``) or before it that make another word of it."""
     tables = [language_file(language).get(key, {}) for language in UNSPACED]
-    return {fold(word): tuple(map(fold, others)) for table in tables for word, others in table.items()}
+    return {fold(word): tuple(map(fold, neighbours)) for table in tables for word, neighbours in table.items()}
 
 
 def _arabic(word: str) -> Entry | None:
     """Looks a word up without its article, conjunction or preposition and without a pronoun or accusative ending."""
-    known = _words(SPACED)
+    lexicon = _words(SPACED)
     for prefix in filter(word.startswith, _ARABIC_PREFIXES):
         for suffix in filter(word.endswith, _ARABIC_SUFFIXES):
             stem = word[len(prefix) : len(word) - len(suffix)]
             if len(stem) < _SHORTEST_STEM:
                 continue
             feminine = f"{stem[:-1]}ه" if suffix and stem.endswith("ت") else ""
-            if entry := known.get(stem) or known.get(feminine):
+            if entry := lexicon.get(stem) or lexicon.get(feminine):
                 return entry
     return None
 
@@ -189,12 +189,12 @@ def _swahili(word: str) -> Entry | None:
 def _look_up(word: str) -> Entry | None:
     if len(word) > _LONGEST_WORD:
         return None
-    if known := _words(SPACED).get(word):
-        return known
-    first, hyphen, rest = word.partition("-")
+    if entry := _words(SPACED).get(word):
+        return entry
+    first, hyphen, second = word.partition("-")
     if hyphen:
         # A compound such as "pain-free" is another word; "b-anger" is an enumerated option.
-        return _look_up(rest) if len(first) == 1 or first.isdigit() else None
+        return _look_up(second) if len(first) == 1 or first.isdigit() else None
     if _ARABIC.fullmatch(word):
         return _arabic(word)
     return _swahili(word) if word.isascii() else None
@@ -210,22 +210,22 @@ def _set_phrases() -> Mapping[str, list[tuple[int, list[str]]]]:
     return table
 
 
-def _names_emotion(text: str, found: list[re.Match[str]], place: int) -> bool:
+def _names_emotion(text: str, words: list[re.Match[str]], place: int) -> bool:
     """Whether an emotion word is no part of a set phrase, and one that is often none ("content") follows "feels"."""
-    word = found[place].group()
+    word = words[place].group()
     for offset, phrase in _set_phrases().get(word, ()):
         first, last = place - offset, place - offset + len(phrase)
-        if first >= 0 and text[found[first].start() : found[min(last, len(found)) - 1].end()].split() == phrase:
+        if first >= 0 and text[words[first].start() : words[min(last, len(words)) - 1].end()].split() == phrase:
             return False
-    needed = language_file("en")["only_after"].get(word)
-    alone = text[text.rfind("\n", 0, found[place].start()) + 1 :].partition("\n")[0].strip(" \"'*_`.!:") == word
-    return needed is None or alone or (place > 0 and found[place - 1].group() in needed)
+    predecessors = language_file("en")["only_after"].get(word)
+    alone = text[text.rfind("\n", 0, words[place].start()) + 1 :].partition("\n")[0].strip(" \"'*_`.!:") == word
+    return predecessors is None or alone or (place > 0 and words[place - 1].group() in predecessors)
 
 
 def _spaced(text: str) -> Iterator[Mention]:
-    found = list(WORD.finditer(text))
-    for place, match in enumerate(found):
-        if (entry := _look_up(match.group())) and _names_emotion(text, found, place):
+    words = list(WORD.finditer(text))
+    for place, match in enumerate(words):
+        if (entry := _look_up(match.group())) and _names_emotion(text, words, place):
             yield Mention(*match.span(), *entry)
 
 
@@ -250,36 +250,37 @@ def _stands_by_itself(text: str, start: int, end: int) -> bool:
 
 
 def _unspaced(text: str) -> Iterator[Mention]:
-    known = _words(UNSPACED)
-    longest = max(map(len, known))
+    lexicon = _words(UNSPACED)
+    longest = max(map(len, lexicon))
     for run in RUN.finditer(text):
         place = run.start()
         while place < run.end():
             sizes = range(min(longest, run.end() - place), 0, -1)
-            size = next((size for size in sizes if text[place : place + size] in known), 0)
+            size = next((size for size in sizes if text[place : place + size] in lexicon), 0)
             if size and _stands_by_itself(text, place, place + size):
-                yield Mention(place, place + size, *known[text[place : place + size]])
+                yield Mention(place, place + size, *lexicon[text[place : place + size]])
             place += size or 1
 
 
 def find_mentions(text: str, added: AddedWords | None = None) -> list[Mention]:
     """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest.
 
-    With words of a culture that was added, these, and of the lexicon those of English and of the culture's language.
+    With words of an added culture, these, and the lexicon's words of English and of the culture's language.
     """
-    known = [*_spaced(text), *_unspaced(text)]
+    mentions = [*_spaced(text), *_unspaced(text)]
     if added is None:
-        return sorted(known)
-    own = list(added.mentions(text))
-    labels = {place: mention.emotion for mention in own for place in range(mention.start, mention.end)}
-    known = [
+        return sorted(mentions)
+    added_mentions = list(added.mentions(text))
+    labels = {place: mention.emotion for mention in added_mentions for place in range(mention.start, mention.end)}
+    mentions = [
         mention
-        for mention in known
+        for mention in mentions
         if mention.language in ("en", added.language)
         and all(labels.get(place, mention.emotion) == mention.emotion for place in range(mention.start, mention.end))
     ]
-    taken = {place for mention in known for place in range(mention.start, mention.end)}
-    return sorted([*known, *(mention for mention in own if taken.isdisjoint(range(mention.start, mention.end)))])
+    places = {place for mention in mentions for place in range(mention.start, mention.end)}
+    mentions += [mention for mention in added_mentions if places.isdisjoint(range(mention.start, mention.end))]
+    return sorted(mentions)
 
 
 # Denials: "not sadness", "sadness doesn't fit", "悲しみではなく"
@@ -299,23 +300,23 @@ def plainly(text: str) -> str:
 
 
 def clause_around(text: str, mention: Mention) -> tuple[str, str]:
-    """Returns what precedes and follows an emotion word in its clause, without markup."""
+    """Returns the text before and after an emotion word in its clause, without markup."""
     before = _ASIDE.sub(r"\1", text[max(0, mention.start - _BEFORE) : mention.start])
     after = text[mention.end : mention.end + _AFTER]
     return plainly(_EDGE.split(before)[-1]), plainly(_EDGE.split(after, maxsplit=1)[0])
 
 
 def joins(gap: str) -> bool:
-    """Whether nothing but punctuation, numbering and linking words stands between two emotion words."""
+    """Whether only punctuation, numbering and linking words are between two emotion words."""
     if len(gap) > _AFTER:
         return False
-    rest = pattern("joiners").sub(" ", gap)
-    return all(len(word) == 1 or word.isdigit() for word in [*WORD.findall(rest), *RUN.findall(rest)])
+    remainder = pattern("joiners").sub(" ", gap)
+    return all(len(word) == 1 or word.isdigit() for word in [*WORD.findall(remainder), *RUN.findall(remainder)])
 
 
 @cache
 def _denials(languages: tuple[Language, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Matches what denies an emotion word: in its clause before it, and right after it."""
+    """Matches denials of an emotion word: in its clause before it, and right after it."""
     after = [rf"\W*(?:\w+ )?{alternation(languages, 'denied_after')}"]
     if "hi" in languages:  # which denies after the word, anywhere in the clause
         after.append(f".*?{alternation(['hi'], 'denied_after')}")
@@ -334,8 +335,8 @@ def _languages(mention: Mention, clause: str) -> tuple[Language, ...]:
     """Returns the languages whose denials count: the word's and English, for an English word also the clause's."""
     if mention.language != "en":
         return (mention.language, "en") if mention.language in SPACED else ("en",)
-    heard = set(WORD.findall(clause))
-    counts = {language: len(heard & _vocabulary(language)) for language in SPACED}
+    clause_words = set(WORD.findall(clause))
+    counts = {language: len(clause_words & _vocabulary(language)) for language in SPACED}
     return ("en", *(language for language in SPACED if counts[language] > counts["en"]))
 
 
