@@ -39,7 +39,7 @@ from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
 from culture_tasks.results.samples import LoggedJudge, damage
 from culture_tasks.text import storable
 
-_MADE_BY = "Expected a file that `culture-tasks anchor make` has written."
+_MADE_BY = "Expected a file that `culture-tasks anchor` has written."
 _TRIES = 2
 _Row = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Rating = Annotated[float, Field(allow_inf_nan=False)]
