@@ -70,9 +70,9 @@ def register(add_parser: AddParser) -> None:
         "the judge's encoding, or a rule)"
     )
     parser.add_argument("--tokenizer", metavar="NAME", help=tokenizer)
-    repeats = "responses per question (default: %(default)s)"
+    repeats = "before a run: responses per question (default: %(default)s)"
     parser.add_argument("--repeats", type=at_least(1), default=1, metavar="N", help=repeats)
-    parser.add_argument("--limit", type=at_least(1), metavar="N", help="only the first N questions of each task")
+    parser.add_argument("--limit", type=at_least(1), metavar="N", help="before a run: only the first N questions")
     seconds = "how long the endpoint takes for a request (default: %(default)s)"
     parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help=seconds)
     add_json(parser)

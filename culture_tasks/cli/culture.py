@@ -41,9 +41,9 @@ def register(add_parser: AddParser) -> None:
     agree = _action(
         actions,
         _agree,
-        "say how well people agree, what needs another person, and what falls out",
-        "Prints how far each step is, the paper's measures of agreement beside its numbers, and the rows that fall "
-        "out, with the reasons.",
+        "show agreement, and the rows that need another person or fall out",
+        "Prints the progress of each step, the paper's measures of agreement beside its numbers, and the rows that "
+        "fall out, with the reasons.",
     )
     agree.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the rows that fall out as CSV")
     build = _action(
@@ -93,7 +93,7 @@ def _add_collect(actions: _Actions) -> None:
     collect = _action(
         actions,
         _collect,
-        "read what came back of the sheets",
+        "read the sheets that came back",
         "Reads files that pages saved, and CSV files. Every row is new, skipped, the same as before, empty, in "
         "conflict with an earlier one, or refused with a reason; conflicts and refusals make the exit status 1. A copy "
         "of each file is kept in PROJECT/collected.",

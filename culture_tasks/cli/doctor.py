@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Looks at everything, and yields what was looked at, in a word or two, with its finding as it comes."""
+    """Looks at everything, and yields each subject with its finding as it comes."""
     looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages), ("extras", _extras)]
     looks += [(name.replace("_", "-"), partial(_harness if deep else _plug_in, name)) for name in HARNESSES]
     try:
@@ -120,11 +120,10 @@ def _settings() -> Finding:
 
 
 def _packages() -> Finding:
-    requirements = filter(_applies, _requirements())
     versions = {name: version for name in _SHOWN if (version := _version(name))}
     listing = ", ".join(f"{name} {version}" for name, version in versions.items())
     facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": _installed_extras()}
-    unmet = [requirement for requirement in requirements if not _is_met(requirement)]
+    unmet = [requirement for requirement in filter(_applies, _requirements()) if not _is_met(requirement)]
     if not unmet:
         return Finding("ok", listing, facts=facts)
     problems = ", ".join(f"{requirement.name} {_version(requirement.name) or 'missing'}" for requirement in unmet)
@@ -230,7 +229,7 @@ def _judge(settings: Settings, ask: bool) -> Finding:
     if verdict is None and spec.backend == "openai":
         return Finding("note", f"{spec}: its endpoint limits the rate now", facts=facts)
     if verdict is None or verdict.score is None:
-        return Finding("ok", f"{spec}: can be loaded, as far as that shows without loading it", facts=facts)
+        return Finding("ok", f"{spec}: looks usable; it wasn't loaded", facts=facts)
     tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
     facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
     summary = (

@@ -87,7 +87,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
                 "model of chat completions, or leave these tasks out."
             )
         for name, config in with_images.items():
-            shots = config.get("num_fewshot")  # 0 in a task's file stays 0, whatever the command says
+            shots = config.get("num_fewshot")  # 0 in a task's file overrides the command's
             refuse_examples(name, shots if shots == 0 or self.num_fewshot is None else self.num_fewshot)
         names = [_hook(config).task.name for config in tasks.values()]
         load_ahead(names)

@@ -143,7 +143,7 @@ def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, 
 
 
 def add_judge_and_prices(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say which judge is to be paid, and how much."""
+    """Adds the options for the judge and its prices."""
     judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
     parser.add_argument("--judge", metavar="SPEC", help=judge)
     prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"

@@ -186,7 +186,7 @@ def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: ar
         return reach * math.sqrt(variance) <= difference
 
     def documents(is_enough: Callable[[int], bool]) -> int | None:
-        """Returns the smallest number that is enough; what is enough is taken to stay so for more."""
+        """Returns the smallest number that is enough; every larger one is assumed to be enough too."""
         if not is_enough(len(order)):
             return None
         least = min(2, len(order))

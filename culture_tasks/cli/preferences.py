@@ -117,7 +117,9 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", metavar="SPEC", help=judge)
     parser.add_argument("--text-overlap", action="store_true", help="use text overlap as the rating: for trial runs")
     add_tasks(
-        parser, "also leave out the questions of these tasks or groups, or of none at all by 'none'", "--hold-out"
+        parser,
+        "also leave out the questions of these tasks or groups; 'none' keeps the questions of all tests",
+        "--hold-out",
     )
 
 

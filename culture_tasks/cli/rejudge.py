@@ -232,7 +232,7 @@ def _tasks(gradings: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[T
 
 
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
-    """Returns what was written: the scores of a run's tasks, and what its verdicts cost."""
+    """Returns the summary of a new run: the scores of its tasks, and the cost of its verdicts."""
     scores: list[dict[str, Any]] = []
     for task in tasks:
         values = run.content["results"][task.name]

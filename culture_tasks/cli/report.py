@@ -58,42 +58,42 @@ def register(add_parser: AddParser) -> None:
         "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
-    display = parser.add_argument_group("what to show")
+    contents = parser.add_argument_group("contents")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
-    display.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
+    contents.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
     columns = "only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'"
-    display.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
-    display.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
+    contents.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
+    contents.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     metrics = (
         "of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, 'mmlu*:*', or "
         "'*' for all; may be repeated"
     )
-    add_repeatable(display, "--other-metrics", "PATTERN", metrics)
+    add_repeatable(contents, "--other-metrics", "PATTERN", metrics)
     mean = "put the harnesses' own tasks into the mean, too"
-    display.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
+    contents.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
     prices = (
         'what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}, '
         '"Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
         "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)"
     )
-    display.add_argument("--prices", type=Path, metavar="FILE", help=prices)
-    beside = parser.add_argument_group("what to set beside the scores")
+    contents.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+    comparisons = parser.add_argument_group("comparisons")
     trained = (
         "set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count as "
-        "runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside the model "
-        "below it without this"
+        "runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside its base "
+        "without this"
     )
-    add_repeatable(beside, "--trained", "TRAINED=BASE", trained)
+    add_repeatable(comparisons, "--trained", "TRAINED=BASE", trained)
     outside = (
         "show the scores of a log of Every Eval Ever, or of a folder of them, as reported by others, where task and "
         "metric are the same; they are in no rank, test or mean; may be repeated"
     )
-    add_repeatable(beside, "--outside", "PATH", outside)
+    add_repeatable(comparisons, "--outside", "PATH", outside)
     control_variates = (
         "make the scores of subsets (CULTURE_SUBSET) more certain by the scores of three or more other models on all "
         "questions"
     )
-    beside.add_argument("--control-variates", action="store_true", help=control_variates)
+    comparisons.add_argument("--control-variates", action="store_true", help=control_variates)
     add_choices(parser)
     _add_exports(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
@@ -101,7 +101,7 @@ def register(add_parser: AddParser) -> None:
 
 
 def _add_exports(parser: argparse.ArgumentParser) -> None:
-    exports = parser.add_argument_group("what to hand on")
+    exports = parser.add_argument_group("exports")
     targets = (
         "also export the numbers: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
         "Hub's model repositories, into exports/hf/), or all"

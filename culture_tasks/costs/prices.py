@@ -30,7 +30,7 @@ EXAMPLE = '{"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}
 
 
 class Tokens(Protocol):
-    """Tokens of some requests: read and written ones; those from a prompt cache and of batches are among them."""
+    """Tokens of some requests; cached tokens and tokens of batches are part of the prompt's and the completion's."""
 
     @property
     def prompt_tokens(self) -> int: ...  # noqa: D102  # see the class

@@ -39,7 +39,7 @@ from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
 from culture_tasks.results.samples import LoggedJudge, damage
 from culture_tasks.text import storable
 
-_MADE_BY = "Expected a file that `culture-tasks anchor make` has written."
+_MADE_BY = "Expected a file that `culture-tasks anchor` has written."
 _TRIES = 2
 _Row = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Rating = Annotated[float, Field(allow_inf_nan=False)]
@@ -76,12 +76,12 @@ class AnchorRow(BaseModel, extra="forbid", frozen=True):
 
     @property
     def item(self) -> JudgeItem:
-        """What the judge is shown."""
+        """The response as the judge reads it."""
         return JudgeItem(self.question, self.references, self.response, self.language)
 
 
 class NewVerdict(BaseModel, extra="forbid", frozen=True):
-    """One line of the history: what the judge said when a look asked it again."""
+    """One line of the history: the verdict of one look on one response."""
 
     row: _Row
     round: Annotated[int, Field(ge=1, le=10**6)]
@@ -176,7 +176,7 @@ def make_anchor(
 
 
 def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
-    """Yields the cluster and the row of each response that a judge rated, those of the oldest run first."""
+    """Yields the cluster and the row of each response that a judge rated, the oldest run first."""
     for run in find_runs(results):
         for task in judged_tasks(run.files):
             benchmark = benchmarks().get(task.samples[0].record.benchmark)

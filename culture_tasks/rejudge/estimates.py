@@ -56,7 +56,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What some requests to a judge will cost."""
+    """The cost of some requests to a judge."""
 
     task: str
     judge: str = ""  # the judge's model; empty where no judge grades
@@ -123,7 +123,7 @@ class Estimator:
         return list(sums_by_task(estimates).values()) or [Estimate(task.name, questions=len(rows))]
 
     def estimate_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
-        """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
+        """Estimates the cost of grading known responses; verdicts in the cache cost nothing."""
         tickets = [judge.submit(rubric, item) for rubric, item in items]
         open_jobs = judge.open_jobs().values()
         kept = sum(ticket.is_resolved for ticket in tickets)
@@ -155,13 +155,13 @@ class Estimator:
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
-        """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
+        """Returns the number of tokens of a chat: its texts, and a few for each message."""
         texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
 
 def seconds_by_document(runs: Iterable[LoadedRun]) -> dict[str, Bounds]:
-    """Returns how long runs took for a document of each task, those of the fastest and of the slowest model.
+    """Returns how long runs took per document of each task, for the fastest and the slowest model.
 
     The result files have the time of a whole run, with the loading of the model and the grading; the documents of tasks
     that were run together share it alike.

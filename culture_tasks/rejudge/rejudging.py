@@ -156,7 +156,7 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
 
 
 def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
-    """Draws so many of a task's samples, evenly from cultures and clusters; all of them where there are no more.
+    """Draws a number of a task's samples, evenly from cultures and clusters; all of them where there are no more.
 
     Raises:
         DataError: If the run itself is of a subset.

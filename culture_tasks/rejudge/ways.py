@@ -46,7 +46,7 @@ class Way:
 
 
 class Grading(NamedTuple):
-    """How a judge's scores of the responses to a task vary, as means over runs, and what another judge's tell of them.
+    """How a judge's scores of the responses to a task vary, as means over runs, and how far another judge's explain it.
 
     Attributes:
         runs: Number of runs that this was taken from; 0 where it is assumed.

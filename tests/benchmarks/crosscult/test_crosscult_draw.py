@@ -129,6 +129,8 @@ def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_
     expected = {"seed": 9, "split_by": "scenario", "cross_language": "english", "locality_pool": "all"}
     assert json.loads(out.read_text())["options"] == expected
     assert load_release(folder).draw.options.seed == 9 != default.options.seed
+    assert main(["data", "draw", "crosscult", "--data", str(folder), "-o", "/dev/null/x"]) == 1
+    assert "data draw: can't write to /dev/null/x" in capsys.readouterr().err
 
 
 def pair(draw, **changes):
