@@ -320,10 +320,10 @@ def _tilted(by_cluster: Floats, confidence: float) -> tuple[float, float]:
         return float(counts @ (share**numbers * (1.0 - share) ** (sums.size - numbers)))
 
     shares = _shares_in_doubt(lambda share: chance(share, as_high), lambda share: chance(share, as_low), confidence)
-    size, many = sizes.sum() / by_cluster[:, 1].sum(), len(by_cluster)
+    size, count = sizes.sum() / by_cluster[:, 1].sum(), len(by_cluster)
     residuals = sizes - size * by_cluster[:, 1]
-    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / float(by_cluster[:, 1].sum())
-    spread = math.exp(t_quantile(confidence, many) * error / size)
+    error = math.sqrt(count / (count - 1) * float(residuals @ residuals)) / float(by_cluster[:, 1].sum())
+    spread = math.exp(t_quantile(confidence, count) * error / size)
     return _share_times_size(shares, (size / spread, size * spread))
 
 

@@ -155,8 +155,8 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     mean = mean_and_error(scores, clusters)
     if mean.clusters < 2:
         return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
-    alone = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
-    effective = mean.n / max(mean.error**2 / alone, 1.0) if alone > 0.0 else float(mean.clusters)
+    item_variance = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
+    effective = mean.n / max(mean.error**2 / item_variance, 1.0) if item_variance > 0.0 else float(mean.clusters)
     low, high = wilson(mean.value, effective, t_quantile(confidence, mean.clusters))
     return Interval(mean.value, low, high, n=mean.n, clusters=mean.clusters)
 

@@ -151,10 +151,10 @@ def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
         same = strata[members][:, None] == strata[members][None, :]
         hat = same / sizes[strata[members]] + np.outer(unit[members], unit[members])
         roots, vectors = np.linalg.eigh(np.eye(members.size) - hat)
-        along, is_free = vectors.T @ unit[members], roots > _TINY
+        parts, is_free = vectors.T @ unit[members], roots > _TINY
         inverse = np.where(is_free, 1.0 / np.sqrt(np.maximum(roots, _TINY)), 0.0)
         # A cluster that settles the effect has no residual to tell its own error by.
-        adjusted[members] = vectors @ (inverse * along) if np.abs(along[~is_free]).max(initial=0.0) < 1e-6 else math.nan
+        adjusted[members] = vectors @ (inverse * parts) if np.abs(parts[~is_free]).max(initial=0.0) < 1e-6 else math.nan
     return adjusted
 
 

@@ -68,14 +68,14 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
         return Mean(reason="no item has a score")
     middle, n = float(scores[0] + (scores - scores[0]).mean()), scores.size  # exact where all scores are equal
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
-    many = residuals.size
-    if many < 2:
-        return Mean(middle, n=n, clusters=many, reason=ONE_CLUSTER)
-    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / n
+    cluster_count = residuals.size
+    if cluster_count < 2:
+        return Mean(middle, n=n, clusters=cluster_count, reason=ONE_CLUSTER)
+    error = math.sqrt(cluster_count / (cluster_count - 1) * float(residuals @ residuals)) / n
     if error <= _TINY * float(np.abs(scores).max()):
         why = f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
-        return Mean(middle, 0.0, n=n, clusters=many, reason=why)
-    return Mean(middle, error, n=n, clusters=many)
+        return Mean(middle, 0.0, n=n, clusters=cluster_count, reason=why)
+    return Mean(middle, error, n=n, clusters=cluster_count)
 
 
 def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "score") -> tuple[Floats, Floats]:
@@ -123,9 +123,9 @@ def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
 
 def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
     """Sums the columns, a row per item, within clusters: a row per cluster."""
-    many = int(numbers.max()) + 1 if numbers.size else 0
-    sums = [np.bincount(numbers, weights=column, minlength=many) for column in columns.T]
-    return np.stack(sums, axis=1) if sums else np.empty((many, 0))
+    cluster_count = int(numbers.max()) + 1 if numbers.size else 0
+    sums = [np.bincount(numbers, weights=column, minlength=cluster_count) for column in columns.T]
+    return np.stack(sums, axis=1) if sums else np.empty((cluster_count, 0))
 
 
 def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[float]], float]) -> Floats:

@@ -95,31 +95,32 @@ def weighted_panel(
         )
     all_responses = np.ones(y.size, dtype=np.bool_)
     codes = cluster_numbers(strata, all_responses)
-    many = int(codes.max(initial=-1)) + 1
-    x = np.stack([centred(filled(judge_scores, codes, many), codes) for judge_scores in table], axis=1)
+    stratum_count = int(codes.max(initial=-1)) + 1
+    x = np.stack([centred(filled(judge_scores, codes, stratum_count), codes) for judge_scores in table], axis=1)
     rated = np.flatnonzero(~np.isnan(y))
     units = cluster_numbers(clusters, all_responses)[rated]
     if rated.size < 2 * _FOLDS or np.unique(units).size < _FOLDS:
-        return JudgePanel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
+        return JudgePanel(x.mean(axis=1), np.full((stratum_count, len(table)), 1.0 / len(table)))
     differing = np.count_nonzero(~(np.abs(table - y)[:, rated] == 0.0), axis=1)  # a missing score is none that agrees
     if differing.min() < FEW_DIFFERING:
-        alone = np.arange(len(table)) == differing.argmin()
-        return JudgePanel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
+        is_closest = np.arange(len(table)) == differing.argmin()
+        return JudgePanel(table[differing.argmin()], np.tile(is_closest.astype(np.float64), (stratum_count, 1)))
     f, of_rated, members = x[rated], y[rated], codes[rated]
     # The part of each rated response: clusters stay together, and strata are divided evenly.
     names, first, numbers = np.unique(units, return_index=True, return_inverse=True)
     order = np.lexsort((np.random.default_rng(0).random(names.size), members[first]))
     part = order.argsort()[numbers] % _FOLDS
-    learned = [
-        _learned(f[part != k], of_rated[part != k], members[part != k], part[part != k], many) for k in range(_FOLDS)
+    fold_weights = [
+        _cross_fitted(f[part != k], of_rated[part != k], members[part != k], part[part != k], stratum_count)
+        for k in range(_FOLDS)
     ]
-    weights: Floats = np.mean(learned, axis=0)
+    weights: Floats = np.mean(fold_weights, axis=0)
     scores = (x * weights[codes]).sum(axis=1)
-    scores[rated] = (f * np.stack(learned)[part, members]).sum(axis=1)
+    scores[rated] = (f * np.stack(fold_weights)[part, members]).sum(axis=1)
     return JudgePanel(scores, weights)
 
 
-def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int) -> Floats:
+def _cross_fitted(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int) -> Floats:
     """Returns the weights of each stratum, of the set that ratings choose that it wasn't learned from."""
     predicted = np.zeros((x.shape[1] + 3, y.size))
     for k in np.unique(part):
@@ -131,20 +132,20 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
     sets = _sets(x, y, members, strata)
     simplest = [int(fixed.argmin()), len(sets) - 2, len(sets) - 1]
     best = min(simplest, key=lambda index: float(errors[index].mean()))
-    more = errors - errors[best]
-    is_close = more.mean(axis=1) <= more.std(axis=1, ddof=1) / y.size**0.5
+    excess = errors - errors[best]
+    is_close = excess.mean(axis=1) <= excess.std(axis=1, ddof=1) / y.size**0.5
     return sets[next(index for index in simplest if is_close[index])]
 
 
 def _sets(x: Floats, y: Floats, members: Numbers, strata: int) -> list[Floats]:
     """Returns the sets of weights, the simpler ones first, each with a row per stratum."""
     x, y = np.stack([centred(column, members) for column in x.T], axis=1), centred(y, members)
-    many = x.shape[1]
-    sets = [_slope(column, y) * np.eye(many)[index] for index, column in enumerate(x.T)]
-    equal = np.full(many, _slope(x.mean(axis=1), y) / many)
-    together = _shrunk(x, y, equal)
-    of_each = [_shrunk(x[members == code], y[members == code], together) for code in range(strata)]
-    return [*(np.tile(weights, (strata, 1)) for weights in (*sets, equal, together)), np.stack(of_each)]
+    judge_count = x.shape[1]
+    sets = [_slope(column, y) * np.eye(judge_count)[index] for index, column in enumerate(x.T)]
+    equal = np.full(judge_count, _slope(x.mean(axis=1), y) / judge_count)
+    shared = _shrunk(x, y, equal)
+    by_stratum = [_shrunk(x[members == code], y[members == code], shared) for code in range(strata)]
+    return [*(np.tile(weights, (strata, 1)) for weights in (*sets, equal, shared)), np.stack(by_stratum)]
 
 
 def _slope(x: Floats, y: Floats) -> float:

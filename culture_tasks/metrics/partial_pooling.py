@@ -236,21 +236,19 @@ def _sampling_variances(
     deviation in place of its standard deviation, and ``inflation`` makes the squared one unbiased (0 where all scores
     are alike at an end of the scale). ``shape`` are the numbers of benchmarks and places.
     """
-    many, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
+    cell_count, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
     owners, owner = np.unique(cell * span + cluster, return_inverse=True)
     owner_cell = owners // span
-    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, owner_cell, many) - 1.0, 0.0)
+    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, owner_cell, cell_count) - 1.0, 0.0)
     sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[owner_cell]
-    robust, alone = _sums(sums**2, owner_cell, many), _sums(influence**2, cell, many)
-    plain, together = (
-        _sums(inflation * residuals**2, cell, many),
-        _sums(_sums(influence, owner) ** 2, owner_cell, many) - alone,
-    )
-    trust = _ratio(freedom, alone)
-    correlation = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
-    variances = (freedom * robust + _PRIOR * (alone + correlation[row] * together)) / (freedom + _PRIOR)
+    robust, independent = _sums(sums**2, owner_cell, cell_count), _sums(influence**2, cell, cell_count)
+    plain = _sums(inflation * residuals**2, cell, cell_count)
+    covariance = _sums(_sums(influence, owner) ** 2, owner_cell, cell_count) - independent
+    trust = _ratio(freedom, independent)
+    correlation = _ratio(_sums(trust * (robust - plain), row), _sums(trust * covariance, row)).clip(0.0, 1.0)
+    variances = (freedom * robust + _PRIOR * (independent + correlation[row] * covariance)) / (freedom + _PRIOR)
     # Clusters of several places: the mean covariance of two cells, weighted by their precision.
-    precision = _ratio(np.ones(many), variances)
+    precision = _ratio(np.ones(cell_count), variances)
     across, number = np.unique(owner_cell // shape[1] * span + owners % span, return_inverse=True)
     products = _sums(_sums(sums * precision[owner_cell], number) ** 2, across // span) - _sums(
         robust * precision**2, row

@@ -154,28 +154,28 @@ class CorrectedMean:
         order = list(dict.fromkeys(part_labels))
         codes = np.array([order.index(part) for part in part_labels], dtype=np.intp)
         counts, graded = self._fits[0].counts, self._fits[0].levels[-1].sizes
-        present, most = (np.bincount(codes, weights=numbers) for numbers in (counts, graded))
+        current, largest = (np.bincount(codes, weights=numbers) for numbers in (counts, graded))
         widest = max(self._fits, key=lambda fit: fit.spread(weights).reach(fit.alpha)).levels[-1]
         squares = weights**2 * (widest.spreads + widest.unseen / counts.sum())
-        allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * present)
+        allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * current)
 
         def ratings(factor: float) -> Floats:
-            numbers: Floats = np.ceil(np.clip(factor * allocation, present, most))
+            numbers: Floats = np.ceil(np.clip(factor * allocation, current, largest))
             return numbers
 
         def is_enough(factor: float) -> bool:
-            more = np.minimum(graded, counts * (ratings(factor) / present)[codes])
-            return 2.0 * _half_width(self._fits, weights, more) <= width
+            new_counts = np.minimum(graded, counts * (ratings(factor) / current)[codes])
+            return 2.0 * _half_width(self._fits, weights, new_counts) <= width
 
-        few, enough = 0.0, float((most / np.maximum(allocation, _TINY)).max())
-        if not is_enough(enough):
+        low, high = 0.0, float((largest / np.maximum(allocation, _TINY)).max())
+        if not is_enough(high):
             return None
-        while ratings(enough).sum() - ratings(few).sum() > 1 and enough - few > _TINY * enough:
-            middle = (few + enough) / 2.0
-            few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-        more = ratings(few if is_enough(few) else enough) - present
+        while ratings(high).sum() - ratings(low).sum() > 1 and high - low > _TINY * high:
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        extra = ratings(low if is_enough(low) else high) - current
         inside = {part for part, weight in zip(part_labels, weights, strict=True) if weight > 0.0}
-        return {part: int(number) for part, number in zip(order, more, strict=True) if part in inside}
+        return {part: int(number) for part, number in zip(order, extra, strict=True) if part in inside}
 
 
 def corrected_mean(
@@ -308,7 +308,7 @@ def corrected_mean(
     if better_scores is not None:
         fits = min(fits, fitted(None), key=lambda candidates: _half_width(candidates, candidates[0].shares))
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
-    by_stratum |= {label: _corrected(fits, alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
+    by_stratum |= {label: _corrected(fits, row) for label, row in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(_corrected(fits, fits[0].shares) if usable.all() else _missing(by_stratum), by_stratum, fits)
 
 
@@ -562,8 +562,8 @@ class _Fit:
         self.values = of_scores + level.means
         departures = predicted - stratum_means(predicted[inside], codes[inside])[codes]
         of_judge = np.bincount(codes[inside], weights=departures[inside] ** 2) / np.maximum(size - 1, 1)
-        together = stratum_means(2.0 * departures[rated] * level.off, members)
-        self._variances = np.maximum(of_judge + together + level.spreads, 0.0)
+        covariances = stratum_means(2.0 * departures[rated] * level.off, members)
+        self._variances = np.maximum(of_judge + covariances + level.spreads, 0.0)
         self._influence = (scores - of_scores[codes]) / self.sizes[codes]  # of each response on the mean of its stratum
         self._influence[rated] += level.off / self.counts[members]
 
@@ -601,9 +601,9 @@ class _Fit:
         first_influence, second_influence = (fit._influence * shares[fit._codes] for fit in (self, second))
         if self._clusters is None:
             return float(first_influence @ second_influence)
-        many = self._clusters_of(shares)
+        cluster_count = self._clusters_of(shares)
         sums = (np.bincount(self._clusters, weights=influence) for influence in (first_influence, second_influence))
-        return many / max(many - 1, 1) * float(np.dot(*sums))
+        return cluster_count / max(cluster_count - 1, 1) * float(np.dot(*sums))
 
     def _clusters_of(self, shares: Floats) -> int:
         return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())

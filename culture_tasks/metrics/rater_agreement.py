@@ -91,12 +91,12 @@ def agreement(
     ours, theirs, rated = complete_pairs(first, second)
     members = cluster_numbers(None if clusters is None else list(clusters), np.ones(rated.size, dtype=np.bool_))
     owners = np.unique(members[rated], return_inverse=True)[1]
-    many = int(owners.max(initial=-1)) + 1
-    points = {name: statistic(name, ours, theirs)._replace(clusters=many) for name in STATISTICS}
-    if resamples == 0 or many < 2 or points["mean_error"].reason:
-        why = "no resamples were asked for" if resamples == 0 else f"{many} question(s): nothing to resample"
+    cluster_count = int(owners.max(initial=-1)) + 1
+    points = {name: statistic(name, ours, theirs)._replace(clusters=cluster_count) for name in STATISTICS}
+    if resamples == 0 or cluster_count < 2 or points["mean_error"].reason:
+        why = "no resamples were asked for" if resamples == 0 else f"{cluster_count} question(s): nothing to resample"
         estimates = {name: point._replace(reason=point.reason or why) for name, point in points.items()}
-        return Agreement(ours.size, many, estimates)
+        return Agreement(ours.size, cluster_count, estimates)
     batches = _resampled(ours, theirs, owners, resamples=resamples, rng=rng or np.random.default_rng(0))
     with np.errstate(all="ignore"):
         values = [[kernel(batch) for kernel in _KERNELS.values()] for batch in batches]
@@ -107,7 +107,7 @@ def agreement(
         elif points[name].reason is None:
             low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]).tolist()
             points[name] = points[name]._replace(low=low, high=high)
-    return Agreement(ours.size, many, points)
+    return Agreement(ours.size, cluster_count, points)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
@@ -317,13 +317,13 @@ def _resampled(
 ) -> Iterator[_Tables]:
     """Draws as many whole clusters as there are, with replacement; yields batches of tables, one per resample."""
     values, cells = _cells(first, second)
-    many, size = int(clusters.max()) + 1, values.size
-    by_cluster = sparse.csr_array((np.ones(cells.size), (clusters, cells)), shape=(many, size**2))
-    largest_batch = max(1, _BATCH_CELLS // max(many, size**2))
+    count, size = int(clusters.max()) + 1, values.size
+    by_cluster = sparse.csr_array((np.ones(cells.size), (clusters, cells)), shape=(count, size**2))
+    largest_batch = max(1, _BATCH_CELLS // max(count, size**2))
     for start in range(0, resamples, largest_batch):
         batch_size = min(largest_batch, resamples - start)
-        picks = rng.integers(many, size=(batch_size, many)) + many * np.arange(batch_size)[:, None]
-        weights = np.bincount(picks.ravel(), minlength=batch_size * many).reshape(batch_size, many).astype(np.float64)
+        picks = rng.integers(count, size=(batch_size, count)) + count * np.arange(batch_size)[:, None]
+        weights = np.bincount(picks.ravel(), minlength=batch_size * count).reshape(batch_size, count).astype(np.float64)
         yield _Tables(values, (weights @ by_cluster).reshape(batch_size, size, size))
 
 

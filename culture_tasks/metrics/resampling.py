@@ -36,9 +36,9 @@ def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES, see
         [3.0, 3.0]
     """
     numbers = cluster_numbers(clusters, np.ones(len(clusters), dtype=np.bool_))
-    many = int(numbers.max(initial=-1)) + 1
+    count = int(numbers.max(initial=-1)) + 1
     places, rng = np.arange(numbers.size), np.random.default_rng(seed)
-    draws = (np.bincount(rng.integers(many, size=many), minlength=many) for _ in range(resamples if many else 0))
+    draws = (np.bincount(rng.integers(count, size=count), minlength=count) for _ in range(resamples if count else 0))
     return np.array([score(np.repeat(places, times[numbers])) for times in draws], dtype=np.float64)
 
 

@@ -81,11 +81,11 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         )
     if difference == 0.0 or not (math.isfinite(difference) and math.isfinite(sd_of_differences)):
         return math.nan
-    level, beyond = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
+    level_quantile, power_quantile = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
     ratio = sd_of_differences / abs(difference)
     if ratio > 1e6:  # the difference is a rounding error
         return math.nan
-    return max(2.0, math.ceil(((level + beyond) * ratio) ** 2 + level**2 / 2.0))
+    return max(2.0, math.ceil(((level_quantile + power_quantile) * ratio) ** 2 + level_quantile**2 / 2.0))
 
 
 def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:
@@ -116,7 +116,7 @@ def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
         >>> p_of_intervals([0.98, 0.0, 1.0], [1.96, 1.0, 0.0]).round(2).tolist()
         [0.05, 1.0, nan]
     """
-    away, wide = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
-    deviations = np.where(wide > 0.0, wide, np.nan) / (2.0 * special.ndtri(0.975))
-    pvalues: Floats = 2.0 * special.ndtr(-away / deviations)
+    distances, interval_widths = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
+    deviations = np.where(interval_widths > 0.0, interval_widths, np.nan) / (2.0 * special.ndtri(0.975))
+    pvalues: Floats = 2.0 * special.ndtr(-distances / deviations)
     return pvalues

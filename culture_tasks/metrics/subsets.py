@@ -155,18 +155,18 @@ class _Error(NamedTuple):
 
 
 def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) -> _Error:
-    n, many = scores.size, int(numbers.max()) + 1
+    n, cluster_count = scores.size, int(numbers.max()) + 1
     of_items = max(1.0 / n - 1.0 / drawn_from.items, 0.0)
     squares = _mean_squares(scores, numbers)
-    if n == many:
-        return _Error(squares.between * max(drawn_from.spread, of_items), t_quantile(0.95, many))
+    if n == cluster_count:
+        return _Error(squares.between * max(drawn_from.spread, of_items), t_quantile(0.95, cluster_count))
     if squares.between <= squares.within:  # no effect of clusters to be seen
         return _Error(float(np.var(scores, ddof=1)) * of_items, t_quantile(0.95, n))
     factor = drawn_from.spread / squares.per_cluster
     parts = factor * squares.between, (of_items - factor) * squares.within
     variance = max(sum(parts), 0.0)
-    spread = parts[0] ** 2 / (many - 1) + parts[1] ** 2 / (n - many)
-    return _Error(variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else many - 1.0)))
+    spread = parts[0] ** 2 / (cluster_count - 1) + parts[1] ** 2 / (n - cluster_count)
+    return _Error(variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else cluster_count - 1.0)))
 
 
 def _with_ends(interval: Interval, error: _Error, *, shares: bool) -> Interval:
@@ -236,24 +236,24 @@ def control_variate_interval(
         >>> round(interval.value, 2)  # the items that were not drawn are harder
         0.66
     """
-    scores, everywhere = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    if everywhere.ndim != 2 or everywhere.shape[0] != drawn_from.items or len(places) != scores.size:
+    scores, other_scores = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    if other_scores.ndim != 2 or other_scores.shape[0] != drawn_from.items or len(places) != scores.size:
         raise ValueError(
             f"control_variate_interval: expected {drawn_from.items} rows of other models' scores and a place per "
-            f"score; found shape {everywhere.shape} and {len(places)} places for {scores.size} scores."
+            f"score; found shape {other_scores.shape} and {len(places)} places for {scores.size} scores."
         )
     plain = subset_interval(scores, clusters, drawn_from, shares=shares)
     scored = ~np.isnan(scores)
     y, numbers = scores[scored], cluster_numbers(clusters, scored)
-    everywhere = everywhere[:, ~np.isnan(everywhere).all(axis=0)]
-    everywhere = np.where(np.isnan(everywhere), np.nanmean(everywhere, axis=0), everywhere)
-    penalty = _PENALTY * float(everywhere.var(axis=0).sum())
+    other_scores = other_scores[:, ~np.isnan(other_scores).all(axis=0)]
+    other_scores = np.where(np.isnan(other_scores), np.nanmean(other_scores, axis=0), other_scores)
+    penalty = _PENALTY * float(other_scores.var(axis=0).sum())
     n, size = y.size, drawn_from.items
     if plain.clusters < 2 or np.ptp(y) == 0.0 or penalty == 0.0 or n >= size:
         return plain
     rows = np.asarray(places, dtype=np.intp)[scored]
-    x, middle = everywhere[rows], everywhere.mean(axis=0)
-    elsewhere = (size * middle - x.sum(axis=0)) / (size - n)
+    x, middle = other_scores[rows], other_scores.mean(axis=0)
+    undrawn_mean = (size * middle - x.sum(axis=0)) / (size - n)
     residuals, mean_weights, shift = np.empty(n), np.zeros(middle.size), 0.0
     folds = numbers % min(_FOLDS, plain.clusters)
     for fold in range(int(folds.max()) + 1):
@@ -264,11 +264,11 @@ def control_variate_interval(
         weights = np.linalg.solve(squares, centred.T @ (y[~inside] - mean_y))
         residuals[inside] = y[inside] - mean_y - (x[inside] - mean_x) @ weights
         share = np.count_nonzero(inside) / n
-        shift += share * float((elsewhere - x[inside].mean(axis=0)) @ weights)
+        shift += share * float((undrawn_mean - x[inside].mean(axis=0)) @ weights)
         mean_weights += share * weights
     value = plain.value + (1.0 - n / size) * float(shift)
     low, high = ends or ((0.0, 1.0) if shares else (float(y.min()), float(y.max())))
-    predicted = np.clip(value + (everywhere - middle) @ mean_weights, low, high)
+    predicted = np.clip(value + (other_scores - middle) @ mean_weights, low, high)
     farthest = float(np.mean(np.maximum(predicted - low, high - predicted) ** 2))
     squared = (residuals - residuals.mean()) ** 2
     total = float(squared.sum())
@@ -303,10 +303,10 @@ def components(values: ArrayLike, clusters: Clusters | None = None) -> Component
     scores = np.asarray(values, dtype=np.float64)
     scored = ~np.isnan(scores)
     scores, numbers = scores[scored], cluster_numbers(clusters, scored)
-    many = int(numbers.max()) + 1 if numbers.size else 0
-    if scores.size < 2 or many < 2:
+    cluster_count = int(numbers.max()) + 1 if numbers.size else 0
+    if scores.size < 2 or cluster_count < 2:
         return Components()
-    if many == scores.size:
+    if cluster_count == scores.size:
         return Components(0.0, float(np.var(scores, ddof=1)))
     squares = _mean_squares(scores, numbers)
     between = max(0.0, (squares.between - squares.within) / squares.per_cluster)
@@ -324,10 +324,10 @@ class _MeanSquares(NamedTuple):
 def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
     counts = np.bincount(numbers).astype(np.float64)
     means = stratum_means(scores, numbers)
-    n, many = scores.size, counts.size
-    between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (many - 1)
-    within = float(np.sum((scores - means[numbers]) ** 2)) / (n - many) if n > many else math.nan
-    return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (many - 1))
+    n, cluster_count = scores.size, counts.size
+    between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (cluster_count - 1)
+    within = float(np.sum((scores - means[numbers]) ** 2)) / (n - cluster_count) if n > cluster_count else math.nan
+    return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (cluster_count - 1))
 
 
 def half_width(of: Components, drawn_from: SamplingFrame, n: int) -> float:

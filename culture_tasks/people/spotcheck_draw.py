@@ -135,12 +135,12 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         SettingsError: If a name fits no judged task.
     """
     runs = [run for run, reason in newest(load(paths, Names()).runs) if reason is None]
-    sampled = {(run.run.task, run.result.graded_from) for run in runs if run.result.subset is not None}
+    samples = {(run.run.task, run.result.graded_from) for run in runs if run.result.subset is not None}
     runs = [
         run
         for run in runs
         if run.result.subset is not None
-        or not sampled & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
+        or not samples & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
     ]
     judged_runs = [run for run in runs if run.columns is not None and run.run.settings.judges]
     if not judged_runs:

@@ -244,11 +244,11 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
 
     A run that was recorded without a judge gives way to its gradings by any judge.
     """
-    regraded = {run.result.graded_from for run in runs if run.result.graded_from}
+    regraded_files = {run.result.graded_from for run in runs if run.result.graded_from}
     newer_runs: dict[tuple[object, ...], list[LoadedRun]] = {}
     reasons: dict[str, str] = {}
     for run in sorted(
-        sorted(runs, key=lambda run: run.order, reverse=True), key=lambda run: run.result.path in regraded
+        sorted(runs, key=lambda run: run.order, reverse=True), key=lambda run: run.result.path in regraded_files
     ):
         key, settings = run.run.key, run.run.settings
         identity = (run.run.model, run.result.model, run.run.model_args, run.run.task, run.run.harness)
@@ -258,7 +258,7 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
             reasons[key] = f"{newer.run.results_file} is newer"
             continue
         rivals.append(run)
-        if run.result.path in regraded and {judge.backend for judge in settings.judges} == {"none"}:
+        if run.result.path in regraded_files and {judge.backend for judge in settings.judges} == {"none"}:
             reasons[key] = "it was graded later, in another file"
     for run in runs:
         reason = reasons.get(run.run.key)
@@ -281,7 +281,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     then the newest; every other run gets a row that names the differences.
     """
     runs = with_full_gradings(runs)
-    usual = _usual(runs)
+    order = _usual_order(runs)
     entered: list[EntrantRuns] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
     for run in sorted(runs, key=lambda run: run.run.model.casefold()):
@@ -289,7 +289,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[EntrantRuns]:
     for model, tasks in by_model.items():
         rows: dict[str, dict[str, LoadedRun]] = {"": {}}
         for task, candidates in tasks.items():
-            _place(rows, task, sorted(candidates, key=usual, reverse=True))
+            _place(rows, task, sorted(candidates, key=order, reverse=True))
         for text, by_task in rows.items():
             entered.append(EntrantRuns(Entrant(f"e{len(entered) + 1}", model, text), by_task))
     return entered
@@ -324,7 +324,7 @@ def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequenc
         rows[text][task] = replace(run, again=run.run.harness != first.run.harness)
 
 
-def _usual(runs: Sequence[LoadedRun]) -> Callable[[LoadedRun], tuple[object, ...]]:
+def _usual_order(runs: Sequence[LoadedRun]) -> Callable[[LoadedRun], tuple[object, ...]]:
     """Returns the order of a task's runs: judged, the most usual settings, no text overlap, harness, the newest."""
     firsts: dict[str, list[LoadedRun]] = {}
     kinds: dict[str, str] = {}  # of each run, the key of the first run of its task that has the same settings

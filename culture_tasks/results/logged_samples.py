@@ -36,10 +36,11 @@ class JudgedSample:
         """Its record."""
         return self.logged.record
 
-    @property
+    @cached_property
     def as_logged(self) -> Mapping[str, Any]:
-        """Its record as it is in the file."""
-        return self.logged.logged[1]
+        """Its record as it is in the file, with a question and references that were checked."""
+        record = self.record
+        return {**self.logged.logged[1], "question": record.question, "references": list(record.references)}
 
     @cached_property
     def scored(self) -> Mapping[int, GradedResponse]:

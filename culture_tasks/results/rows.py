@@ -54,13 +54,13 @@ def _stderr_of_documents(records: Sequence[Any]) -> Any:
 def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> list[str]:
     """Renews the rows of the groups whose tasks were all worked out again, and returns these groups."""
     subtasks = content.get("group_subtasks", {})
-    renewed = []
+    renewed_groups = []
     for group in subtasks:
         names_below = list(dict.fromkeys(_tasks_below(group, subtasks)))
         members = [_with_size(tasks[name], content, name) for name in names_below if name in tasks]
         if not members or len(members) < len(names_below):
             continue
-        renewed.append(group)
+        renewed_groups.append(group)
         entry = entries().get(group)
         by_size = entry.weight_by_size if isinstance(entry, Group) else True
         names = dict.fromkeys(name for task in members for name in task.names)
@@ -76,7 +76,7 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
                 }
                 complete_group_row(row, [task.records for task in members], weights)
                 content[part][group] = row
-    return renewed
+    return renewed_groups
 
 
 def _with_size(task: TaskRecords, content: Mapping[str, Any], name: str) -> TaskRecords:

@@ -29,7 +29,7 @@ def rows_of(sheet):
 
 async def saved(tab, folder, name):
     """Waits for a saved file and reads it."""
-    await tab.until("document.querySelector('#said').textContent.endsWith('rated')")
+    await tab.until("document.querySelector('#status').textContent.endsWith('rated')")
     async with asyncio.timeout(20):
         while not (folder / name).is_file():  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.05)
@@ -64,7 +64,7 @@ def test_rated_by_keyboard_saved_and_scored(tmp_path, sheet, capsys):
         await tab.press("u", 85, "u")
         assert await tab.run(f"{SHOWN}.dataset.row") == rows[4]["row"]
         await tab.press("s", 83, "", modifiers=2)
-        assert await tab.run("document.querySelector('#said').textContent") == "Enter your name first."
+        assert await tab.run("document.querySelector('#status').textContent") == "Enter your name first."
         assert await tab.run("document.activeElement.id") == "rater"
         await tab.call("Input.insertText", text="Amína ../x")
         await tab.press("s", 83, "", modifiers=2)
@@ -95,7 +95,7 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
         async with asyncio.timeout(20):
             while len(tab.of("Page.loadEventFired")) == loaded:  # until then, there is no page to run a script on
                 await tab.call("Browser.getVersion")
-        await tab.until("document.querySelector('#said').textContent.startsWith('1 of')")
+        await tab.until("document.querySelector('#status').textContent.startsWith('1 of')")
         text = f'row,rating,comment,rater\r\n{rows[5]["row"]},3,"a ""b"",\r\nc",Li\r\n'
         await tab.run(
             f"""(() => {{ const files = new DataTransfer();
@@ -103,7 +103,7 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
             const input = document.querySelector("#load"); input.files = files.files;
             input.dispatchEvent(new Event("change")); }})()"""
         )
-        await tab.until("document.querySelector('#said').textContent.startsWith('2 of')")
+        await tab.until("document.querySelector('#status').textContent.startsWith('2 of')")
         article = f"document.querySelector('[data-row=\"{rows[5]['row']}\"]')"
         assert await tab.run(f"{article}.querySelector('input:checked').value") == "3"
         assert await tab.run(f"{article}.querySelector('textarea').value") == 'a "b",\nc'
@@ -114,7 +114,7 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
         )
         assert await tab.run(f"{SHOWN}.querySelector('h2').textContent") == "Response 1 of 6"
         await tab.run("window.confirm = () => true; document.querySelector('#anew').click()")  # for the next rater
-        assert await tab.run("document.querySelector('#said').textContent") == "0 of 18 rated"
+        assert await tab.run("document.querySelector('#status').textContent") == "0 of 18 rated"
         assert await tab.run("document.querySelectorAll('input:checked').length") == 0
         assert await tab.run("document.querySelector('#rater').value") == ""
         assert await tab.run(f"{SHOWN}.lang") == "ja"

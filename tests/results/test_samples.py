@@ -8,6 +8,7 @@ from support.sample_files import JUDGE, cedar_sample, vqa_record, write_run
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.loaded_runs import Names, load
+from culture_tasks.results.logged_samples import judged_samples
 from culture_tasks.results.samples import parse_json, samples_of
 
 RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0, "tokens": [7, 3], "rationale": "a dish of Brazil"}
@@ -107,3 +108,14 @@ def test_a_record_that_counts_no_reply_is_left_out(tmp_path):
     [run] = loading.runs
     assert (run.run.items, run.run.unparsed) == (1, 0.0)
     assert replace(run.run, outcomes=(("scored", 0),)).unparsed is None
+
+
+def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):
+    for references, texts in ((None, ()), ([1868, "Meiji"], ("1868", "Meiji"))):
+        record = vqa_record(1, 1.0) | {"references": references, "runs": [RUN]}
+        record = {name: value for name, value in record.items() if value is not None}
+        path = tmp_path / "samples.jsonl"
+        path.write_text(json.dumps({"lave": record}), encoding="utf-8")
+        [sample] = judged_samples(path)
+        [(_, item)] = sample.expected(failed_only=False)
+        assert item.references == texts

@@ -2,72 +2,72 @@
 
 (() => {
 const find = (selector, within = document) => within.querySelector(selector);
-const all = [...document.querySelectorAll("article.response")];
-const rater = find("#rater"), culture = find("#culture"), said = find("#said");
-const store = `culture-tasks ratings ${rater.defaultValue} ${all.map((one) => one.dataset.row).join("")}`.slice(0, 2000);
-let shown = all, at = 0, unsaved = false;
+const articles = [...document.querySelectorAll("article.response")];
+const rater = find("#rater"), culture = find("#culture"), status = find("#status");
+const store = `culture-tasks ratings ${rater.defaultValue} ${articles.map((article) => article.dataset.row).join("")}`.slice(0, 2000);
+let selection = articles, index = 0, unsaved = false;
 
 const ratingOf = (article) => find("input:checked", article)?.value ?? "";
 const commentOf = (article) => find("textarea", article).value;
 const isTyping = (target) => target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
   || (target instanceof HTMLInputElement && target.type !== "radio");
 
-// What is shown
+// The responses
 
 function show(place, focus = true) {
-  at = Math.max(0, Math.min(place, shown.length - 1));
-  for (const article of all) article.hidden = article !== shown[at];
-  find("#previous").disabled = at === 0;
-  find("#next").disabled = at === shown.length - 1;
-  shown.forEach((article, number) => {
+  index = Math.max(0, Math.min(place, selection.length - 1));
+  for (const article of articles) article.hidden = article !== selection[index];
+  find("#previous").disabled = index === 0;
+  find("#next").disabled = index === selection.length - 1;
+  selection.forEach((article, number) => {
     find(".place", article).textContent = number + 1;
-    find(".total", article).textContent = shown.length;
+    find(".total", article).textContent = selection.length;
   });
   if (focus) {
-    find("h2", shown[at]).focus({ preventScroll: true });
-    window.scrollTo({ top: Math.max(0, shown[at].offsetTop - 8) });
+    find("h2", selection[index]).focus({ preventScroll: true });
+    window.scrollTo({ top: Math.max(0, selection[index].offsetTop - 8) });
   }
 }
 
 function count() {
-  const rated = all.filter(ratingOf).length;
+  const rated = articles.filter(ratingOf).length;
   find("#progress").value = rated;
-  said.textContent = `${rated} of ${all.length} rated${unsaved ? ", not saved yet" : ""}`;
+  status.textContent = `${rated} of ${articles.length} rated${unsaved ? ", not saved yet" : ""}`;
 }
 
 function choose() {
-  shown = all.filter((article) => !culture?.value || article.dataset.culture === culture.value);
+  selection = articles.filter((article) => !culture?.value || article.dataset.culture === culture.value);
   show(0, false);
 }
 
 function nextUnrated() {
-  const ahead = [...shown.slice(at + 1), ...shown.slice(0, at + 1)].find((article) => !ratingOf(article));
-  if (ahead) show(shown.indexOf(ahead));
+  const ahead = [...selection.slice(index + 1), ...selection.slice(0, index + 1)].find((article) => !ratingOf(article));
+  if (ahead) show(selection.indexOf(ahead));
 }
 
 // Ratings
 
 function rate(article, value) {
-  const input = [...article.querySelectorAll("input[type=radio]")].find((one) => one.value === String(value));
+  const input = [...article.querySelectorAll("input[type=radio]")].find((radio) => radio.value === String(value));
   if (input) {
     input.checked = true;
-    changed();
+    onChange();
   }
 }
 
-function step(article, by) {
+function step(article, change) {
   const inputs = [...article.querySelectorAll("input[type=radio]")];
-  const now = inputs.findIndex((one) => one.checked);
-  const next = now < 0 ? (by > 0 ? 0 : inputs.length - 1) : Math.max(0, Math.min(inputs.length - 1, now + by));
+  const position = inputs.findIndex((radio) => radio.checked);
+  const next = position < 0 ? (change > 0 ? 0 : inputs.length - 1) : Math.max(0, Math.min(inputs.length - 1, position + change));
   rate(article, inputs[next].value);
 }
 
 function digit(article, key) {
-  const values = [...article.querySelectorAll("input[type=radio]")].map((one) => one.value);
+  const values = [...article.querySelectorAll("input[type=radio]")].map((radio) => radio.value);
   rate(article, key === "0" && !values.includes("0") ? "10" : key);
 }
 
-function changed() {
+function onChange() {
   unsaved = true;
   keep();
   count();
@@ -77,13 +77,13 @@ function changed() {
 
 function keep() {
   const state = { rater: rater.value, rows: {} };
-  for (const article of all) {
+  for (const article of articles) {
     if (ratingOf(article) || commentOf(article)) state.rows[article.dataset.row] = [ratingOf(article), commentOf(article)];
   }
   try {
     localStorage.setItem(store, JSON.stringify(state));
   } catch {
-    // nothing is kept but on the page
+    // ratings are on the page alone
   }
 }
 
@@ -95,14 +95,14 @@ function recall() {
     fill(Object.entries(state.rows).map(([row, [rating, comment]]) => ({ row, rating, comment })));
     unsaved = Object.keys(state.rows).length > 0;
   } catch {
-    // what another version has kept
+    // a state of another version
   }
 }
 
 // For the next rater at the same machine, who must not see these ratings.
 function startAnew() {
   if (!window.confirm(unsaved ? "Remove all ratings from this page? They aren't saved." : "Remove all ratings from this page?")) return;
-  for (const article of all) {
+  for (const article of articles) {
     for (const input of article.querySelectorAll("input[type=radio]")) input.checked = false;
     find("textarea", article).value = "";
   }
@@ -114,33 +114,33 @@ function startAnew() {
 }
 
 function fill(lines) {
-  let filled = 0;
+  let matches = 0;
   for (const { row, rating, comment } of lines) {
-    const article = all.find((one) => one.dataset.row === row);
+    const article = articles.find((candidate) => candidate.dataset.row === row);
     if (!article) continue;
-    const input = [...article.querySelectorAll("input[type=radio]")].find((one) => one.value === String(rating).trim());
+    const input = [...article.querySelectorAll("input[type=radio]")].find((radio) => radio.value === String(rating).trim());
     if (input) input.checked = true;
     if (comment) find("textarea", article).value = comment;
-    filled += 1;
+    matches += 1;
   }
-  return filled;
+  return matches;
 }
 
 // Files
 
 // A text that begins like a formula gets an apostrophe, so that no spreadsheet runs it.
-const guarded = (text) => (/^\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]/.test(text) ? `'${text}` : text);
-const quoted = (text) => `"${guarded(text).replaceAll('"', '""')}"`;
+const guard = (text) => (/^\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]/.test(text) ? `'${text}` : text);
+const quote = (text) => `"${guard(text).replaceAll('"', '""')}"`;
 
 function save() {
   const name = rater.value.trim();
   if (!name) {
-    said.textContent = "Enter your name first.";
+    status.textContent = "Enter your name first.";
     rater.focus();
     return;
   }
-  const lines = all.filter((article) => ratingOf(article) || commentOf(article)).map((article) =>
-    [article.dataset.row, ratingOf(article), quoted(commentOf(article)), quoted(name)].join(","));
+  const lines = articles.filter((article) => ratingOf(article) || commentOf(article)).map((article) =>
+    [article.dataset.row, ratingOf(article), quote(commentOf(article)), quote(name)].join(","));
   const text = `\ufeff${["row,rating,comment,rater", ...lines].join("\r\n")}\r\n`;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
@@ -171,18 +171,18 @@ function cells(text) {
 
 async function load(file) {
   const [header, ...lines] = cells((await file.text()).replace(/^\ufeff/, ""));
-  const at = (name) => (header ?? []).indexOf(name);
-  if (at("row") < 0 || at("rating") < 0) {
-    said.textContent = "This file has no columns row and rating with commas between them.";
+  const column = (name) => (header ?? []).indexOf(name);
+  if (column("row") < 0 || column("rating") < 0) {
+    status.textContent = "This file has no columns row and rating with commas between them.";
     return;
   }
-  const filled = fill(lines.map((line) =>
-    ({ row: line[at("row")], rating: line[at("rating")] ?? "", comment: (line[at("comment")] ?? "").replace(/^'(?=[=+\-@])/, "") })));
-  const name = lines.map((line) => line[at("rater")] ?? "").find(Boolean);
+  const matches = fill(lines.map((line) =>
+    ({ row: line[column("row")], rating: line[column("rating")] ?? "", comment: (line[column("comment")] ?? "").replace(/^'(?=[=+\-@])/, "") })));
+  const name = lines.map((line) => line[column("rater")] ?? "").find(Boolean);
   if (name && !rater.value) rater.value = name;
   keep();
   count();
-  if (!filled) said.textContent = "This file is of another sheet.";
+  if (!matches) status.textContent = "This file is of another sheet.";
 }
 
 // Keys and events
@@ -193,30 +193,30 @@ document.addEventListener("keydown", (event) => {
     save();
     return;
   }
-  if (event.key === "Escape" && isTyping(event.target)) find("h2", shown[at]).focus();
+  if (event.key === "Escape" && isTyping(event.target)) find("h2", selection[index]).focus();
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   const isButton = event.target instanceof HTMLButtonElement || event.target.closest?.("summary");
   const act = {
-    ArrowRight: () => show(at + 1),
-    ArrowLeft: () => show(at - 1),
-    Enter: isButton ? null : () => show(at + 1),
-    ArrowUp: () => step(shown[at], 1),
-    ArrowDown: () => step(shown[at], -1),
+    ArrowRight: () => show(index + 1),
+    ArrowLeft: () => show(index - 1),
+    Enter: isButton ? null : () => show(index + 1),
+    ArrowUp: () => step(selection[index], 1),
+    ArrowDown: () => step(selection[index], -1),
     u: nextUnrated,
-    c: () => find("textarea", shown[at]).focus(),
-  }[event.key] ?? (/^[0-9]$/.test(event.key) ? () => digit(shown[at], event.key) : null);
+    c: () => find("textarea", selection[index]).focus(),
+  }[event.key] ?? (/^[0-9]$/.test(event.key) ? () => digit(selection[index], event.key) : null);
   if (act) {
     event.preventDefault();
     act();
   }
 });
 
-for (const article of all) {
-  article.addEventListener("change", changed);
-  find("textarea", article).addEventListener("input", changed);
+for (const article of articles) {
+  article.addEventListener("change", onChange);
+  find("textarea", article).addEventListener("input", onChange);
   find(".clear", article).addEventListener("click", () => {
     for (const input of article.querySelectorAll("input[type=radio]")) input.checked = false;
-    changed();
+    onChange();
   });
 }
 find("#bar").addEventListener("submit", (event) => event.preventDefault());
@@ -225,8 +225,8 @@ culture?.addEventListener("change", choose);
 find("#save").addEventListener("click", save);
 find("#anew").addEventListener("click", startAnew);
 find("#load").addEventListener("change", (event) => event.target.files[0] && load(event.target.files[0]));
-find("#previous").addEventListener("click", () => show(at - 1));
-find("#next").addEventListener("click", () => show(at + 1));
+find("#previous").addEventListener("click", () => show(index - 1));
+find("#next").addEventListener("click", () => show(index + 1));
 find("#unrated").addEventListener("click", nextUnrated);
 window.addEventListener("beforeunload", (event) => {
   if (unsaved) event.preventDefault();
