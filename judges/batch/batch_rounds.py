@@ -145,7 +145,7 @@ class BatchRounds:
     _reserves: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
 
     def __post_init__(self) -> None:
-        self._state = self._read(next(iter(self.judges.values())).address.shown)
+        self._state = self._read(next(iter(self.judges.values())).address.name)
 
     @property
     def were_sent(self) -> bool:

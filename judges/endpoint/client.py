@@ -95,7 +95,7 @@ class Client:
         await self._session.close()
 
     def _description(self, error: Exception) -> str:
-        text = str(error).replace(self._address.url, self._address.shown)
+        text = str(error).replace(self._address.url, self._address.name)
         if self._proxy:
             text = text.replace(self._proxy, "the proxy")
         return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)

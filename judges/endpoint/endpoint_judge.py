@@ -69,7 +69,7 @@ class EndpointJudge(Judge):
         self._patience = patience or Patience(settings.judge_patience)
         self._grader = Grader(
             backend="openai",
-            endpoint=self.address.shown,
+            endpoint=self.address.name,
             model=model,
             place=self.address.fingerprint,
             hides=self.address.secrets,
@@ -99,7 +99,7 @@ class EndpointJudge(Judge):
         with engine.check_lock:
             if not items or engine.is_checked or (responses_known and is_at_hand(engine.cache, grader, items)):
                 return None
-            who = f"judge {grader.model}: {self.address.shown}"
+            who = f"judge {grader.model}: {self.address.name}"
             if self.address.is_keyless_openai:
                 raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
             rubric, item = items[0]
@@ -183,7 +183,7 @@ class Engine:
         proxy = settings.proxy_for(address.url)
         self.asker = Asker(
             lambda: Client(address, settings.judge_timeout, proxy),
-            name=f"judge at {address.shown}",
+            name=f"judge at {address.name}",
             concurrency=settings.judge_concurrency,
             patience=patience,
             budget=shared_budget(settings),
