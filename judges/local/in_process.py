@@ -311,8 +311,9 @@ def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
         is_placed = has_other_devices or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
     count = torch.cuda.device_count()
     if kind == "cuda" and not is_placed and isinstance(gpus, int) and gpus > count:
+        unit = "CUDA GPU" if gpus == 1 else "CUDA GPUs"
         yield (
-            f"it needs {gpus} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
+            f"it needs {gpus} {unit}, and this machine has {count}. Correct the number, or name another judge or "
             "device, such as lm_eval:hf with device=cpu."
         )
     if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
