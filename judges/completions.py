@@ -51,7 +51,7 @@ class ChatRequest:
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
         messages = [
-            _wording(message["content"]) if message["role"] == "system" else _encoded(message) for message in self.chat
+            _wording(message["content"]) if message["role"] == "system" else _encode(message) for message in self.chat
         ]
         parameters = _json({"model": self.model, **sampling})
         return f'{{"messages":[{",".join(messages)}],{parameters[1:]}'.encode()
@@ -110,10 +110,10 @@ class Answer(NamedTuple):
 @lru_cache(maxsize=64)
 def _wording(content: str) -> str:
     """Encodes a system message, which is the same for all items of a rubric, once."""
-    return _encoded({"role": "system", "content": content})
+    return _encode({"role": "system", "content": content})
 
 
-def _encoded(message: Message) -> str:
+def _encode(message: Message) -> str:
     return f'{{"role":"{message["role"]}","content":{_json(message["content"])}}}'
 
 

@@ -147,7 +147,7 @@ def _languages(_: str) -> str:
     return as_markdown(("language", "code", "ISO 639-3", "script", "benchmarks that ask in it"), body)
 
 
-def _published(name: str) -> str:
+def _published_table(name: str) -> str:
     table = published.load(name)
     averages = [place for place, column in enumerate(table.columns) if column.aggregate]
     positions = averages if averages and len(table.columns) > _WIDE else list(range(len(table.columns)))
@@ -229,7 +229,7 @@ PARTS: Mapping[str, Callable[[str], str]] = {
     "metrics": _metrics,
     "vocabulary": _vocabulary,
     "languages": _languages,
-    "published": _published,
+    "published": _published_table,
     "citation": _citation,
     "settings": _settings,
     "commands": _commands,

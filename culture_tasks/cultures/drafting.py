@@ -95,7 +95,7 @@ async def _ask_all(
     address = address_of(settings, model)
     asker = Asker(
         lambda: Client(address, settings.judge_timeout, settings.proxy_for(address.url)),
-        name=f"endpoint at {address.shown}",
+        name=f"endpoint at {address.name}",
         concurrency=settings.judge_concurrency,
         patience=Patience(settings.judge_patience),
         budget=shared_budget(settings),
@@ -109,11 +109,11 @@ async def _ask_all(
     async def work() -> None:
         while waiting:
             row = waiting.pop()
-            request = ChatRequest(address.shown, model, _messages(folder, row, ask), sampling)
+            request = ChatRequest(address.name, model, _messages(folder, row, ask), sampling)
             result = (await asker.ask(request)).reply
             if isinstance(result, Problem):
                 if result.says_unknown_model or result.status in (401, 403) or result.code == USED_UP:
-                    raise JudgeError(f"{address.shown}: {result.message}. What was drafted is saved.")
+                    raise JudgeError(f"{address.name}: {result.message}. What was drafted is saved.")
                 reason = result.message
             else:
                 reason = "the reply was cut off" if result.is_cut_off else save(row, storable(result.text))

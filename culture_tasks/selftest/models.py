@@ -112,20 +112,20 @@ class HarnessModel(ABC):
     def _extend(self, owner: Any, name: str, arrival_of: Callable[[dict[str, Any], Any], Arrival | None]) -> None:
         original = getattr(owner, name)
 
-        def extended(*args: Any, **options: Any) -> Any:
+        def wrapper(*args: Any, **options: Any) -> Any:
             result = original(*args, **options)
             arrival = arrival_of({"input_ids": args[0], **options} if args else options, result)
             self._arrivals += [] if arrival is None else [arrival]
             return result
 
-        setattr(owner, name, extended)
+        setattr(owner, name, wrapper)
 
     def _engine_arrival(self, options: dict[str, Any], result: Any) -> Arrival | None:
         import torch
 
         if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
             ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
-            return Arrival("", self._decoded(ids) or result[0].prompt, len(ids), new)
+            return Arrival("", self._decode(ids) or result[0].prompt, len(ids), new)
         tokens = options.get("input_ids", options.get("inputs"))
         if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None
@@ -134,9 +134,9 @@ class HarnessModel(ABC):
         images = [value for name, value in options.items() if name.startswith("pixel_values")]
         pixels = sum(value.numel() for value in images if isinstance(value, torch.Tensor))
         new = result.shape[-1] - (len(ids) if repeats else 0)
-        return Arrival("", self._decoded(ids), len(ids), new, pixels)
+        return Arrival("", self._decode(ids), len(ids), new, pixels)
 
-    def _decoded(self, ids: list[int]) -> str | None:
+    def _decode(self, ids: list[int]) -> str | None:
         tokenizer = getattr(self.lm, "tokenizer", None) or getattr(self.lm, "processor", None)
         tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
         return None if tokenizer is None else str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))

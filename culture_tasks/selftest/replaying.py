@@ -79,10 +79,10 @@ class _Replays:
             os.environ |= {} if previous is None else {_FOLDER: previous}
         times = {metric.name: metric.scale.times for metric in tasks[0].metrics()}
         scores = {key: times[key[1]] * rows[key[0]][f"{key[1]},none"] for key in predictions.scores}
-        return _compared(predictions, scores)
+        return _compare(predictions, scores)
 
 
-def _compared(predictions: PublishedPredictions, scores: Mapping[tuple[str, str], float]) -> Finding:
+def _compare(predictions: PublishedPredictions, scores: Mapping[tuple[str, str], float]) -> Finding:
     facts = {
         f"{unit} {metric}": {"score": scores[unit, metric], "published": printed}
         for (unit, metric), printed in predictions.scores.items()

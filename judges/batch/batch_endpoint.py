@@ -122,7 +122,7 @@ class BatchEndpoint:
         self._address = address
         parts = urlsplit(address.url)
         self._client = openai.OpenAI(
-            base_url=address.shown,
+            base_url=address.name,
             api_key="none",  # the headers below have the key, or whatever else authorises
             default_headers={"User-Agent": "culture-tasks", **address.headers},
             default_query=dict(parse_qsl(parts.query)),
@@ -229,7 +229,7 @@ class BatchEndpoint:
         details = f" ({type(cause).__name__}: {cause})" if cause and not status else ""
         reason = one_line(self._address.secrets.hidden(f"{f'HTTP {status}: ' if status else ''}{words}{details}"))
         return (RefusedError if is_no else JudgeUnreachableError)(
-            f"judge at {self._address.shown}: can't {doing}: {reason}. Nothing is lost: the same command goes on where "
+            f"judge at {self._address.name}: can't {doing}: {reason}. Nothing is lost: the same command goes on where "
             "this one stopped."
         )
 

@@ -145,7 +145,7 @@ class BatchRounds:
     _reserves: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
 
     def __post_init__(self) -> None:
-        self._state = self._read(next(iter(self.judges.values())).address.shown)
+        self._state = self._read(next(iter(self.judges.values())).address.name)
 
     @property
     def were_sent(self) -> bool:
@@ -284,7 +284,7 @@ class BatchRounds:
         reply = self._replies.get(name)
         if reply is None:
             return cached
-        result = self._settled(reply, job)
+        result = self._final_result(reply, job)
         if not isinstance(result, Completion):
             problem = None if result is None else Answer(result, attempts=reply.times)
             return cached or problem
@@ -294,7 +294,7 @@ class BatchRounds:
         self.judges[job.grader.model].engine.cache.put([replace(job.row(result), replaces=True)])
         return Answer(result, attempts=reply.times)
 
-    def _settled(self, reply: _Reply, job: VerdictJob) -> Completion | Problem | None:
+    def _final_result(self, reply: _Reply, job: VerdictJob) -> Completion | Problem | None:
         """Returns what a request's last result comes to; None if it is to be sent again."""
         result, grader, may_go_on = reply.result, job.grader, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
@@ -397,7 +397,7 @@ class BatchRounds:
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, usage, times)
         if judge.budget is not None and name in self._reserves:
             most = self._reserves.pop(name)
-            judge.budget.settle(most, judge.budget.charged(judge.model, result, most))
+            judge.budget.settle(most, judge.budget.charge_of(judge.model, result, most))
 
     def _read(self, endpoint: str) -> _State:
         try:

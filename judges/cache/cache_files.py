@@ -77,7 +77,7 @@ class CachedRow:
             reply.usage.completion_tokens,
             reply.usage.cached_tokens,
             int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
-            None if reply.sampling is None else _encoded(reply.sampling),
+            None if reply.sampling is None else _encode(reply.sampling),
             self.created,
         )
         return *values, _checksum(values)
@@ -94,13 +94,13 @@ def read_row(row: tuple[Any, ...]) -> Answer | None:
         finish_reason=finish_reason,
         model=model,
         usage=usage.in_a_batch if batch else usage,
-        sampling=None if sampling is None else _decoded(sampling),
+        sampling=None if sampling is None else _decode(sampling),
     )
     return Answer(completion, kept_since=created)
 
 
-_encoded = json.JSONEncoder(sort_keys=True).encode
-_decoded = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
+_encode = json.JSONEncoder(sort_keys=True).encode
+_decode = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
 
 
 def _checksum(values: tuple[Any, ...]) -> int:
@@ -129,7 +129,7 @@ def stats(file: Path) -> list[JudgeStats]:
     )
     if not file.exists():
         return []
-    with _opened(file) as database:
+    with _open_database(file) as database:
         return [
             JudgeStats(endpoint, model, rubric, completions, asked_again, Usage(*tokens))
             for endpoint, model, rubric, completions, asked_again, *tokens in database.execute(query)
@@ -140,7 +140,7 @@ def clear(file: Path, model: str | None = None) -> int:
     """Deletes a cache's completions, or those of a model, safely for processes that use it; returns how many."""
     if not file.exists():
         return 0
-    with _opened(file) as database:
+    with _open_database(file) as database:
         with database:
             deleted = database.execute("DELETE FROM completions WHERE ? IS NULL OR model = ?", (model, model)).rowcount
         database.execute("VACUUM")
@@ -152,7 +152,7 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
     if not file.exists():
         return
     unreadable = 0
-    with _opened(file) as database:
+    with _open_database(file) as database:
         for row in database.execute("SELECT * FROM completions ORDER BY created"):
             if read_row(row) is None:
                 unreadable += 1
@@ -160,7 +160,7 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
             record = dict(zip(LAYOUT.columns, row, strict=True))
             del record["checksum"]
             record["key"] = record["key"].hex()
-            record["sampling"] = None if record["sampling"] is None else _decoded(record["sampling"])
+            record["sampling"] = None if record["sampling"] is None else _decode(record["sampling"])
             record["created"] = datetime.fromtimestamp(record["created"], UTC).isoformat()
             yield record
     if unreadable:
@@ -188,10 +188,10 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
         "WHERE excluded.created > completions.created"
     )
     counts = []
-    with _opened(into) as target:
+    with _open_database(into) as target:
         for file in sources:
             completions = copied = unreadable = 0
-            with _opened(file) as database:
+            with _open_database(file) as database:
                 cursor = database.execute("SELECT * FROM completions")
                 while rows := cursor.fetchmany(_ROWS_PER_COMMIT):
                     readable = [row for row in rows if read_row(row) is not None]
@@ -208,7 +208,7 @@ _ROWS_PER_COMMIT = 5_000
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+def _open_database(file: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(opened(file, LAYOUT)) as database:
             yield database

@@ -257,8 +257,8 @@ _lock = threading.Lock()
 _open: dict[tuple[int, Path | None], CacheThread] = {}
 
 
-def opened_cache(file: Path | None) -> CacheThread:
-    """Returns the process's thread for this file; to be given back with :func:`released`."""
+def open_cache(file: Path | None) -> CacheThread:
+    """Returns the process's thread for this file; to be given back with :func:`release_cache`."""
     place = (os.getpid(), file)
     with _lock:
         if place not in _open:
@@ -267,7 +267,7 @@ def opened_cache(file: Path | None) -> CacheThread:
         return _open[place]
 
 
-def released(file: Path | None) -> None:
+def release_cache(file: Path | None) -> None:
     """Closes the thread for this file after its last user."""
     place = (os.getpid(), file)
     with _lock:

@@ -114,7 +114,7 @@ class Address:
 
     url: str = field(repr=False)  # where to post; may hold secrets in its query
     headers: Mapping[str, str] = field(repr=False, hash=False)  # headers that authorise
-    shown: str  # base URL without user, password and query: the endpoint's name in identities, errors and the cache
+    name: str  # base URL without user, password and query, for identities, errors and the cache
     secrets: Secrets  # what must never be shown
     url_variable: str | None = None  # the environment variable that names the address; None for OpenAI's own
     key_variable: str = "OPENAI_API_KEY"  # the environment variable that holds the key, or would
@@ -127,7 +127,7 @@ class Address:
     @property
     def is_keyless_openai(self) -> bool:
         """Whether this is OpenAI's own endpoint without a key, which can't work."""
-        return self.shown == OPENAI_BASE_URL and "Authorization" not in self.headers
+        return self.name == OPENAI_BASE_URL and "Authorization" not in self.headers
 
 
 def address_of(settings: Settings, model: str) -> Address:
@@ -165,7 +165,7 @@ def address_of(settings: Settings, model: str) -> Address:
     return Address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
         headers=fields,
-        shown=urlunsplit((base.scheme, host, root, "", "")),
+        name=urlunsplit((base.scheme, host, root, "", "")),
         secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
         url_variable="AZURE_OPENAI_ENDPOINT" if is_azure else "OPENAI_BASE_URL" if settings.openai_base_url else None,
         key_variable="AZURE_OPENAI_API_KEY" if is_azure and (azure_key or not key) else "OPENAI_API_KEY",

@@ -78,13 +78,13 @@ class Asker:
         exchange = _Exchange(request, self.adaptations, patience, request.most_tokens)
         gate = self.gate
         attempts = 0
-        began = await self._admitted(exchange)
+        began = await self._admit(exchange)
         while began is not None:
             reply = await self._send(exchange, began)
             attempts += 1
-            result = exchange.settled(reply)
+            result = exchange.outcome_of(reply)
             if result is None:
-                began = await self._admitted(exchange)
+                began = await self._admit(exchange)
                 continue
             if isinstance(result, Completion):
                 return Answer(result, attempts)
@@ -95,7 +95,7 @@ class Asker:
             hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
             if not result.retry or (hopeless and gate.silence.given_up is None):
                 return Answer(result, attempts)
-            began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
+            began = await (self._admit(exchange) if is_slowed else self._rest(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
         refusal = Problem("the judge was closed before it answered")
         if exchange.unaffordable and self.budget is not None:
@@ -110,7 +110,7 @@ class Asker:
             await self._client.close()
             self._client = None
 
-    async def _admitted(self, exchange: _Exchange) -> float | None:
+    async def _admit(self, exchange: _Exchange) -> float | None:
         """Waits until a request may be sent, and returns when that is; None where it may not."""
         if self.budget is None:
             return await self.gate.enter()
@@ -144,18 +144,18 @@ class Asker:
         finally:
             self.gate.leave(began, kind, pause)
             if self.budget is not None:
-                cost = self.budget.charged(exchange.request.model, result, exchange.most)
+                cost = self.budget.charge_of(exchange.request.model, result, exchange.most)
                 self.budget.settle(exchange.most, cost)
         self._tell()
         return result
 
-    async def _rested(self, exchange: _Exchange, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
+    async def _rest(self, exchange: _Exchange, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
         self.resting += 1
         try:
             if on_rest is not None:
                 on_rest()
             await asyncio.sleep(seconds)
-            return await self._admitted(exchange)
+            return await self._admit(exchange)
         finally:
             self.resting -= 1
 
@@ -202,7 +202,7 @@ class _Exchange:
         self.sampling = self.adaptations.apply(self.request.sampling, self.most_tokens)
         self.body = self.request.body(self.sampling)
 
-    def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
+    def outcome_of(self, reply: Completion | Problem) -> Completion | Problem | None:
         """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
         self.body = b""
         if isinstance(reply, Completion):

@@ -73,7 +73,7 @@ class Budget:
             return usage.prompt_tokens + usage.completion_tokens
         return self._prices.cost_of_requests(model, usage) or 0.0
 
-    def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
+    def charge_of(self, model: str, result: Completion | Problem | None, most: float) -> float:
         """Returns the cost of a request that has ended; where nobody counted tokens, all that was set aside for it."""
         if isinstance(result, Completion) and result.usage != Usage():
             return self._cost(model, result.usage)

@@ -80,10 +80,10 @@ class Client:
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
-            return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
+            return Reply(Problem(f"no trusted connection: {self._description(error)}", retry=False, unsent=True))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
-            return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
+            return Reply(Problem(f"no reply: {self._description(error)}", retry=True, unsent=unsent))
         if len(content) > _LONGEST_BODY and response.status < 400:
             return Reply(Problem(f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes", retry=False))
         text = content.decode("utf-8", "replace")
@@ -94,8 +94,8 @@ class Client:
         """Closes all connections."""
         await self._session.close()
 
-    def _described(self, error: Exception) -> str:
-        text = str(error).replace(self._address.url, self._address.shown)
+    def _description(self, error: Exception) -> str:
+        text = str(error).replace(self._address.url, self._address.name)
         if self._proxy:
             text = text.replace(self._proxy, "the proxy")
         return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError
-from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address, address_of
 from culture_tasks.judges.endpoint.asker import Adaptations, Asker
@@ -69,7 +69,7 @@ class EndpointJudge(Judge):
         self._patience = patience or Patience(settings.judge_patience)
         self._grader = Grader(
             backend="openai",
-            endpoint=self.address.shown,
+            endpoint=self.address.name,
             model=model,
             place=self.address.fingerprint,
             hides=self.address.secrets,
@@ -99,7 +99,7 @@ class EndpointJudge(Judge):
         with engine.check_lock:
             if not items or engine.is_checked or (responses_known and is_at_hand(engine.cache, grader, items)):
                 return None
-            who = f"judge {grader.model}: {self.address.shown}"
+            who = f"judge {grader.model}: {self.address.name}"
             if self.address.is_keyless_openai:
                 raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
             rubric, item = items[0]
@@ -179,11 +179,11 @@ class Engine:
         self.is_checked = False  # whether the judge has given a readable verdict
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
-        self.cache = opened_cache(self._file)
+        self.cache = open_cache(self._file)
         proxy = settings.proxy_for(address.url)
         self.asker = Asker(
             lambda: Client(address, settings.judge_timeout, proxy),
-            name=f"judge at {address.shown}",
+            name=f"judge at {address.name}",
             concurrency=settings.judge_concurrency,
             patience=patience,
             budget=shared_budget(settings),
@@ -202,7 +202,7 @@ class Engine:
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._followers: dict[bytes, list[VerdictJob]] = {}
-        self._answered: list[tuple[VerdictJob, Answer]] = []
+        self._answers: list[tuple[VerdictJob, Answer]] = []
         self._loader = self.run(self._begin())
 
     def submit(self, job: VerdictJob) -> None:
@@ -223,7 +223,7 @@ class Engine:
             self._is_closed = True
             atexit.unregister(self.close)
             self.run(self._close())
-            released(self._file)
+            release_cache(self._file)
 
     async def _begin(self) -> asyncio.Task[None]:
         return self._loop.create_task(self._load())
@@ -315,14 +315,14 @@ class Engine:
         followers = self._followers.pop(key)
         if answer.kept_since is not None or isinstance(answer.reply, Problem):
             self.cache.claims.release(key)  # else when the completion is committed
-        open_jobs = [] if self._is_finished(leader, answer) else [leader]
+        open_jobs = [] if self._finish(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
-        return open_jobs + [job for job in followers if not self._is_finished(job, shared)]
+        return open_jobs + [job for job in followers if not self._finish(job, shared)]
 
-    def _is_finished(self, job: VerdictJob, answer: Answer) -> bool:
-        if is_finished := job.take(answer):
+    def _finish(self, job: VerdictJob, answer: Answer) -> bool:
+        if has_ended := job.take(answer):
             self._unfinished.discard(job)
-        return is_finished
+        return has_ended
 
     def _start_workers(self) -> None:
         limit = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
@@ -339,17 +339,17 @@ class Engine:
                 answer = await self.asker.ask(job.request, on_rest=self._start_workers)
             except Exception as error:  # noqa: BLE001  # broad: no bug may end a worker
                 answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
-            self._answered.append((job, answer))
-            if len(self._answered) == 1:
+            self._answers.append((job, answer))
+            if len(self._answers) == 1:
                 self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
         """Stores the completions that came, and hands out all answers."""
-        answered, self._answered = self._answered, []
-        rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
+        answers, self._answers = self._answers, []
+        rows = [job.row(answer.reply) for job, answer in answers if isinstance(answer.reply, Completion)]
         if rows:
             self.cache.put(rows)
-        if open_jobs := [job for leader, answer in answered for job in self._settle(leader, answer)]:
+        if open_jobs := [job for leader, answer in answers for job in self._settle(leader, answer)]:
             self._inbox.extendleft(reversed(open_jobs))  # before all others
             self._has_jobs.set()
 

@@ -186,7 +186,7 @@ class VerdictJob:
     def _read(self, reply: Completion | Problem, *, is_cached: bool) -> Verdict | None:
         """Returns the verdict, or None where the judge is to be asked again."""
         if isinstance(reply, Problem):
-            return self._ended("refused" if reply.refused else "failed", error=reply.message)
+            return self._make_verdict("refused" if reply.refused else "failed", error=reply.message)
         self._usage += reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
@@ -202,13 +202,13 @@ class VerdictJob:
             "reply_model": reply.model if reply.model != self.grader.model else None,
         }
         if reading is not None:
-            return self._ended("scored", score=float(reading.rating), rationale=reading.rationale, **completion)
+            return self._make_verdict("scored", score=float(reading.rating), rationale=reading.rationale, **completion)
         error = "the reply holds no rating that can be read without doubt"
         if reply.is_cut_off:
             error = "the reply was cut off at the largest number of tokens"
-        return self._ended("unparsable", rationale=reply.text.strip(), error=error, **completion)
+        return self._make_verdict("unparsable", rationale=reply.text.strip(), error=error, **completion)
 
-    def _ended(self, outcome: Outcome, **reply: Any) -> Verdict:
+    def _make_verdict(self, outcome: Outcome, **reply: Any) -> Verdict:
         return Verdict(
             outcome,
             usage=self._usage,

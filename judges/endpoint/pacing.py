@@ -43,13 +43,13 @@ class Bound:
         self._ceiling = ceiling
         self._last_cut = float("-inf")
 
-    def answered(self) -> None:
+    def grow(self) -> None:
         """Grows a little."""
         if self.limit < self._ceiling:
             grown = self.limit + max(1.0, self._ceiling / self._ROUNDS_TO_RECOVER) / self.limit
             self.limit = min(self._ceiling, grown)
 
-    def overloaded(self, began: float, now: float) -> None:
+    def halve(self, began: float, now: float) -> None:
         """Halves."""
         if began >= self._last_cut:
             self.limit = max(1.0, self.limit / 2)
@@ -78,7 +78,7 @@ class Rate:
         self._last_cut = float("-inf")
         self._next_start = float("-inf")
 
-    def started(self, now: float) -> None:
+    def count_start(self, now: float) -> None:
         """Counts a request that starts."""
         if self.value is not None:
             self._next_start = max(now, self._next_start) + 1 / self.value
@@ -87,7 +87,7 @@ class Rate:
         """Returns seconds until the next request may start."""
         return 0.0 if self.value is None else max(0.0, self._next_start - now)
 
-    def answered(self, began: float, now: float) -> None:
+    def count_answer(self, began: float, now: float) -> None:
         """Counts an answer, and grows."""
         self._share -= self._share / self._latest
         self._measured = self._answers_a_second(now) + 1 / self._SECONDS
@@ -95,7 +95,7 @@ class Rate:
         if self.value is not None and began >= self._last_cut:
             self.value = self.value * self._GROWTH if self.value < self._HIGHEST else None
 
-    def limited(self, began: float, now: float, in_flight: int) -> None:
+    def count_complaint(self, began: float, now: float, in_flight: int) -> None:
         """Counts a complaint; the request that it is about is among those in flight."""
         self._latest = max(self._FEWEST, 2 * in_flight)
         self._share += (1 - self._share) / self._latest
@@ -140,12 +140,12 @@ class Silence:
         """Returns seconds until the next request may start."""
         return max(0.0, self._next_probe - now) if self.out else 0.0
 
-    def started(self, now: float) -> None:
+    def count_start(self, now: float) -> None:
         """Counts a request that starts: where the endpoint is out, a probe."""
         if self.out:
             self._plan_probe(now)
 
-    def answered(self, began: float, now: float) -> None:
+    def count_answer(self, began: float, now: float) -> None:
         """Counts an answer. One to a request from before the outage doesn't end it: it says nothing of the present."""
         self.answered_at = now
         self._silent_since = None
@@ -155,7 +155,7 @@ class Silence:
             self._out_since = self.given_up = None
             self._surplus_of_faults = 0
 
-    def failed(self, began: float, now: float, kind: Kind, pause: float) -> None:
+    def count_fault(self, began: float, now: float, kind: Kind, pause: float) -> None:
         """Counts a request that was not answered, and the seconds for which the endpoint asked to be left alone."""
         self._silent_since = now if self._silent_since is None else self._silent_since
         longest = self.patience.longest
@@ -218,16 +218,16 @@ class Gate:
         """Ends a request, with None where nothing came of it, and lets the next ones in after the pause it asks for."""
         now = asyncio.get_running_loop().time()
         if kind == "answer":
-            self.bound.answered()
-            self.rate.answered(began, now)
-            self.silence.answered(began, now)
+            self.bound.grow()
+            self.rate.count_answer(began, now)
+            self.silence.count_answer(began, now)
         elif kind is not None:
             was_out = self.silence.out
-            self.silence.failed(began, now, kind, pause=pause)
+            self.silence.count_fault(began, now, kind, pause=pause)
             if kind == "limited":
-                self.rate.limited(began, now, in_flight=self.in_flight)
+                self.rate.count_complaint(began, now, in_flight=self.in_flight)
             elif kind == "overload" and not was_out:
-                self.bound.overloaded(began, now)
+                self.bound.halve(began, now)
         if 0 < pause <= self.silence.patience.longest:
             self._resumes_at = max(self._resumes_at, now + pause)
         self.in_flight -= 1
@@ -241,8 +241,8 @@ class Gate:
 
     def _start(self, now: float) -> None:
         self.in_flight += 1
-        self.rate.started(now)
-        self.silence.started(now)
+        self.rate.count_start(now)
+        self.silence.count_start(now)
 
     def _admit(self, now: float) -> None:
         delay: float | None = None

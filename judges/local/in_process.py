@@ -28,7 +28,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
-from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import (
     Secrets,
@@ -129,7 +129,7 @@ class InProcessJudge(Judge):
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Makes sure that the model can be loaded, as far as that can be known before it is."""
         self._grader.run_began = time.time()
-        if not (responses_known and is_at_hand(self._opened_cache(), self._grader, list(expected))):
+        if not (responses_known and is_at_hand(self._open_cache(), self._grader, list(expected))):
             check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class InProcessJudge(Judge):
                 self._model.close()
                 self._model = None
             if self._cache is not None and self._cache_pid == os.getpid():
-                released(self._settings.cache_file)
+                release_cache(self._settings.cache_file)
             self._cache = None
 
     def _flush(self) -> None:
@@ -149,8 +149,8 @@ class InProcessJudge(Judge):
         with self._lock:
             jobs = self._pop_pending()
             try:
-                while open_ := open_requests(jobs, self._opened_cache()):
-                    jobs = self._answered(open_)
+                while open_ := open_requests(jobs, self._open_cache()):
+                    jobs = self._answer(open_)
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
@@ -161,19 +161,19 @@ class InProcessJudge(Judge):
         # One by one, since other threads may submit meanwhile.
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _answered(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
+    def _answer(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
         """Has the model answer open requests and stores its completions; returns the jobs that have another request.
 
         What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
-        model, adaptations, most_tokens = self._loaded(), self._grader.adaptations, self._grader.most_tokens
+        model, adaptations, most_tokens = self._load(), self._grader.adaptations, self._grader.most_tokens
         open_jobs: list[VerdictJob] = []
         batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
         def settle(key: bytes, reply: Completion | Problem) -> None:
             jobs = open_.pop(key, [])  # none where the completion was reported before
             if jobs and isinstance(reply, Completion):
-                self._opened_cache().put([jobs[0].row(reply)])
+                self._open_cache().put([jobs[0].row(reply)])
                 jobs[0].attempts += 1
             open_jobs.extend(job for job in jobs if not job.take(Answer(reply)))
 
@@ -181,7 +181,7 @@ class InProcessJudge(Judge):
             keys = prompts[prompt]
             if keys[0] not in open_:
                 return
-            completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
+            completion = model.completion(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
             if (
                 completion.is_cut_off_by_thinking
                 and adaptations.grow(sampling, most_tokens)
@@ -210,7 +210,7 @@ class InProcessJudge(Judge):
                     settle(key, Problem(self._reason(error)))
         return open_jobs
 
-    def _loaded(self) -> LocalModel:
+    def _load(self) -> LocalModel:
         if self._broken is not None:
             raise RuntimeError(self._broken)
         if self._model is None:
@@ -225,9 +225,9 @@ class InProcessJudge(Judge):
         text = self._secrets.hidden(str(error))
         return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
-    def _opened_cache(self) -> CacheThread:
+    def _open_cache(self) -> CacheThread:
         if self._cache is None or self._cache_pid != os.getpid():
-            self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
+            self._cache, self._cache_pid = open_cache(self._settings.cache_file), os.getpid()
         return self._cache
 
 
@@ -311,8 +311,9 @@ def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
         is_placed = has_other_devices or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
     count = torch.cuda.device_count()
     if kind == "cuda" and not is_placed and isinstance(gpus, int) and gpus > count:
+        unit = "CUDA GPU" if gpus == 1 else "CUDA GPUs"
         yield (
-            f"it needs {gpus} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
+            f"it needs {gpus} {unit}, and this machine has {count}. Correct the number, or name another judge or "
             "device, such as lm_eval:hf with device=cpu."
         )
     if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
@@ -370,11 +371,11 @@ class LocalModel:
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
         self._model = cls.create_from_arg_obj(options)
-        self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
+        self._has_template = self._render([{"role": "user", "content": _PROBE}]) is not None
         if not self._has_template:
             logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
         system: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
-        self._keeps_system = _PROBE in (self._rendered(system) or "")
+        self._keeps_system = _PROBE in (self._render(system) or "")
 
     def prompt(self, messages: Sequence[Message]) -> str:
         """Returns the messages as one prompt, by the model's chat template, or without one as texts.
@@ -387,7 +388,7 @@ class LocalModel:
         if system and not self._keeps_system:
             first, *turns = (message for message in messages if message["role"] != "system")
             messages = [{"role": first["role"], "content": "\n\n".join([*system, first["content"]])}, *turns]
-        return self._rendered(messages) or ""
+        return self._render(messages) or ""
 
     def fits(self, prompt: str, new_tokens: int) -> bool:
         """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
@@ -397,7 +398,7 @@ class LocalModel:
         # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
         return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
 
-    def completed(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
+    def completion(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
         """Returns a completion with the reason why it ended, which lm-eval doesn't tell.
 
         Thinking begins in the reply, or in the prompt where the template opens it.
@@ -444,7 +445,7 @@ class LocalModel:
         model, self._model = self._model, None
         _release(model)
 
-    def _rendered(self, messages: Sequence[Message]) -> str | None:
+    def _render(self, messages: Sequence[Message]) -> str | None:
         try:
             rendered: str = self._model.apply_chat_template([dict(message) for message in messages])
         except (ValueError, NotImplementedError, AttributeError):

@@ -78,7 +78,7 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     if objects is None:
         return None
     prose = _without(objects, text)
-    statements = [statement for json_object in objects for statement in _stated_in(json_object, text, scale)]
+    statements = [statement for json_object in objects for statement in _object_statements(json_object, text, scale)]
     statements += _statements_in(prose, scale)
     if not statements and (alone := _number_alone(prose, scale)):
         statements.append(alone)
@@ -220,7 +220,7 @@ def _objects_in(text: str, original: str) -> list[_Object] | None:
     return None
 
 
-def _stated_in(json_object: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
+def _object_statements(json_object: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
     """Yields the ratings under the keys of an object, and corrections in its texts ("the score should be 4")."""
     mentioned = _is_mentioned(text, json_object.start, json_object.end)
     for key, content in json_object.entries():

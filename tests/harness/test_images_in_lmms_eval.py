@@ -43,7 +43,7 @@ def model(kind, look):
         def generate_until(self, requests):
             for self.look in look if isinstance(look, tuple) else (look,):
                 for request in requests:
-                    self._shown(request)
+                    self._input_of(request)
             return ["x" for _ in requests]
 
     return Model()

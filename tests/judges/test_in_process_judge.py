@@ -225,7 +225,7 @@ def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder
     check(f"hf,pretrained={folder},device=cpu")
 
 
-GPUS = "it needs {} CUDA GPUs, and this machine has {}"
+ONE_GPU, GPUS = "it needs 1 CUDA GPU, and this machine has 0", "it needs {} CUDA GPUs, and this machine has {}"
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ GPUS = "it needs {} CUDA GPUs, and this machine has {}"
         ("hf,batch_size=3", 0, "needs the argument pretrained="),
         ("local-chat-completions,model=m", 0, "Write CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL"),
         ("hf,pretrained=org/no-such-model,device=cpu", 0, "the configuration of org/no-such-model can't be loaded"),
-        ("hf,pretrained={}", 0, GPUS.format(1, 0)),
-        ("hf,pretrained={},device=cuda:0", 0, GPUS.format(1, 0)),
+        ("hf,pretrained={}", 0, ONE_GPU),
+        ("hf,pretrained={},device=cuda:0", 0, ONE_GPU),
         ("hf,pretrained={},device=cuda:2", 1, GPUS.format(3, 1)),
         ("hf,pretrained={}", 1, None),
         ("sglang,pretrained=x", 0, "No module named 'sglang'). Install the package"),

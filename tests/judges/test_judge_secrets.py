@@ -184,7 +184,7 @@ LOCAL = "http://localhost:8000/v1"
 )
 def test_an_address_is_that_of_the_settings(settings, url, shown, headers):
     address = address_of(Settings(**settings), "gpt 4o")
-    assert (address.url, address.shown, address.headers) == (url, shown, headers)
+    assert (address.url, address.name, address.headers) == (url, shown, headers)
     assert not address.is_keyless_openai
     assert address_of(Settings(), "gpt-4o").is_keyless_openai
 

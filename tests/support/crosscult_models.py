@@ -28,14 +28,14 @@ class Parrot(ChatEcho):
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Instance) -> str | list[str]:
-        shown = self._shown(request)
-        self.seen.append(shown)
-        doc = self.task_dict[shown.task][request.args[-1]][shown.doc_id]
-        base = answer_to(shown.text, shown.images)
-        known = {insertion["question"]: insertion["answer"] for insertion in doc["insertions"]}
+        model_input = self._input_of(request)
+        self.seen.append(model_input)
+        doc = self.task_dict[model_input.task][request.args[-1]][model_input.doc_id]
+        base = answer_to(model_input.text, model_input.images)
+        answers = {insertion["question"]: insertion["answer"] for insertion in doc["insertions"]}
         with Image.open(doc["insertion_image"]["path"]) as image:
-            same_image = image.convert("RGB").tobytes() == shown.images[0].tobytes()
-        answer = known.get(doc["question"], base) if same_image else base
+            same_image = image.convert("RGB").tobytes() == model_input.images[0].tobytes()
+        answer = answers.get(doc["question"], base) if same_image else base
         if self.leaks and answer == base:
             answer = doc["insertions"][-1]["answer"]
         return [answer, base] if doc["role"] in LOCALITY_ROLES else answer

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a model was given for one request."""
+class ModelInput:
+    """The input of a model for one request."""
 
     task: str
     doc_id: int
@@ -48,13 +48,13 @@ def answer_to(text: str, images: Sequence[Image.Image]) -> str:
 class _Echo(lmms):
     def __init__(self, **unused: Any) -> None:
         super().__init__()
-        self.seen: list[Shown] = []
+        self.seen: list[ModelInput] = []
         self.device = torch.device("cpu")  # the harness gathers counts of ranks on it
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        shown = [self._shown(request) for request in requests]
-        self.seen += shown
-        return [answer_to(each.text, each.images) for each in shown]
+        inputs = [self._input_of(request) for request in requests]
+        self.seen += inputs
+        return [answer_to(model_input.text, model_input.images) for model_input in inputs]
 
     def look(self, images: Sequence[Image.Image]) -> None:
         """Reads the images' pixels, as a model does."""
@@ -67,7 +67,7 @@ class _Echo(lmms):
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
         raise NotImplementedError
 
-    def _shown(self, request: Instance) -> Shown:
+    def _input_of(self, request: Instance) -> ModelInput:
         raise NotImplementedError
 
 
@@ -76,11 +76,11 @@ class SimpleEcho(_Echo):
 
     is_simple: ClassVar[bool] = True
 
-    def _shown(self, request: Instance) -> Shown:
+    def _input_of(self, request: Instance) -> ModelInput:
         text, generation, doc_to_visual, doc_id, task, split = request.args
         images = tuple(doc_to_visual(self.task_dict[task][split][doc_id]) or ())
         self.look(images)
-        return Shown(task, doc_id, text, images, (), generation)
+        return ModelInput(task, doc_id, text, images, (), generation)
 
 
 class ChatEcho(_Echo):
@@ -88,14 +88,14 @@ class ChatEcho(_Echo):
 
     is_simple: ClassVar[bool] = False
 
-    def _shown(self, request: Instance) -> Shown:
+    def _input_of(self, request: Instance) -> ModelInput:
         _, doc_to_messages, generation, doc_id, task, split = request.args
         messages = doc_to_messages(self.task_dict[task][split][doc_id])
         images, _, _ = ChatMessages(messages=messages).extract_media()
         self.look(images)
         parts = [part for message in messages for part in message["content"]]
         text = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        return Shown(task, doc_id, text, tuple(images), tuple(messages), generation)
+        return ModelInput(task, doc_id, text, tuple(images), tuple(messages), generation)
 
 
 class EmotionalChat(ChatEcho):
@@ -104,8 +104,8 @@ class EmotionalChat(ChatEcho):
     def generate_until(self, requests: list[Instance]) -> list[str]:
         echoes = super().generate_until(requests)
         return [
-            "**Happiness**" if shown.task.startswith("cedar") else echo
-            for shown, echo in zip(self.seen[-len(requests) :], echoes, strict=True)
+            "**Happiness**" if model_input.task.startswith("cedar") else echo
+            for model_input, echo in zip(self.seen[-len(requests) :], echoes, strict=True)
         ]
 
 

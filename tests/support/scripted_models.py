@@ -23,9 +23,9 @@ class _Scripted:
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Any) -> str:
-        shown = self._shown(request)  # type: ignore[attr-defined]
-        self.seen.append(shown)  # type: ignore[attr-defined]
-        return self.script(self.task_dict[shown.task][request.args[-1]][shown.doc_id])  # type: ignore[attr-defined]
+        model_input = self._input_of(request)  # type: ignore[attr-defined]
+        self.seen.append(model_input)  # type: ignore[attr-defined]
+        return self.script(self.task_dict[model_input.task][request.args[-1]][model_input.doc_id])  # type: ignore[attr-defined]
 
 
 class ScriptedChat(_Scripted, ChatEcho):
