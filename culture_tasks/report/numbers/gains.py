@@ -33,14 +33,14 @@ from culture_tasks.report.numbers.observations import (
     repeat_means,
 )
 from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
-from culture_tasks.report.wording import SAYS_PERCENT
+from culture_tasks.report.wording import PERCENT_SIGN
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.results.trained_on import Lineage, TrainingStage
 
 OVER_ALL = "before_after"
 """Key of the table over all benchmarks."""
 
-PERCENT = Scale(SAYS_PERCENT, None, None, neutral=0.0, digits=1)
+PERCENT = Scale(PERCENT_SIGN, None, None, neutral=0.0, digits=1)
 """The scale of gains."""
 
 _ADAPTER = ("peft=", "lora_local_path=")

@@ -32,7 +32,7 @@ COMMON = Scale("points of 100", 0.0, 100.0)
 
 _RANK = Scale("rank", 1.0, None, better=None)
 
-_MEANS = 3
+_MEAN_LIMIT = 3
 """Most means of a report: one for each set of models that ran the same columns."""
 
 
@@ -141,7 +141,7 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
         count = sum(shared <= sets[entrant] for entrant in remaining)
         return len(shared) * math.comb(count, 2), count
 
-    while remaining and len(chosen_blocks) < _MEANS:
+    while remaining and len(chosen_blocks) < _MEAN_LIMIT:
         best = max(_shared([sets[entrant] for entrant in remaining]), key=compared, default=None)
         if best is None or not compared(best)[0]:
             break
@@ -151,7 +151,7 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
     return sorted(chosen_blocks, key=lambda block: -len(block.entrants))
 
 
-_SETS = 2000
+_SET_LIMIT = 2000
 """Sets of shared columns after which the search for more ends: with many models, there are too many."""
 
 
@@ -160,7 +160,7 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     distinct = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
     shared = dict.fromkeys(distinct)
     new = distinct
-    while new and len(shared) < _SETS:
+    while new and len(shared) < _SET_LIMIT:
         intersections = dict.fromkeys(first & second for first in new for second in distinct if len(first & second) > 1)
         new = [columns for columns in intersections if columns not in shared]
         shared.update(dict.fromkeys(new))

@@ -36,7 +36,7 @@ _Z = 1.959963984540054
 JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
 """Flags that don't concern a score without a judge."""
 
-_GROUPS = 100
+_GROUP_LIMIT = 100
 """A field with more groups, which no benchmark declares, is taken for a name of items, and not split by."""
 
 
@@ -342,7 +342,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
         name: max(len(columns.groups[name].names) for columns in all_columns if name in columns.groups)
         for name in fields
     }
-    return [(name,) for name in fields if most[name] <= _GROUPS]
+    return [(name,) for name in fields if most[name] <= _GROUP_LIMIT]
 
 
 def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
