@@ -392,9 +392,9 @@ class _Writer:
         not_run = sum(len(models - names) for names in models_run)
         cells = sum(len(unit.cells) for unit in self.headline)
         reasons = Counter(
-            why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
+            reason for unit in self.headline for key, reason in unit.standing.left_out.items() if key in unit.cells
         )
-        counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
+        counts = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         unread = sum(problem.kind in _LOSSES for problem in self.report.problems)
         few = len({score.place for score in self.report.countries if score.cell.n < FEW})
         countries = len({score.place for score in self.report.countries})

@@ -181,8 +181,8 @@ def means(
     The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
-    why_beside = {unit.key: why for unit in headline if (why := _why_beside(unit, other_tasks=other_tasks))}
-    usable = [unit for unit in headline if unit.key not in why_beside]
+    obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
+    usable = [unit for unit in headline if unit.key not in obstacles]
     usable_columns = {
         key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
         for key in entrants
@@ -217,7 +217,7 @@ def means(
             key=key,
             title=f"Mean{title} of {len(columns)}",
             columns=block.columns,
-            beside=beside | why_beside,
+            beside=beside | obstacles,
             cells=cells,
             mean_ranks=_mean_ranks(column_units, common, tests) if len(common) > 1 else {},
             standing=standing,
@@ -227,7 +227,7 @@ def means(
     return tuple(averages)
 
 
-def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
+def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     if unit.scale.ends is None:
         return "the range of its metric isn't known"
     if unit.scale.better is None:
