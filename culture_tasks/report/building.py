@@ -100,9 +100,9 @@ def build(
     outside = read_eval_logs(options.outside)
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
-    lines = lineages(entered, options.trained)
-    entered, helpers = with_other_models(entered, lines) if options.control_variates else (entered, [])
-    entrants, used = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
+    families = lineages(entered, options.trained)
+    entered, helpers = with_other_models(entered, families) if options.control_variates else (entered, [])
+    entrants, used_runs = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
 
     def rankable(cell: Cell) -> bool:
         return cell.value is not None and (anyway or cell.comparable)
@@ -116,35 +116,35 @@ def build(
     measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    by_cut = cut_scores([measured[unit.unit.key] for unit in other_units])
+    cut_numbers = cut_scores([measured[unit.unit.key] for unit in other_units])
     averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
-    context = Context(entrants, used, scores, options.published, rankable, reported)
+    context = Context(entrants, used_runs, scores, options.published, rankable, reported)
     spreads = tuple(fairness(scores))
-    side_by_side = tuple(contrasts(scores, anyway=anyway))
-    training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
-    of_training, gains = benchmark_tables.before_after(context, training)
+    paper_contrasts = tuple(contrasts(scores, anyway=anyway))
+    training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
+    training_tables, gains = benchmark_tables.before_after(context, training)
     panels = people.panels_of(rated)
-    of_people, checked, biases = people.checked_by_people(options.rated, rated, panels)
+    people_tables, checked, biases = people.checked_by_people(options.rated, rated, panels)
     by_country = country_scores(scores, rankable)
-    of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
+    layouts, paper_tables = benchmark_tables.benchmark_tables(context)
     tables = (
         overview.summary(context, list(units.values()), averages),
         *overview.country_tables(context, by_country),
-        *overview.cuts(replace(context, scores=by_cut)),
+        *overview.cuts(replace(context, scores=cut_numbers)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
-        *of_benchmarks,
-        *of_training,
-        *benchmark_tables.contrast_tables(context, side_by_side),
-        *of_people,
+        *layouts,
+        *training_tables,
+        *benchmark_tables.contrast_tables(context, paper_contrasts),
+        *people_tables,
         judge_panels.judge_panels(
             context, loading.runs, dict(pair for panel in panels for pair in panel.cells().items())
         ),
-        *(published_rows.other_tables(scores, laid_out) if options.published else ()),
+        *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(entered, options.prices),
-        overview.runs_table(used.values()),
+        overview.runs_table(used_runs.values()),
     )
     papers, printed = published_rows.published_scores(scores) if options.published else ({}, [])
     report = Report(
@@ -152,14 +152,14 @@ def build(
         version=__version__,
         options=_in_words(options),
         entrants={**entrants, **papers},
-        runs=used,
+        runs=used_runs,
         units=units,
         tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=(*scores.groups, *by_cut.groups, *printed),
+        groups=(*scores.groups, *cut_numbers.groups, *printed),
         further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),
-        contrasts=side_by_side,
+        contrasts=paper_contrasts,
         gains=tuple(gains),
         means=averages,
         countries=by_country.scores,

@@ -15,9 +15,9 @@ MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", st
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 ITEMS_NEEDED = Scale("items needed", 2.0, None, better=None, digits=0)
 """The scale of rough numbers of items that would tell two models apart."""
-_MOST_NEEDED = 1_000_000
+_ITEMS_NEEDED_LIMIT = 1_000_000
 """More items needed than this are shown as more."""
-SAYS_PERCENT = "%"
+PERCENT_SIGN = "%"
 """The unit of percents in a column of other numbers: they have a percent sign."""
 
 QUESTIONS: Mapping[Question, str] = {
@@ -48,10 +48,10 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
         return f"< {10.0**-scale.digits:.{scale.digits}f}"
     if scale == ITEMS_NEEDED:
         unit = 10 ** max(0, len(str(int(value))) - 2)  # rounded up to two digits
-        return f"> {_MOST_NEEDED:,}" if value > _MOST_NEEDED else f"{-(-int(value) // unit) * unit:,}"
+        return f"> {_ITEMS_NEEDED_LIMIT:,}" if value > _ITEMS_NEEDED_LIMIT else f"{-(-int(value) // unit) * unit:,}"
     text = f"{value:{'+' if signed else ''},.{scale.digits}f}"
     text = text.replace("-", "+" if signed else "", 1) if not text.strip("+-0.") else text
-    return f"{text} %" if scale.unit == SAYS_PERCENT else text
+    return f"{text} %" if scale.unit == PERCENT_SIGN else text
 
 
 def amount(value: float | None, scale: Scale, *, signed: bool = False) -> str:

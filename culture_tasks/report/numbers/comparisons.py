@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -145,11 +145,9 @@ def scale_of_differences(scale: Scale) -> Scale:
 
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
-    runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
+    runs = [[run.run for run in measured.runs[key]] for key in (first, second)]
     flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
-    is_one_model = (
-        len({run.model for entrant_runs in runs for run in entrant_runs}) == 1
-    )  # in two harnesses, it is compared with itself
+    is_one_model = len({run.model for run in chain(*runs)}) == 1  # in two harnesses, it is compared with itself
     return flags - ({"other_harness"} if is_one_model else set())
 
 

@@ -62,12 +62,12 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
 
     Numbers that can't be compared have a difference only where the user insists; its flags say why.
     """
-    of_benchmarks: dict[str | None, list[Measured]] = {}
+    benchmark_units: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
-        of_benchmarks.setdefault(measured.unit.benchmark, []).append(measured)
+        benchmark_units.setdefault(measured.unit.benchmark, []).append(measured)
     return [
         contrast
-        for units in of_benchmarks.values()
+        for units in benchmark_units.values()
         for kind in units[0].reported.contrasts
         for contrast in _contrasts(scores, units, kind, anyway=anyway)
     ]
@@ -90,7 +90,7 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
             for entrant, cell in scores.cells_at(At(measured.unit.key, value.statistic, where)).items()
         )
         flagged = [
-            (first, _why_not_beside(first, second))
+            (first, _barriers(first, second))
             for first in sides
             if first and first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
         ]
@@ -104,7 +104,7 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
     return None if run is None else _Side(cell, run, run_facts(entrant, run.run.model, [run.run]))
 
 
-def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
+def _barriers(first: _Side, second: _Side) -> set[Flag]:
     """Returns why two numbers can't be compared; nothing where they can.
 
     Two tasks differ in their versions and prompts: this difference is the contrast.

@@ -34,7 +34,7 @@ def with_other_models(
             return run
         helpers = list(_helpers(row, run, entered, lineages))
         opening = f"{row.entrant.label} on {title_of(run.run.task)}, {run.result.subset} documents:"
-        if reason := _why_not(run, len(helpers)):
+        if reason := _obstacle(run, len(helpers)):
             sentences.append(f"{opening} without other models' scores, since {reason}.")
             return run
         names = ", ".join(helper.run.model for helper in helpers)
@@ -45,7 +45,7 @@ def with_other_models(
     return rows, sentences or ["No run is of a subset (CULTURE_SUBSET), so --control-variates changes nothing."]
 
 
-def _why_not(run: LoadedRun, helpers: int) -> str:
+def _obstacle(run: LoadedRun, helpers: int) -> str:
     if run.whole is not None:
         return f"the verdicts of {run.whole.run.settings.judged_by} on all of them correct it already"
     if run.kind is not None and isinstance(run.kind.metrics[run.kind.metric], ComputedScore):

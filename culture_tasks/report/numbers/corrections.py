@@ -88,8 +88,8 @@ class Corrections:
             return None
         if first_responses is None or second_responses is None:
             return _no_correction("the responses of one of the two have no ratings")
-        ran = {loaded.run.task for entrant in (first, second) for loaded in measured.runs[entrant]}
-        if unrated := ran - (first_responses.weights.keys() & second_responses.weights.keys()):
+        tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
+        if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
             return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
         return self._pair(measured, first, second, first_responses, second_responses).correction(culture)
 
@@ -179,10 +179,10 @@ class _CheckedPair:
         people = second.people[second_places], first.people[first_places]
         if first.by != PEOPLE:
             strata = pooled(strata, ~np.isnan(np.stack(people)))
-        of_tasks = Counter(stratum.task for stratum in strata)
+        task_sizes = Counter(stratum.task for stratum in strata)
         self._by, self._sizes = first.by, Counter(strata)
         shares = {
-            stratum: size / of_tasks[stratum.task]
+            stratum: size / task_sizes[stratum.task]
             if measured.equal_parts
             else size * max(responses.weights[stratum.task] for responses in (first, second))
             for stratum, size in self._sizes.items()

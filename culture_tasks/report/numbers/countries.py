@@ -72,7 +72,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     entrant is scored over its units. A part of a country counts for the country.
     """
     headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
-    beside = {key: why for key, measured in headline.items() if (why := _why_not(measured))}
+    beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
     units = [
         _UnitByCountry(measured, field, {group: place(code).country or code for group, code in field.places.items()})
         for key, measured in headline.items()
@@ -106,7 +106,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     return Countries(tuple(mark_differences(scores_by_country)), beside, parts)
 
 
-def _why_not(measured: Measured) -> str:
+def _obstacle(measured: Measured) -> str:
     """Returns why a unit can't count; empty where it can."""
     scale = measured.unit.scale
     if _field_of_places(measured) is None:

@@ -41,19 +41,19 @@ from culture_tasks.report.wording import amount, counted, interval, number
 from culture_tasks.results.finding import Kind
 from culture_tasks.vocabulary import place
 
-_LISTED = 6
+_LIST_LENGTH = 6
 """Most benchmarks that a sentence lists."""
 
-_NAMED = 3
+_NAME_LIMIT = 3
 """Most models or columns that a sentence names; the others are counted."""
 
-_UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
+_LOSSES: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
 """Kinds of problems that lose results, unlike older runs and copies."""
 
 _LARGE_BIAS = 0.1
 """A judge's bias over the observed range of a probe must exceed this share of the scale's width for a sentence."""
 
-_FEWEST = 10
+_FEWEST_ITEMS = 10
 """Fewest items behind a number that a sentence about biases or differences names: fewer are no sample."""
 
 
@@ -98,16 +98,16 @@ def _finding(question: Question, text: str, *, first: bool = False, command: str
 
 def _listed(names: Sequence[str], noun: str) -> str:
     """Returns names as words: "a, b and c", or "a, b, c and 2 more models"."""
-    parts = list(names[:_NAMED])
-    if len(names) > _NAMED:
-        parts.append(counted(len(names) - _NAMED, f"more {noun}"))
+    parts = list(names[:_NAME_LIMIT])
+    if len(names) > _NAME_LIMIT:
+        parts.append(counted(len(names) - _NAME_LIMIT, f"more {noun}"))
     return " and ".join(text for text in (", ".join(parts[:-1]), *parts[-1:]) if text)
 
 
 def _spaced(items: Sequence[str]) -> str:
     """Returns items with semicolons between them, since items contain commas."""
-    more = [f"and {len(items) - _LISTED} more"] if len(items) > _LISTED else []
-    return "; ".join([*items[:_LISTED], *more])
+    more = [f"and {len(items) - _LIST_LENGTH} more"] if len(items) > _LIST_LENGTH else []
+    return "; ".join([*items[:_LIST_LENGTH], *more])
 
 
 def _scores(count: int, total: int) -> str:
@@ -252,7 +252,7 @@ class _Writer:
             if value.statistic != SCORE
             and value.cell.scale.neutral is not None
             and value.cell.comparable
-            and value.cell.n >= _FEWEST
+            and value.cell.n >= _FEWEST_ITEMS
         ]
         certain = list(compress(biased, _certain([value.cell for value in biased])))
         if not certain:
@@ -274,7 +274,7 @@ class _Writer:
         scored = [
             contrast
             for contrast in self.report.contrasts
-            if contrast.statistic == SCORE and contrast.difference.n >= _FEWEST
+            if contrast.statistic == SCORE and contrast.difference.n >= _FEWEST_ITEMS
         ]
         certain = list(compress(scored, _certain([contrast.difference for contrast in scored])))
         if not certain:
@@ -333,7 +333,7 @@ class _Writer:
         judges = [self._judges(cell) for cell in cells]
         names = [_name(name) for name in dict.fromkeys(name for labels in judges for name in labels)]
         overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
-        paths = shlex.join(results) if len(results) <= _NAMED else "RESULTS"
+        paths = shlex.join(results) if len(results) <= _NAME_LIMIT else "RESULTS"
         clauses = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
         clauses += [
             f"{_scores(sum(flag in cell.flags for cell in cells), len(cells))} {verdict}"
@@ -392,10 +392,10 @@ class _Writer:
         not_run = sum(len(models - names) for names in models_run)
         cells = sum(len(unit.cells) for unit in self.headline)
         reasons = Counter(
-            why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
+            reason for unit in self.headline for key, reason in unit.standing.left_out.items() if key in unit.cells
         )
-        counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
-        unread = sum(problem.kind in _UNREAD for problem in self.report.problems)
+        counts = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        unread = sum(problem.kind in _LOSSES for problem in self.report.problems)
         few = len({score.place for score in self.report.countries if score.cell.n < FEW})
         countries = len({score.place for score in self.report.countries})
         pieces = (

@@ -33,14 +33,14 @@ from culture_tasks.report.numbers.observations import (
     repeat_means,
 )
 from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
-from culture_tasks.report.wording import SAYS_PERCENT
+from culture_tasks.report.wording import PERCENT_SIGN
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.results.trained_on import Lineage, TrainingStage
 
 OVER_ALL = "before_after"
 """Key of the table over all benchmarks."""
 
-PERCENT = Scale(SAYS_PERCENT, None, None, neutral=0.0, digits=1)
+PERCENT = Scale(PERCENT_SIGN, None, None, neutral=0.0, digits=1)
 """The scale of gains."""
 
 _ADAPTER = ("peft=", "lora_local_path=")
@@ -103,12 +103,12 @@ class _Place:
         for after in trained if base else ():
 
             def distance(key: str, entrant: str = after[0]) -> tuple[int, int]:
-                return len(self._why_not(key, entrant)), len(self._arguments(key) ^ self._arguments(entrant))
+                return len(self._barriers(key, entrant)), len(self._arguments(key) ^ self._arguments(entrant))
 
             nearest = min((key for key in lineage.base.entrants if key in self._cells), key=distance)
             before = next(group for group in base if nearest in group)
             samples_before, samples_after = self._observed(before), self._observed(after)
-            flags = ordered(self._why_not(nearest, after[0]))
+            flags = ordered(self._barriers(nearest, after[0]))
             trials = (
                 self._trial(before, samples_before, lineage.base),
                 self._trial(after, samples_after, lineage.trained),
@@ -160,7 +160,7 @@ class _Place:
                 groups.append([key])
         return groups
 
-    def _why_not(self, first: str, second: str) -> set[Flag]:
+    def _barriers(self, first: str, second: str) -> set[Flag]:
         """Returns why two entrants can't be compared; the judge is no reason where no judge gave the numbers."""
         flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
         return flags - (JUDGE_FLAGS if self._is_further else set())

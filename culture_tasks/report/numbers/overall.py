@@ -32,7 +32,7 @@ COMMON = Scale("points of 100", 0.0, 100.0)
 
 _RANK = Scale("rank", 1.0, None, better=None)
 
-_MEANS = 3
+_MEAN_LIMIT = 3
 """Most means of a report: one for each set of models that ran the same columns."""
 
 
@@ -141,7 +141,7 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
         count = sum(shared <= sets[entrant] for entrant in remaining)
         return len(shared) * math.comb(count, 2), count
 
-    while remaining and len(chosen_blocks) < _MEANS:
+    while remaining and len(chosen_blocks) < _MEAN_LIMIT:
         best = max(_shared([sets[entrant] for entrant in remaining]), key=compared, default=None)
         if best is None or not compared(best)[0]:
             break
@@ -151,7 +151,7 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
     return sorted(chosen_blocks, key=lambda block: -len(block.entrants))
 
 
-_SETS = 2000
+_SET_LIMIT = 2000
 """Sets of shared columns after which the search for more ends: with many models, there are too many."""
 
 
@@ -160,7 +160,7 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     distinct = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
     shared = dict.fromkeys(distinct)
     new = distinct
-    while new and len(shared) < _SETS:
+    while new and len(shared) < _SET_LIMIT:
         intersections = dict.fromkeys(first & second for first in new for second in distinct if len(first & second) > 1)
         new = [columns for columns in intersections if columns not in shared]
         shared.update(dict.fromkeys(new))
@@ -181,8 +181,8 @@ def means(
     The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
-    why_beside = {unit.key: why for unit in headline if (why := _why_beside(unit, other_tasks=other_tasks))}
-    usable = [unit for unit in headline if unit.key not in why_beside]
+    obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
+    usable = [unit for unit in headline if unit.key not in obstacles]
     usable_columns = {
         key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
         for key in entrants
@@ -217,7 +217,7 @@ def means(
             key=key,
             title=f"Mean{title} of {len(columns)}",
             columns=block.columns,
-            beside=beside | why_beside,
+            beside=beside | obstacles,
             cells=cells,
             mean_ranks=_mean_ranks(column_units, common, tests) if len(common) > 1 else {},
             standing=standing,
@@ -227,7 +227,7 @@ def means(
     return tuple(averages)
 
 
-def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
+def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     if unit.scale.ends is None:
         return "the range of its metric isn't known"
     if unit.scale.better is None:

@@ -36,7 +36,7 @@ _Z = 1.959963984540054
 JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
 """Flags that don't concern a score without a judge."""
 
-_GROUPS = 100
+_GROUP_LIMIT = 100
 """A field with more groups, which no benchmark declares, is taken for a name of items, and not split by."""
 
 
@@ -113,8 +113,8 @@ class Measured:
 
 def measure(entered: Sequence[EntrantRuns], min_coverage: float) -> list[Measured]:
     """Works out every unit of our benchmarks that some entrant has run: groups, then tasks, then the user's tasks."""
-    ours = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
-    groups_first = [measured for first in (True, False) for is_group, measured in ours if is_group == first]
+    units = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
+    groups_first = [measured for _, measured in sorted(units, key=lambda unit: not unit[0])]
     return [_measured(measured, entered, min_coverage) for measured in (*groups_first, *_user_tasks(entered))]
 
 
@@ -122,13 +122,13 @@ def _units(benchmark: Benchmark, entered: Sequence[EntrantRuns]) -> Iterator[tup
     """Yields the units of a benchmark's tasks and groups, not yet measured, and whether each is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
-    ran = TasksRun(
+    facts = TasksRun(
         tasks=tuple(tasks),
         groups={name: tuple(task.name for task in tasks_below(name)) for name in groups},
         parts={member for group in groups.values() for member in group.members},
         models=[row.runs.keys() & tasks.keys() for row in entered],
     )
-    for declaration in benchmark.report().units(ran):
+    for declaration in benchmark.report().units(facts):
         task, group = tasks[declaration.tasks[0]], groups.get(declaration.key)
         metric = next(metric for metric in task.metrics() if metric.name == task.metric)
         unit = Unit(
@@ -277,10 +277,10 @@ class Scores:
 
     def further(self) -> Iterator[GroupValue]:
         """Yields the numbers that are neither a unit's score nor a group's number."""
-        of_groups = {id(value.cell) for value in self.groups}
+        group_cells = {id(value.cell) for value in self.groups}
         for address, cells in self.cells.items():
             for entrant, cell in cells.items():
-                if address != At(address.unit) and id(cell) not in of_groups:
+                if address != At(address.unit) and id(cell) not in group_cells:
                     yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
 
 
@@ -311,8 +311,8 @@ def _add_scores(scores: Scores, measured: Measured) -> None:
                     scale, least = measured.unit.scale, measured.min_coverage
                     cell = cell_of(observed, scale, tuple(flags), where, min_coverage=least)
                 scores.put(entrant, At(key, where=where), cell, is_of_group=bool(where))
-                of_all: set[Flag] = {*flags, *(flag for flag in cell.flags if flag == "incomplete")}
-                for name, further in _further(measured, entrant, where, of_all):
+                sample_flags: set[Flag] = {*flags, *(flag for flag in cell.flags if flag == "incomplete")}
+                for name, further in _further(measured, entrant, where, sample_flags):
                     scores.put(entrant, At(key, name, where), further, is_of_group=bool(where))
 
 
@@ -342,7 +342,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
         name: max(len(columns.groups[name].names) for columns in all_columns if name in columns.groups)
         for name in fields
     }
-    return [(name,) for name in fields if most[name] <= _GROUPS]
+    return [(name,) for name in fields if most[name] <= _GROUP_LIMIT]
 
 
 def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
@@ -368,9 +368,9 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
         answers = answers_of(runs, derived.score)
         if answers is None:
             continue
-        behind, flags = runs_of(runs, derived.score), set(measured.flags[entrant])
-        flags = flags if derived.score == SCORE else _without_judge(flags, behind)
-        keys = tuple(run.run.key for run in behind)
+        used_runs, flags = runs_of(runs, derived.score), set(measured.flags[entrant])
+        flags = flags if derived.score == SCORE else _without_judge(flags, used_runs)
+        keys = tuple(run.run.key for run in used_runs)
         for where in measured.combinations(entrant, derived.within):
             selection = answers
             for name, group in where:

@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.published import Measure, PublishedRow, PublishedTable
 from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
 from culture_tasks.report.numbers.scores import Scores
-from culture_tasks.report.wording import SAYS_PERCENT
+from culture_tasks.report.wording import PERCENT_SIGN
 
 _BETTER: Mapping[bool | None, Literal["higher", "lower"] | None] = {True: "higher", False: "lower", None: None}
 Keys = frozenset[tuple[str, str]]
@@ -79,7 +79,7 @@ def _places_moved(paper: PublishedTable, index: int, scale: Scale) -> int:
 
 def _unit(measure: Measure, of_column: str) -> str:
     """Returns the unit of a cell: a percent among other numbers is shown with its sign."""
-    return SAYS_PERCENT if measure.unit == "percent" != of_column else measure.unit
+    return PERCENT_SIGN if measure.unit == "percent" != of_column else measure.unit
 
 
 def paper_notes(paper: str) -> Iterator[str]:
