@@ -114,11 +114,9 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         if not unit.headline:
             continue
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
-        numbers = (
-            *((spread.best_value, points), (spread.worst_value, points)),
-            *((spread.gap, points), (spread.variance, squared)),
-        )
-        flags = unit.cells[spread.entrant].flags
+        values = (spread.best_value, spread.worst_value, spread.gap, spread.variance)
+        scales, flags = (points, points, points, squared), unit.cells[spread.entrant].flags
+        numbers = zip(values, scales, strict=True)
         cells = (None if value is None else Cell(value, scale, flags=flags) for value, scale in numbers)
         groups = (spread.best or "all equal", spread.worst or "all equal")
         texts = (unit.title, context.entrants[spread.entrant].label, *groups)

@@ -426,20 +426,13 @@ class CheckedUnit:
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
-        cells: Numbers = [
-            Cell(
-                known(estimate.value),
-                scale,
-                low=known(estimate.low),
-                high=known(estimate.high),
-                n=numbers.pairs,
-                note=estimate.reason or "",
-            )
-            for name, scale in statistics.items()
-            for estimate in [numbers.estimates[name]]
-        ]
         between_cell = None if between is None else Cell(known(between.value), ALPHA, note=between.reason or "")
-        return [numbers.pairs, between_cell, *cells]
+        cells: list[Cell | float | None] = [numbers.pairs, between_cell]
+        for name, scale in statistics.items():
+            estimate = numbers.estimates[name]
+            value, low, high = map(known, (estimate.value, estimate.low, estimate.high))
+            cells.append(Cell(value, scale, low, high, n=numbers.pairs, note=estimate.reason or ""))
+        return cells
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
