@@ -341,6 +341,8 @@ def test_a_file_that_is_no_log_is_an_error_that_names_it(theirs, content, messag
 
 
 def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_over(tmp_path, theirs):
+    with pytest.raises(DataError, match=r"other\.json: can't be read \(No such file"):
+        read_eval_logs([str(tmp_path / "other.json")])
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match="no log of Every Eval Ever that isn't named already"):
         read_eval_logs([str(tmp_path)])

@@ -279,7 +279,7 @@ def test_a_cell_opens_its_samples_and_those_of_other_models_and_escape_closes_th
     tab.press("Enter", 13, "\r")
     assert tab.run("document.querySelector('#browser').open")
     assert "brazil" in tab.run("document.querySelector('#browser-title').textContent")
-    assert "All 4 samples are at hand." in tab.run("document.querySelector('#browser-about').textContent")
+    assert "All 4 samples are here." in tab.run("document.querySelector('#browser-about').textContent")
     chips = tab.run("[...document.querySelectorAll('#samples .chips')].map((chips) => chips.textContent)")
     assert ["country: brazil" in one for one in chips] == [True] * 4
     for _ in range(30):

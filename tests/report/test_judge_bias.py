@@ -76,7 +76,7 @@ def sentences(built):
 
 def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_in_the_table_alone(tmp_path, capsys):
     built = report(tmp_path, per_doubling=0.6)
-    assert "What the judge is swayed by" in capsys.readouterr().out
+    assert "Biases of the judge" in capsys.readouterr().out
     found = cells(built)
     length = found[PROBES[0]]["effect"]
     assert length.low < 0.6 < length.high

@@ -108,6 +108,7 @@ def test_a_report_of_hostile_texts_is_text(written):
     assert models == {text.replace("\ud800", "\ufffd") for text in HOSTILE}
     tex = (written / "report.tex").read_text(encoding="utf-8")
     assert not re.search(r"\\input|\\write18|\^\^|\\\\\s*\n\s*[\[*]|\\otherfonts\{THAI\}", tex)
+    assert r" \texttt{culture{-}tasks spotcheck draw " in tex
     assert all(tex.count(rf"\otherfonts{{{script}}}") == 1 for script in ("ARABIC", "CJK", "DEVANAGARI"))
     names = [path.name for path in written.rglob("*") if path.is_file()]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names)

@@ -1,4 +1,4 @@
-"""Two models against each other, by benchmark and by culture: what ``culture-tasks compare`` shows."""
+"""Two models against each other, by benchmark and by culture, for ``culture-tasks compare``."""
 
 from __future__ import annotations
 

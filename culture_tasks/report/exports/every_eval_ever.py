@@ -49,7 +49,7 @@ class Evaluator:
 
     Attributes:
         organization: Name of the organization; ``unknown`` where nobody says.
-        relationship: What it is to the models' developers.
+        relationship: Its relation to the models' developers.
         url: Address of more about the evaluation, such as a repository with its files; may be empty.
     """
 

@@ -24,7 +24,7 @@ NOT_THE_TASK: tuple[Flag, ...] = (
 
 
 def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tuple[list[Path], list[str]]:
-    """Writes the scores of each of the user's models, and returns the paths and what was left out, each with a reason.
+    """Writes the scores of each of the user's models, and returns the paths and the omissions, each with a reason.
 
     The files are ``<developer>/<model>/.eval_results/<benchmark>.yaml``; an evaluator's address is each entry's source.
     Left out are rows of a model under other settings, benchmarks without a data set on the Hub, limited runs, and

@@ -22,7 +22,7 @@ function onHash() {
 
 function start() {
   byId("tools").hidden = false;
-  byId("browse").hidden = !lieBeside && embedded.length === 0;
+  byId("browse").hidden = !hasFolder && embedded.length === 0;
   document.addEventListener("click", onClick);
   document.querySelectorAll("form").forEach((form) => form.addEventListener("submit", (event) => event.preventDefault()));
   byId("tools").addEventListener("input", debounced(filterTables));

@@ -66,7 +66,7 @@ def write_html(
     """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. Where all samples are wanted, they lie in files
+    the page, and no text of a model, a data set or a file name can run. Where it has all samples, they are in files
     beside the page, the only ones that it may load.
 
     Args:

@@ -7,14 +7,14 @@ const CELL = { selection: 0, n: 1, coverage: 2, flags: 3, note: 4 };
 const FLAG = { name: 0, text: 1, excludes: 2 };
 const data = JSON.parse(byId("data").textContent);
 const nonce = document.currentScript.nonce;
-const lieBeside = data.folder !== "";
+const hasFolder = data.folder !== "";
 
 // A sample as the filters see it. Its texts are there at once, or come from a file when it is shown.
 function sampleOf(run, place, item, groups, outcome, score, correctness, doubt, more) {
   const [model, task, judge] = data.runs[run];
   return {
     run, place, item, groups, outcome, score, doubt, model, task, judge,
-    correctness: data.correctness[correctness], asked: `${task}\n${item}`, draw: 0, texts: null, ...more,
+    correctness: data.correctness[correctness], itemKey: `${task}\n${item}`, draw: 0, texts: null, ...more,
   };
 }
 
@@ -34,84 +34,84 @@ const embedded = data.samples.map((row) => {
 
 const TEXTS_IN_A_FILE = data.texts_in_a_file;
 const IMAGES_IN_A_FILE = data.images_in_a_file;
-const arriving = new Map();
-const arrived = new Map();
+const requests = new Map();
+const contents = new Map();
 
-window.cultureSamples = (name, content) => { arrived.set(name, content); };
+window.cultureSamples = (name, content) => { contents.set(name, content); };
 
 function load(name) {
-  if (!arriving.has(name)) {
-    arriving.set(name, new Promise((done, failed) => {
+  if (!requests.has(name)) {
+    requests.set(name, new Promise((done, failed) => {
       const script = element("script", { src: `${encodeURIComponent(data.folder)}/${name}.js` });
       script.nonce = nonce;
-      script.onload = () => { script.remove(); (arrived.has(name) ? done : failed)(arrived.get(name)); };
-      script.onerror = () => { script.remove(); arriving.delete(name); failed(new Error(name)); };
+      script.onload = () => { script.remove(); (contents.has(name) ? done : failed)(contents.get(name)); };
+      script.onerror = () => { script.remove(); requests.delete(name); failed(new Error(name)); };
       document.head.append(script);
     }));
   }
-  return arriving.get(name);
+  return requests.get(name);
 }
 
-const ofRuns = new Map();
+const samplesByRun = new Map();
 
 async function samplesOfRun(run) {
-  if (!lieBeside) return embedded.filter((one) => one.run === run);
-  if (!ofRuns.has(run)) {
+  if (!hasFolder) return embedded.filter((sample) => sample.run === run);
+  if (!samplesByRun.has(run)) {
     const { groups, outcomes, rows } = await load(`rows-${run}`);
-    ofRuns.set(run, rows.map((row, at) => {
+    samplesByRun.set(run, rows.map((row, index) => {
       const [place, item, group, outcome, score, correctness, doubt, draw] = row;
-      return sampleOf(run, place, item, groups[group], outcomes[outcome], score, correctness, doubt, { draw, at });
+      return sampleOf(run, place, item, groups[group], outcomes[outcome], score, correctness, doubt, { draw, index });
     }));
   }
-  return ofRuns.get(run);
+  return samplesByRun.get(run);
 }
 
 async function samplesOfRuns(runs) {
   return (await Promise.all(runs.map(samplesOfRun))).flat();
 }
 
-async function textsOf(one) {
-  if (one.texts) return;
-  const part = await load(`texts-${one.run}-${Math.floor(one.at / TEXTS_IN_A_FILE)}`);
-  const [question, references, response, rationale, prompt, place] = part[one.at % TEXTS_IN_A_FILE];
+async function textsOf(sample) {
+  if (sample.texts) return;
+  const texts = await load(`texts-${sample.run}-${Math.floor(sample.index / TEXTS_IN_A_FILE)}`);
+  const [question, references, response, rationale, prompt, place] = texts[sample.index % TEXTS_IN_A_FILE];
   const images = place < 0 ? null : await load(`images-${Math.floor(place / IMAGES_IN_A_FILE)}`);
   const image = images && images[place % IMAGES_IN_A_FILE];
-  one.texts = { question, references, response, rationale, prompt, image };
+  sample.texts = { question, references, response, rationale, prompt, image };
 }
 
-function groupOf(one, field) {
-  const pair = one.groups.find(([name]) => name === field);
+function groupOf(sample, field) {
+  const pair = sample.groups.find(([name]) => name === field);
   return pair ? pair[1] : "";
 }
 
-function searchText(one) {
-  const { question, references, response, rationale } = one.texts;
-  return folded([one.item, question, ...references, response, rationale || ""].join("\n"));
+function searchText(sample) {
+  const { question, references, response, rationale } = sample.texts;
+  return folded([sample.item, question, ...references, response, rationale || ""].join("\n"));
 }
 
 // ---- samples: filtering
 
-// scope: what may be shown; fair: the samples of the fair draw; found: pairs or single samples that the filters leave.
-// where: the groups that all of them belong to; wanted: the one that a link named.
-const state = { scope: [], where: [], fair: new Set(), found: [], shown: 0, round: 0, wanted: null };
+// scope: what may be shown; fair: the samples of the fair draw; results: pairs or single samples that the filters leave.
+// where: the groups that all of them belong to; linked: the sample that a link named.
+const state = { scope: [], where: [], fair: new Set(), results: [], shown: 0, round: 0, linked: null };
 
 function filterForm() {
   return byId("filters").querySelector("form");
 }
 
 function choices(select, values, all) {
-  const known = [...new Set(values)].filter(Boolean).sort(collator.compare);
-  const options = known.map((value) => element("option", { value, textContent: visible(value) }));
+  const texts = [...new Set(values)].filter(Boolean).sort(collator.compare);
+  const options = texts.map((value) => element("option", { value, textContent: visible(value) }));
   const before = select.value;
   select.replaceChildren(element("option", { value: "", textContent: all }), ...options);
-  if (known.includes(before)) select.value = before;
-  select.disabled = known.length < 2 && !select.value;
+  if (texts.includes(before)) select.value = before;
+  select.disabled = texts.length < 2 && !select.value;
 }
 
 function groupChoices(select, scope) {
   const fields = new Map();
-  for (const one of scope) {
-    for (const [field, value] of one.groups) {
+  for (const sample of scope) {
+    for (const [field, value] of sample.groups) {
       if (field !== "language") fields.set(field, (fields.get(field) || new Set()).add(value));
     }
   }
@@ -130,19 +130,19 @@ function groupChoices(select, scope) {
 function setChoices() {
   const fields = filterForm().elements;
   const scope = state.scope;
-  const tasks = new Set(scope.map((one) => one.task));
-  const others = data.runs.filter((run) => tasks.has(run[RUN.task])).map((run) => run[RUN.label]);
-  choices(fields.model, scope.map((one) => one.model), "all");
-  choices(fields.beside, others, "nothing");
-  choices(fields.task, scope.map((one) => one.task), "all");
-  choices(fields.language, scope.map((one) => groupOf(one, "language")), "all");
-  choices(fields.outcome, scope.map((one) => one.outcome), "all");
+  const tasks = new Set(scope.map((sample) => sample.task));
+  const models = data.runs.filter((run) => tasks.has(run[RUN.task])).map((run) => run[RUN.label]);
+  choices(fields.model, scope.map((sample) => sample.model), "all");
+  choices(fields.beside, models, "nothing");
+  choices(fields.task, scope.map((sample) => sample.task), "all");
+  choices(fields.language, scope.map((sample) => groupOf(sample, "language")), "all");
+  choices(fields.outcome, scope.map((sample) => sample.outcome), "all");
   groupChoices(fields.group, scope);
-  fields.doubt.disabled = !scope.some((one) => one.doubt);
+  fields.doubt.disabled = !scope.some((sample) => sample.doubt);
   fields.pick.disabled = state.fair.size === 0;
 }
 
-function wantedNow() {
+function filterValues() {
   const fields = filterForm().elements;
   return {
     pick: fields.pick.value,
@@ -157,19 +157,19 @@ function wantedNow() {
   };
 }
 
-function isWanted(one, wanted) {
-  return (wanted.pick !== "fair" || state.fair.has(one.asked))
-    && (wanted.pick !== "failures" || isFailure(one))
-    && (!wanted.task || one.task === wanted.task)
-    && (!wanted.language || groupOf(one, "language") === wanted.language)
-    && (!wanted.outcome || one.outcome === wanted.outcome)
-    && (!wanted.correctness || one.correctness === wanted.correctness)
-    && (!wanted.doubt || Boolean(one.doubt) === (wanted.doubt === "yes"))
-    && (!wanted.group || groupOf(one, wanted.group[0]) === wanted.group[1]);
+function fits(sample, filters) {
+  return (filters.pick !== "fair" || state.fair.has(sample.itemKey))
+    && (filters.pick !== "failures" || isFailure(sample))
+    && (!filters.task || sample.task === filters.task)
+    && (!filters.language || groupOf(sample, "language") === filters.language)
+    && (!filters.outcome || sample.outcome === filters.outcome)
+    && (!filters.correctness || sample.correctness === filters.correctness)
+    && (!filters.doubt || Boolean(sample.doubt) === (filters.doubt === "yes"))
+    && (!filters.group || groupOf(sample, filters.group[0]) === filters.group[1]);
 }
 
-function isFailure(one) {
-  return one.correctness === "wrong" || one.correctness === "not scored";
+function isFailure(sample) {
+  return sample.correctness === "wrong" || sample.correctness === "not scored";
 }
 
 const PAIRS = {
@@ -181,18 +181,18 @@ const PAIRS = {
   differs: (a, b) => a.correctness !== b.correctness || (a.correctness === "scored" && a.score !== b.score),
 };
 
-// What the filters leave: lists of one sample, or of two that answer the same item.
-function chosen() {
-  const wanted = wantedNow();
+// The samples that pass the filters: lists of one sample, or of two that answer the same item.
+function filteredSamples() {
+  const filters = filterValues();
   const fields = filterForm().elements;
-  const fitting = state.scope.filter((one) => isWanted(one, wanted));
+  const candidates = state.scope.filter((sample) => fits(sample, filters));
   if (!fields.beside.value) {
-    return fitting.filter((one) => !wanted.model || one.model === wanted.model).map((one) => [one]);
+    return candidates.filter((sample) => !filters.model || sample.model === filters.model).map((sample) => [sample]);
   }
-  const others = new Map(state.scope.filter((one) => one.model === fields.beside.value).map((one) => [one.asked, one]));
-  return fitting
-    .filter((one) => one.model === wanted.model && others.has(one.asked))
-    .map((one) => [one, others.get(one.asked)])
+  const answers = new Map(state.scope.filter((sample) => sample.model === fields.beside.value).map((sample) => [sample.itemKey, sample]));
+  return candidates
+    .filter((sample) => sample.model === filters.model && answers.has(sample.itemKey))
+    .map((sample) => [sample, answers.get(sample.itemKey)])
     .filter(([a, b]) => PAIRS[fields.pairs.value](a, b));
 }
 
@@ -201,34 +201,34 @@ const ORDERS = {
   best: ([a], [b]) => badness(b) - badness(a),
   draw: ([a], [b]) => a.draw - b.draw,
   file: ([a], [b]) => a.run - b.run || a.place - b.place,
-  item: ([a], [b]) => collator.compare(a.asked, b.asked) || collator.compare(a.model, b.model),
+  item: ([a], [b]) => collator.compare(a.itemKey, b.itemKey) || collator.compare(a.model, b.model),
 };
 
-function badness(one) {
-  return one.score === null ? 0 : data.runs[one.run][RUN.lower] ? -one.score : one.score;
+function badness(sample) {
+  return sample.score === null ? 0 : data.runs[sample.run][RUN.lower] ? -sample.score : sample.score;
 }
 
 async function filterSamples() {
   const round = ++state.round;
-  const words = wantedNow().words;
-  let found = chosen();
+  const words = filterValues().words;
+  let results = filteredSamples();
   if (words.length) {
-    if (found.some(([one]) => !one.texts)) tell("Reading the samples");
-    await arriveAll(found.flat());
+    if (results.some(([sample]) => !sample.texts)) tell("Reading the samples");
+    await loadTexts(results.flat());
     if (round !== state.round) return;
-    found = found.filter((ones) => ones.some((one) => matches(searchText(one), words)));
+    results = results.filter((samples) => samples.some((sample) => matches(searchText(sample), words)));
   }
-  state.found = found.sort(ORDERS[filterForm().elements.order.value]);
+  state.results = results.sort(ORDERS[filterForm().elements.order.value]);
   state.shown = 0;
   byId("samples").replaceChildren();
   await showMore();
 }
 
-async function arriveAll(samples) {
+async function loadTexts(samples) {
   try {
     await Promise.all(samples.map(textsOf));
   } catch {
-    tell(`The samples lie in the folder ${data.folder}, which must stand beside this page; a file of it can't be loaded.`);
+    tell(`The samples are in the folder ${data.folder}, which must be beside this page; a file of it can't be loaded.`);
     throw new Error("samples");
   }
 }
@@ -237,19 +237,19 @@ function tell(text) {
   byId("browser-count").textContent = text;
 }
 
-// Another model was chosen to stand beside the first: all that is here of the two is added.
+// Another model was chosen beside the first: all samples of the two that are here are added.
 async function setBeside() {
   const fields = filterForm().elements;
   const other = fields.beside.value;
   fields.pairs.disabled = !other;
   if (!other) return;
   if (!fields.model.value || fields.model.value === other) {
-    const first = state.scope.find((one) => one.model !== other);
+    const first = state.scope.find((sample) => sample.model !== other);
     if (first) fields.model.value = first.model;
   }
-  const both = new Set([fields.model.value, other]);
-  const runs = othersOf(state.scope).filter((number) => both.has(data.runs[number][RUN.label]));
-  widen((await samplesOfRuns(runs)).filter((one) => state.where.every(([field, value]) => groupOf(one, field) === value)));
+  const models = new Set([fields.model.value, other]);
+  const runs = runsOfTasks(state.scope).filter((number) => models.has(data.runs[number][RUN.label]));
+  widen((await samplesOfRuns(runs)).filter((sample) => state.where.every(([field, value]) => groupOf(sample, field) === value)));
 }
 
 function widen(samples) {
@@ -274,22 +274,22 @@ function titled(title, ...content) {
   return content.length ? [element("h4", { textContent: title }), ...content] : [];
 }
 
-function badge(one) {
-  const score = one.score === null ? "" : `, score ${Number(one.score.toFixed(4))}`;
-  const what = one.correctness === "scored" ? one.outcome : one.correctness;
-  const also = one.correctness !== "scored" && one.outcome !== "scored" ? `, ${visible(one.outcome)}` : "";
-  return element("span", { className: isFailure(one) ? "outcome failed" : "outcome" }, name(what), also, score);
+function badge(sample) {
+  const score = sample.score === null ? "" : `, score ${Number(sample.score.toFixed(4))}`;
+  const result = sample.correctness === "scored" ? sample.outcome : sample.correctness;
+  const outcome = sample.correctness !== "scored" && sample.outcome !== "scored" ? `, ${visible(sample.outcome)}` : "";
+  return element("span", { className: isFailure(sample) ? "outcome failed" : "outcome" }, name(result), outcome, score);
 }
 
-function chips(one) {
-  const pairs = [["task", one.task], ["item", one.item], ...one.groups];
-  if (one.judge) pairs.push(["judge", one.judge]);
+function chips(sample) {
+  const pairs = [["task", sample.task], ["item", sample.item], ...sample.groups];
+  if (sample.judge) pairs.push(["judge", sample.judge]);
   const items = pairs.map(([field, value]) => element("li", null, name(field), ": ", name(value)));
   return element("ul", { className: "chips" }, ...items);
 }
 
-function picture(one) {
-  return one.texts.image && element("img", { src: one.texts.image, alt: `Image of item ${visible(one.item)}` });
+function picture(sample) {
+  return sample.texts.image && element("img", { src: sample.texts.image, alt: `Image of item ${visible(sample.item)}` });
 }
 
 function references(texts, language) {
@@ -297,59 +297,59 @@ function references(texts, language) {
   return [element("ul", null, ...texts.map((text) => element("li", { dir: "auto" }, textBlock(text, language))))];
 }
 
-function address(one) {
-  return `#sample-${encodeURIComponent(data.runs[one.run][RUN.key])}-${one.place}`;
+function address(sample) {
+  return `#sample-${encodeURIComponent(data.runs[sample.run][RUN.key])}-${sample.place}`;
 }
 
-function question(one) {
-  const language = groupOf(one, "language");
+function question(sample) {
+  const language = groupOf(sample, "language");
   return [
-    chips(one),
-    picture(one),
-    ...titled("Question", textBlock(one.texts.question, language)),
-    ...titled("References", ...references(one.texts.references, language)),
+    chips(sample),
+    picture(sample),
+    ...titled("Question", textBlock(sample.texts.question, language)),
+    ...titled("References", ...references(sample.texts.references, language)),
   ];
 }
 
-function answer(one) {
-  const { response, rationale, prompt } = one.texts;
-  const sent = prompt === null ? null
+function answer(sample) {
+  const { response, rationale, prompt } = sample.texts;
+  const promptDetails = prompt === null ? null
     : element("details", null, element("summary", { textContent: "Prompt as sent" }), textBlock(prompt, ""));
   return [
-    ...titled("Response", textBlock(response, groupOf(one, "language"))),
+    ...titled("Response", textBlock(response, groupOf(sample, "language"))),
     ...(rationale === null ? [] : titled("Verdict's rationale", textBlock(rationale, ""))),
-    one.doubt ? element("p", { className: "doubt", textContent: `Judge in doubt: ${visible(one.doubt)}` }) : null,
-    sent,
-    element("a", { className: "link", href: address(one), textContent: "Link to this sample" }),
+    sample.doubt ? element("p", { className: "doubt", textContent: `Judge in doubt: ${visible(sample.doubt)}` }) : null,
+    promptDetails,
+    element("a", { className: "link", href: address(sample), textContent: "Link to this sample" }),
   ];
 }
 
-function heading(one) {
-  return element("h3", null, name(one.model), badge(one));
+function heading(sample) {
+  return element("h3", null, name(sample.model), badge(sample));
 }
 
-function card(ones) {
-  const [one, ...others] = ones;
-  const article = others.length
-    ? element("article", null, ...question(one),
-      element("div", { className: "pair" }, ...ones.map((each) => element("section", null, heading(each), ...answer(each)))))
-    : element("article", null, heading(one), ...question(one), ...answer(one));
-  if (state.wanted === one) article.classList.add("wanted");
+function card(samples) {
+  const [sample] = samples;
+  const article = samples.length > 1
+    ? element("article", null, ...question(sample),
+      element("div", { className: "pair" }, ...samples.map((part) => element("section", null, heading(part), ...answer(part)))))
+    : element("article", null, heading(sample), ...question(sample), ...answer(sample));
+  if (state.linked === sample) article.classList.add("wanted");
   return element("li", null, article);
 }
 
 async function showMore() {
   const round = state.round;
-  const next = state.found.slice(state.shown, state.shown + PAGE_SIZE);
-  await arriveAll(next.flat());
+  const next = state.results.slice(state.shown, state.shown + PAGE_SIZE);
+  await loadTexts(next.flat());
   if (round !== state.round) return;
   const cards = next.map(card);
   byId("samples").append(...cards);
   const focus = state.shown > 0 && cards.length > 0 ? cards[0].querySelector("article") : null;
   state.shown += next.length;
-  byId("more").hidden = state.shown >= state.found.length;
-  const what = filterForm().elements.beside.value ? "pair" : "sample";
-  tell(`${state.shown} of ${counted(state.found.length, what)} shown`);
+  byId("more").hidden = state.shown >= state.results.length;
+  const noun = filterForm().elements.beside.value ? "pair" : "sample";
+  tell(`${state.shown} of ${counted(state.results.length, noun)} shown`);
   if (focus) {
     focus.tabIndex = -1;
     focus.focus();
@@ -369,22 +369,22 @@ async function openBrowser(title, about, flags, samples) {
   tell("");
   byId("filters").open = window.innerWidth > 640;
   if (!byId("browser").open) byId("browser").showModal();
-  Object.assign(state, { scope: [], found: [], wanted: null });
-  let found;
+  Object.assign(state, { scope: [], results: [], linked: null });
+  let selection;
   try {
-    found = await samples;
+    selection = await samples;
   } catch {
     state.round += 1;
-    tell(`The samples lie in the folder ${data.folder}, which must stand beside this page; a file of it can't be loaded.`);
+    tell(`The samples are in the folder ${data.folder}, which must be beside this page; a file of it can't be loaded.`);
     return;
   }
-  state.scope = found.scope;
-  state.where = found.where || [];
-  state.fair = found.fair;
-  state.wanted = found.wanted || null;
+  state.scope = selection.scope;
+  state.where = selection.where || [];
+  state.fair = selection.fair;
+  state.linked = selection.linked || null;
   setChoices();
-  if (found.order) filterForm().elements.order.value = found.order;
-  byId("others").hidden = othersOf(state.scope).length < 2;
+  if (selection.order) filterForm().elements.order.value = selection.order;
+  byId("others").hidden = runsOfTasks(state.scope).length < 2;
   await filterSamples();
   byId("browser").querySelector(".body").scrollTop = 0;
 }
@@ -396,18 +396,18 @@ function flagItem(flag) {
 
 // The items of a fair draw: the kept ones, or those with the lowest numbers.
 function fairItems(samples) {
-  const byDraw = [...new Map(samples.map((one) => [one.asked, one.draw]))].sort((a, b) => a[1] - b[1]);
-  return new Set(byDraw.slice(0, FAIR_SIZE).map(([asked]) => asked));
+  const byDraw = [...new Map(samples.map((sample) => [sample.itemKey, sample.draw]))].sort((a, b) => a[1] - b[1]);
+  return new Set(byDraw.slice(0, FAIR_SIZE).map(([key]) => key));
 }
 
 async function samplesOfCell(selection) {
   const [, runs, where, failures, fair] = selection;
-  if (!lieBeside) {
+  if (!hasFolder) {
     const scope = [...new Set([...failures, ...fair])].map((place) => embedded[place]);
-    return { scope, where, fair: new Set(fair.map((place) => embedded[place].asked)) };
+    return { scope, where, fair: new Set(fair.map((place) => embedded[place].itemKey)) };
   }
-  const all = await samplesOfRuns(runs);
-  const scope = all.filter((one) => where.every(([field, value]) => groupOf(one, field) === value));
+  const samples = await samplesOfRuns(runs);
+  const scope = samples.filter((sample) => where.every(([field, value]) => groupOf(sample, field) === value));
   return { scope, where, fair: fairItems(scope) };
 }
 
@@ -428,23 +428,23 @@ function cellTitle(button) {
 
 function cellText(cell, [total, , , failures, fair]) {
   const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
-  const kept = lieBeside ? total : new Set([...failures, ...fair]).size;
-  const cut = kept < total
-    ? `${kept} of its ${counted(total, "sample")} are in this page: failures first, and a random sample, the same items for all models.`
-    : total === 1 ? "Its sample is at hand." : `All ${total} samples are at hand.`;
-  return `${counted(cell[CELL.n], "scored item")}${coverage}. ${cut} ${visible(cell[CELL.note])}`;
+  const count = hasFolder ? total : new Set([...failures, ...fair]).size;
+  const extent = count < total
+    ? `${count} of its ${counted(total, "sample")} are in this page: failures first, and a random sample, the same items for all models.`
+    : total === 1 ? "Its sample is here." : `All ${total} samples are here.`;
+  return `${counted(cell[CELL.n], "scored item")}${coverage}. ${extent} ${visible(cell[CELL.note])}`;
 }
 
-// Runs of the same tasks in which other models answered, and those in scope.
-function othersOf(scope) {
-  const tasks = new Set(scope.map((one) => one.task));
+// Runs of the tasks in scope, of any model.
+function runsOfTasks(scope) {
+  const tasks = new Set(scope.map((sample) => sample.task));
   return data.runs.flatMap((run, number) => (tasks.has(run[RUN.task]) ? [number] : []));
 }
 
 // The same items as other models answered them.
 async function addOthers() {
-  const asked = new Set(state.scope.map((one) => one.asked));
-  widen((await samplesOfRuns(othersOf(state.scope))).filter((one) => asked.has(one.asked)));
+  const keys = new Set(state.scope.map((sample) => sample.itemKey));
+  widen((await samplesOfRuns(runsOfTasks(state.scope))).filter((sample) => keys.has(sample.itemKey)));
 }
 
 async function showOthers() {
@@ -455,32 +455,31 @@ async function showOthers() {
 }
 
 async function allSamples() {
-  const scope = lieBeside ? await samplesOfRuns(data.runs.map((_, number) => number)) : embedded;
-  return { scope, fair: lieBeside ? fairItems(scope) : new Set() };
+  const scope = hasFolder ? await samplesOfRuns(data.runs.map((_, number) => number)) : embedded;
+  return { scope, fair: hasFolder ? fairItems(scope) : new Set() };
 }
 
-// A link to one sample: it, and what other models answered to the item.
+// A linked sample, and the answers of other models to its item.
 async function linkedSample(run, place) {
-  const own = await samplesOfRun(run);
-  const wanted = own.find((one) => one.place === place);
-  if (!wanted) return { scope: [], fair: new Set() };
-  state.scope = [wanted];
+  const linked = (await samplesOfRun(run)).find((sample) => sample.place === place);
+  if (!linked) return { scope: [], fair: new Set() };
+  state.scope = [linked];
   await addOthers();
-  const scope = [wanted, ...state.scope.filter((one) => one !== wanted)];
-  return { scope, fair: new Set(), wanted, order: "none" };
+  const scope = [linked, ...state.scope.filter((sample) => sample !== linked)];
+  return { scope, fair: new Set(), linked, order: "none" };
 }
 
-// Linked samples keep their order: the wanted one stands first.
+// Linked samples keep their order: the sample that the link names is first.
 ORDERS.none = () => 0;
 
 function openLinked() {
-  const found = /^#sample-(.+)-(\d+)$/.exec(location.hash);
-  if (!found) return false;
-  const run = data.runs.findIndex((one) => encodeURIComponent(one[RUN.key]) === found[1]);
+  const match = /^#sample-(.+)-(\d+)$/.exec(location.hash);
+  if (!match) return false;
+  const run = data.runs.findIndex((row) => encodeURIComponent(row[RUN.key]) === match[1]);
   const title = run < 0 ? ["No such sample"] : [name(data.runs[run][RUN.label]), " · ", name(data.runs[run][RUN.task])];
-  const sample = run < 0 ? Promise.resolve({ scope: [], fair: new Set() }) : linkedSample(run, Number(found[2]));
+  const selection = run < 0 ? Promise.resolve({ scope: [], fair: new Set() }) : linkedSample(run, Number(match[2]));
   const about = "One sample, with what other models answered. A page may hold only some samples: a sample that isn't among them isn't shown.";
-  openBrowser(title, about, [], sample);
+  openBrowser(title, about, [], selection);
   return true;
 }
 

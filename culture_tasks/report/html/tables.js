@@ -14,13 +14,13 @@ function sortBy(header) {
   const headers = [...header.parentElement.children];
   const column = headers.indexOf(header);
   const first = header.classList.contains("number") ? "descending" : "ascending";
-  const other = first === "ascending" ? "descending" : "ascending";
-  const order = header.getAttribute("aria-sort") === first ? other : first;
+  const second = first === "ascending" ? "descending" : "ascending";
+  const order = header.getAttribute("aria-sort") === first ? second : first;
   const direction = order === "ascending" ? 1 : -1;
   const rows = [...body.rows].map((row) => ({ row, key: sortKey(row.cells[column]) }));
   rows.sort((a, b) => compare(a.key, b.key, direction));
   body.append(...rows.map(({ row }) => row));
-  headers.forEach((one) => one.setAttribute("aria-sort", one === header ? order : "none"));
+  headers.forEach((cell) => cell.setAttribute("aria-sort", cell === header ? order : "none"));
   say(`Sorted by ${header.textContent.trim()}, ${order}`);
 }
 
@@ -36,35 +36,35 @@ function filterTables() {
   const columns = wordsOf(form.elements.columns.value);
   const published = form.elements.published.checked;
   const tables = [...document.querySelectorAll("table[data-filtered]")];
-  const shown = tables.map((table) => filterTable(table, rows, columns, published));
-  const count = shown.reduce((sum, one) => sum + one, 0);
-  say(`${counted(count, "row")} shown in ${counted(shown.filter(Boolean).length, "table")}`);
-  if (rows.length || columns.length) openAround(tables.filter((_, place) => shown[place]));
+  const counts = tables.map((table) => filterTable(table, rows, columns, published));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  say(`${counted(total, "row")} shown in ${counted(counts.filter(Boolean).length, "table")}`);
+  if (rows.length || columns.length) openAround(tables.filter((_, index) => counts[index]));
 }
 
 function filterTable(table, rows, columns, published) {
   const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
-  const kept = headers.map((header) => !header.dataset.search || matches(folded(header.dataset.search), columns));
+  const visibility = headers.map((header) => !header.dataset.search || matches(folded(header.dataset.search), columns));
   const numbers = headers.filter((header) => header.dataset.search);
-  const numbersKept = numbers.filter((header) => kept[headers.indexOf(header)]);
-  headers.forEach((header, place) => { header.hidden = !kept[place]; });
-  filterOver(table, kept.slice(headers.length - numbers.length));
+  const visibleNumbers = numbers.filter((header) => visibility[headers.indexOf(header)]);
+  headers.forEach((header, index) => { header.hidden = !visibility[index]; });
+  filterOver(table, visibility.slice(headers.length - numbers.length));
   let count = 0;
   for (const row of table.tBodies[0].rows) {
-    [...row.cells].forEach((cell, place) => { cell.hidden = !kept[place]; });
+    [...row.cells].forEach((cell, index) => { cell.hidden = !visibility[index]; });
     row.hidden = !matches(folded(row.dataset.search), rows) || (!published && "published" in row.dataset);
     count += row.hidden ? 0 : 1;
   }
-  const empty = count === 0 || (numbers.length > 0 && numbersKept.length === 0);
+  const empty = count === 0 || (numbers.length > 0 && visibleNumbers.length === 0);
   table.closest(".part").hidden = empty;
   return empty ? 0 : count;
 }
 
-function filterOver(table, kept) {
+function filterOver(table, visibility) {
   if (table.tHead.rows.length < 2) return;
   for (const cell of table.tHead.rows[0].querySelectorAll("[data-count]")) {
     const first = Number(cell.dataset.first);
-    const count = kept.slice(first, first + Number(cell.dataset.count)).filter(Boolean).length;
+    const count = visibility.slice(first, first + Number(cell.dataset.count)).filter(Boolean).length;
     cell.hidden = count === 0;
     cell.colSpan = Math.max(count, 1);
   }

@@ -5,20 +5,20 @@ const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "bas
 const byId = (id) => document.getElementById(id);
 
 function element(name, properties, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(properties || {})) {
-    if (key in made) made[key] = value;
-    else made.setAttribute(key, value);
+    if (key in node) node[key] = value;
+    else node.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
 // What can't be seen is shown: controls as their pictures, half of a surrogate pair as a replacement character.
 // At a separator of paragraphs, the direction of a name would reach the text after it: it is shown as a line break.
 function visible(text) {
-  const shown = text.replace(/[\u0085\u2029]/g, "\n").replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)));
-  return typeof shown.toWellFormed === "function" ? shown.toWellFormed() : shown;
+  const visibleText = text.replace(/[\u0085\u2029]/g, "\n").replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)));
+  return typeof visibleText.toWellFormed === "function" ? visibleText.toWellFormed() : visibleText;
 }
 
 function counted(count, noun) {

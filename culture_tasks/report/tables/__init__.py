@@ -1,1 +1,1 @@
-"""The tables of a report: overviews over all benchmarks, each benchmark's own, and what papers print."""
+"""The tables of a report: overviews over all benchmarks, each benchmark's tables, and papers' tables."""

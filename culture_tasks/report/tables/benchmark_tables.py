@@ -1,4 +1,4 @@
-"""The benchmarks' own tables with the numbers that there are; two numbers side by side; before and after training."""
+"""The benchmarks' tables with the available numbers; two numbers side by side; before and after training."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _addresses(spec: TableOf) -> list[At]:
 
 
 def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
-    """Returns a table; with a model, that model's own, of lines alone."""
+    """Returns a table; with a model, the table of that model alone."""
     spec = layout.spec
     title = _titled(context, spec.title)
     table = Table(
@@ -204,7 +204,7 @@ def _contrast_table(
     return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
-# Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's own tables
+# Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's tables
 
 _ABOUT_GAINS = (
     "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
@@ -216,9 +216,9 @@ _ABOUT_GAINS = (
 
 
 def before_after(context: Context, training: Training) -> tuple[list[Table], list[Gain]]:
-    """Returns the tables of what training changed, that of all benchmarks first, and their numbers.
+    """Returns the tables of numbers before and after training, the one of all benchmarks first, and their gains.
 
-    A benchmark's table shows scores and derived statistics; what a run cost has nothing to do with training.
+    A benchmark's table shows scores and derived statistics; the costs of a run have nothing to do with training.
     """
     if not training.lineages:
         return [], []
@@ -281,7 +281,7 @@ def _gains_in_layout(context: Context, training: Training, layout: _Layout) -> t
 
 
 def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
-    """Yields the rows of each base once, and below it those of what was trained from it."""
+    """Yields the rows of each base once, and below them the rows of the models that were trained from it."""
     models: dict[str, dict[str, dict[At, Gain]]] = {}
     for gain in gains:
         by_column = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})

@@ -52,7 +52,7 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
         if any(cell.value is not None for cell in cells):
             rows.append(Row((share.model, share.benchmark), cells, share.entrant))
     notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
-    title, headers = "What the runs took", ("Model", "Benchmark")
+    title, headers = "Costs of the runs", ("Model", "Benchmark")
     return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
 
 

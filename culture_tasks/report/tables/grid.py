@@ -22,7 +22,7 @@ OWN_SCALE = Scale("the score's own")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The rows, the runs and the numbers of every table, and what the user wants of all tables."""
+    """The rows, the runs and the numbers of every table, and the options for all tables."""
 
     entrants: Mapping[str, Entrant]
     runs: Mapping[str, TaskRun]
@@ -68,7 +68,7 @@ def grid(
     owner: Callable[[str], str] | None = None,
     papers: Sequence[str] = (),
 ) -> Table:
-    """Fills a table with the cells of its rows and, where they are wanted, with others' rows; empty rows are left out.
+    """Fills a table with the cells of its rows and, on request, with others' rows; empty rows are left out.
 
     Args:
         context: The rows, the runs, the numbers and the options.

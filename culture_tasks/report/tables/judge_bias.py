@@ -144,7 +144,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
             width = (scale.high or 0.0) - (scale.low or 0.0)
             share = abs(effect.value) * effect.span / width if width else 0.0
             biases.append(JudgeBias(judge, title, probe.responses, probe.per, cell, p, share))
-    headers, title = ("Judge", "Benchmark", "Probe"), "What the judge is swayed by"
+    headers, title = ("Judge", "Benchmark", "Probe"), "Biases of the judge"
     return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
 
 

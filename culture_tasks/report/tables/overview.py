@@ -41,7 +41,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         filled.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
-        notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
+        notes.append("For a mean each metric's range is mapped to 0-100, 100 being its better end.")
     titles = {unit.key: unit.title for unit in headline}
     notes += [note for mean in means for note in _mean_notes(context, mean, titles)]
     joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
@@ -55,7 +55,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
         notes.append(
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
-            "enough of them, and are the judge's own elsewhere; scores of cultures are always the judge's own."
+            "enough of them, and are the judge's elsewhere; scores of cultures are always the judge's."
         )
     if not means and len(headline) > 1 and len({entrant.model for entrant in context.entrants.values()}) > 1:
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
@@ -114,11 +114,9 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         if not unit.headline:
             continue
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
-        numbers = (
-            *((spread.best_value, points), (spread.worst_value, points)),
-            *((spread.gap, points), (spread.variance, squared)),
-        )
-        flags = unit.cells[spread.entrant].flags
+        values = (spread.best_value, spread.worst_value, spread.gap, spread.variance)
+        scales, flags = (points, points, points, squared), unit.cells[spread.entrant].flags
+        numbers = zip(values, scales, strict=True)
         cells = (None if value is None else Cell(value, scale, flags=flags) for value, scale in numbers)
         groups = (spread.best or "all equal", spread.worst or "all equal")
         texts = (unit.title, context.entrants[spread.entrant].label, *groups)
@@ -171,7 +169,7 @@ def comparison_table(
 
 
 _ABOUT_CORRECTIONS = (
-    "Where people rated responses of all models, the differences are corrected by their ratings; the judge's own "
+    "Where people rated responses of all models, the differences are corrected by their ratings; the judge's "
     "differences are beside them. Where a judge graded samples of responses that another judge has graded all of, it "
     "takes the place of people. Where the same items of both were rated, differences of items are corrected, which may "
     "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
@@ -179,7 +177,7 @@ _ABOUT_CORRECTIONS = (
 
 
 def runs_table(runs: Iterable[TaskRun]) -> Table:
-    """Returns every run in use, with what decides whether it can be compared."""
+    """Returns every run in use, with the settings that decide whether it can be compared."""
     columns = columns_of(COUNT, items="Items", scored="Scored")
     columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
     rows: list[Row] = []
@@ -254,7 +252,7 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
         "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
-        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end. "
+        "other countries suggest. Each metric's range is mapped to 0-100, 100 being its better end. "
         "Questions that share an image or a scene, and one in several languages or tasks, count once."
     )
     models: dict[tuple[str, ...], list[str]] = {}

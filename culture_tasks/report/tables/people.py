@@ -432,20 +432,13 @@ class CheckedUnit:
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
-        cells: Numbers = [
-            Cell(
-                nan_to_none(estimate.value),
-                scale,
-                low=nan_to_none(estimate.low),
-                high=nan_to_none(estimate.high),
-                n=numbers.pairs,
-                note=estimate.reason or "",
-            )
-            for name, scale in statistics.items()
-            for estimate in [numbers.estimates[name]]
-        ]
         between_cell = None if between is None else Cell(nan_to_none(between.value), ALPHA, note=between.reason or "")
-        return [numbers.pairs, between_cell, *cells]
+        cells: list[Cell | float | None] = [numbers.pairs, between_cell]
+        for name, scale in statistics.items():
+            estimate = numbers.estimates[name]
+            value, low, high = map(nan_to_none, (estimate.value, estimate.low, estimate.high))
+            cells.append(Cell(value, scale, low, high, n=numbers.pairs, note=estimate.reason or ""))
+        return cells
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:

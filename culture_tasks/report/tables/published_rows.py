@@ -29,7 +29,7 @@ def keys_of(keys: Mapping[Any, str]) -> Keys:
 
 
 def with_papers(table: Table, keys: Sequence[Keys], papers: Sequence[str]) -> Table:
-    """Returns a table with rows of published tables, and notes on them, below its own.
+    """Returns a table with rows of published tables, and notes on them, below its rows.
 
     No paper has a column without keys.
     """
@@ -158,7 +158,7 @@ def _printed_values(
 
 
 def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
-    """Yields the published tables of the benchmarks that were run, as printed, but for those with the user's rows."""
+    """Yields the published tables of the benchmarks that were run, as printed, if they have no rows of the user."""
     benchmarks = {measured.unit.benchmark for measured in scores.units.values()}
     for table in published.all_tables():
         if table.benchmark in benchmarks and table.name not in laid_out:

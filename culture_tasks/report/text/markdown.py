@@ -1,4 +1,4 @@
-"""The report as one Markdown file: what the numbers say, a picture and a table, and the rest folded, by question."""
+"""The report as one Markdown file: conclusions, a picture and a table, and the rest folded, by question."""
 
 from __future__ import annotations
 
