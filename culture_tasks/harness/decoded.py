@@ -31,11 +31,11 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         """Takes the rows as they would be decoded, with lists where tuples could be, and columns of images."""
         self._plain = datasets.Dataset.from_list([dict(row) for row in rows])
         self._rows = rows
-        self._shown: list[str] = []
+        self._image_columns: list[str] = []
         if images is not None:
             self._plain = datasets.concatenate_datasets([self._plain, images], axis=1)
-            self._shown = [name for name, kind in images.features.items() if kind.decode]
-            for name in self._shown:
+            self._image_columns = [name for name, kind in images.features.items() if kind.decode]
+            for name in self._image_columns:
                 images = images.cast_column(name, datasets.Image(decode=False))
         self._images = images
         super().__init__(self._plain.data, info=self._plain.info, fingerprint=self._plain._fingerprint)
@@ -52,7 +52,7 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         if self._images is None:
             return dict(self._rows[place])
         cells = self._images[place]
-        return {**self._rows[place], **cells, **{name: _shared(cells[name]) for name in self._shown}}
+        return {**self._rows[place], **cells, **{name: _shared_image(cells[name]) for name in self._image_columns}}
 
     @property
     def _formatted(self) -> bool:
@@ -69,7 +69,7 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         return derived
 
 
-def _shared(cell: Mapping[str, Any]) -> Image:
+def _shared_image(cell: Mapping[str, Any]) -> Image:
     """Returns an image in RGB, the same object for the same content."""
     content = Path(cell["path"]).read_bytes() if cell["bytes"] is None else cell["bytes"]
     key = image_key(content)

@@ -83,10 +83,10 @@ def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
     """Adds the standard errors to the row of a task of ours, and drops metrics that concern none of its documents."""
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
-            row[_with(key, "_stderr")] = aggregation.stderr(records)
-            of_documents = _with(key, "_stderr_clt")  # which lmms-eval takes over documents
+            row[_with_ending(key, "_stderr")] = aggregation.stderr(records)
+            of_documents = _with_ending(key, "_stderr_clt")  # which lmms-eval takes over documents
             if of_documents in row and not aggregation.is_of_documents:
-                row[of_documents] = row[_with(key, "_stderr")]
+                row[of_documents] = row[_with_ending(key, "_stderr")]
         _drop_irrelevant(row, key, records)
 
 
@@ -97,10 +97,10 @@ def _concerns_any(records: Iterable[Any]) -> bool:
 
 def _drop_irrelevant(row: dict[str, Any], key: Key, records: Iterable[Any]) -> None:
     for ending in () if _concerns_any(records) else ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
-        row.pop(_with(key, ending), None)
+        row.pop(_with_ending(key, ending), None)
 
 
-def _with(key: Key, ending: str) -> Key:
+def _with_ending(key: Key, ending: str) -> Key:
     return key.replace(",", f"{ending},", 1)
 
 
@@ -117,7 +117,7 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[TaskMetrics], weight
         records = [metric.records for metric in metrics]
         sizes = [len(metric.records) if metric.size is None else metric.size for metric in metrics]
         has_subset = any(metric.size is not None for metric in metrics)
-        row[key], row[_with(key, "_stderr")] = aggregations[0].group_value(
+        row[key], row[_with_ending(key, "_stderr")] = aggregations[0].group_value(
             records, weight_by_size=by_size, sizes=sizes if has_subset else None
         )
         _drop_irrelevant(row, key, chain.from_iterable(records))

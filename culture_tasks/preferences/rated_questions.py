@@ -148,7 +148,7 @@ class Gathering:
                 "--task)."
             )
 
-    def finished(self) -> RatedQuestions:
+    def questions(self) -> RatedQuestions:
         """Returns the questions, each with the responses that one rubric graded.
 
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the

@@ -85,7 +85,7 @@ def gather(
             _gather_rows(source, rating, settings.data_folder, gathering)
     if results:
         _gather_results([Path(source).expanduser() for source in results], selection, gathering)
-    return gathering.finished()
+    return gathering.questions()
 
 
 def _holds_results(source: str) -> bool:

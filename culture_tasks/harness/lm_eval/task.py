@@ -64,13 +64,13 @@ class Images(list[Any]):
         if isinstance(places, int):
             self.unseen.discard(places)
         elif len(places) < len(self):
-            raise _cut(len(self), len(places))
+            raise _missing_images_error(len(self), len(places))
         else:
             self.unseen.clear()
         return super().__getitem__(key)
 
 
-def _cut(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
+def _missing_images_error(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
     return ImagesNotShownError(
         f"{task}: a document shows {count} images, and the model is given {limit} of them. "
         f"Add max_images={count} to --model_args."
@@ -272,7 +272,7 @@ def _images_of(request: Instance) -> Images:
 def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests if isinstance(limit, int) else ():
         if (count := len(_images_of(request))) > limit:
-            raise _cut(count, limit, str(request.task_name))
+            raise _missing_images_error(count, limit, str(request.task_name))
 
 
 def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,13 +59,13 @@ def rendered(prompt: Prompt) -> str:
 
 def visuals(task: Task, doc: Mapping[str, Any]) -> list[Image]:
     """Returns the images that a document's prompt shows, in order, for simple model types."""
-    return watched(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
+    return watch_images(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
 
 
 def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
     """Returns the prompt as messages, for chat model types: the system message, then texts and images in order."""
     prompt = task.prompt(doc)
-    return conversation(prompt, watched(doc, images_of(task, doc, prompt)) if task.shows_images else [])
+    return conversation(prompt, watch_images(doc, images_of(task, doc, prompt)) if task.shows_images else [])
 
 
 def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
@@ -120,7 +120,7 @@ class _Looks:
 _looks: WeakKeyDictionary[Session, dict[int, _Looks]] = WeakKeyDictionary()
 
 
-def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
+def watch_images(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
     """Returns a document's images, which remember whether they are looked at.
 
     Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out
