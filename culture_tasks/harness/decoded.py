@@ -41,10 +41,10 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         super().__init__(self._plain.data, info=self._plain.info, fingerprint=self._plain._fingerprint)
 
     def __iter__(self) -> Iterator[Any]:
-        return super().__iter__() if self._formatted else map(self._row, range(len(self)))
+        return super().__iter__() if self._has_format else map(self._row, range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, int) and not self._formatted:
+        if isinstance(key, int) and not self._has_format:
             return self._row(key)
         return super().__getitem__(key)
 
@@ -55,7 +55,7 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         return {**self._rows[place], **cells, **{name: _shared_image(cells[name]) for name in self._image_columns}}
 
     @property
-    def _formatted(self) -> bool:
+    def _has_format(self) -> bool:
         return self._format_type is not None or self._format_columns is not None
 
     def __copy__(self) -> datasets.Dataset:
@@ -64,7 +64,7 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
     def __deepcopy__(self, memo: dict[int, Any]) -> datasets.Dataset:
         """Copies for a derived data set, which has other columns: the rows at hand aren't its rows."""
         derived = copy.deepcopy(self._plain)
-        if self._formatted:
+        if self._has_format:
             derived.set_format(**self.format)
         return derived
 

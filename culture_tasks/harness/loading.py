@@ -169,7 +169,7 @@ def loaded_task(name: str | None) -> LoadedTask | None:
     return _tasks.get(name or "")
 
 
-def loaded(name: str) -> datasets.Dataset:
+def task_dataset(name: str) -> datasets.Dataset:
     """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
     task = _tasks.get(name)
     is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
@@ -178,7 +178,7 @@ def loaded(name: str) -> datasets.Dataset:
 
 def all_documents(name: str) -> datasets.Dataset:
     """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
-    loaded(name)
+    task_dataset(name)
     return _tasks[name].all_data
 
 

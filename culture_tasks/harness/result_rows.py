@@ -148,11 +148,11 @@ def finish(
     The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
-    running = _running.get(None) or Running("", None)
+    harness_run = _harness_run.get(None) or HarnessRun("", None)
     for name, task in tasks.items():
         if not task.metrics:
             continue
-        run = Run(running.model, running.output, current_session().settings)
+        run = Run(harness_run.model, harness_run.output, current_session().settings)
         mark(rows[name], [task])
         loaded = task.loaded
         is_shard = loaded is not None and loaded.shard is not None
@@ -167,13 +167,13 @@ def finish(
         if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
             configs[name]["metadata"] = (config.get("metadata") or {}) | metadata
         for aggregation, records, _ in task.metrics.values():
-            running.judged[name] = running.judged.get(name) or judged_records(records)
+            harness_run.judged[name] = harness_run.judged.get(name) or judged_records(records)
             if aggregation is not None and not is_shard:
                 aggregation.finish(records, name, run)
 
 
 @dataclass
-class Running:
+class HarnessRun:
     """A run of a harness: its model, its output folder, if it has one, and the tasks that it has evaluated."""
 
     model: str
@@ -182,35 +182,35 @@ class Running:
     judged: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-_running: ContextVar[Running] = ContextVar("running")
+_harness_run: ContextVar[HarnessRun] = ContextVar("running")
 
 
 def evaluated_tasks() -> dict[str, EvaluatedTask]:
     """Returns the tasks that the current run of a harness has evaluated so far, by name."""
-    running = _running.get(None)
-    return {} if running is None else running.tasks
+    harness_run = _harness_run.get(None)
+    return {} if harness_run is None else harness_run.tasks
 
 
 def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """Extends a harness's ``evaluate``: the run is known while it lasts, and its results say what the judge cost."""
 
-    def extended(*args: Any, **kwargs: Any) -> Any:
+    def evaluate_and_count(*args: Any, **kwargs: Any) -> Any:
         model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
         output = getattr(command, "output_path", None)
-        running = Running(_name_of(model, command), Path(output) if output else None)
-        token = _running.set(running)
+        harness_run = HarnessRun(_name_of(model, command), Path(output) if output else None)
+        token = _harness_run.set(harness_run)
         try:
             results = evaluate(*args, **kwargs)
         finally:
-            _running.reset(token)
+            _harness_run.reset(token)
             if refused := refused_requests():
                 _log.warning("%s", refused)
-        if isinstance(results, dict) and any(running.judged.values()):
-            costs = judge_costs(running.judged, read_prices(current_session().settings.prices_file))
+        if isinstance(results, dict) and any(harness_run.judged.values()):
+            costs = judge_costs(harness_run.judged, read_prices(current_session().settings.prices_file))
             results |= {KEY: costs} if costs else {}
         return results
 
-    return extended
+    return evaluate_and_count
 
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")

@@ -83,7 +83,7 @@ class RatingScale(NamedTuple):
         return f"{self.lowest:g} to {self.highest:g}"
 
 
-class Gathering:
+class RatingCollector:
     """Collects the rated responses of all sources.
 
     ``without_scale`` has ratings whose scale their source doesn't say, with their places: they must be possible on that

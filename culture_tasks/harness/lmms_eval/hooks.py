@@ -40,10 +40,10 @@ def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  #
 
 def text(task: Task, doc: Mapping[str, Any]) -> str:
     """Returns the prompt as one text, for simple model types."""
-    return rendered(task.prompt(doc))
+    return render_prompt(task.prompt(doc))
 
 
-def rendered(prompt: Prompt) -> str:
+def render_prompt(prompt: Prompt) -> str:
     """Returns a prompt as one text for models that put all images before it: the system message first."""
     numbered = sum(isinstance(part, Picture) for part in prompt.parts) > 1
     lines = [prompt.system] if prompt.system else []
