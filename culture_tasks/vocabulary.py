@@ -104,13 +104,8 @@ def countries() -> dict[str, str]:
     import pycountry
 
     kinds = ("name", "common_name", "official_name")
-    codes = {
-        getattr(country, kind): country.alpha_2
-        for country in pycountry.countries
-        for kind in kinds
-        if hasattr(country, kind)
-    }
-    return {**codes, **_CODES}
+    spellings = ((getattr(country, kind, ""), country.alpha_2) for country in pycountry.countries for kind in kinds)
+    return {**{name: code for name, code in spellings if name}, **_CODES}
 
 
 _SCRIPTS = {

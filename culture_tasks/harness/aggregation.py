@@ -272,7 +272,6 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
     )
 
 
-MEAN = MeanOfScores()
 MEAN_OF_SCORED = MeanOfScores(is_judged=True)
 COVERAGE = Aggregation("share of verdicts that were scored", coverage, coverage_stderr, is_score=False)
 UNSCORED = Aggregation("number of verdicts that were not scored", unscored, is_score=False)

@@ -250,13 +250,11 @@ class _Reader:
                 if text.strip():
                     self._collector.test_items[question.fingerprint].add((task, record.item))
         if count:
-            fields = {
-                "name": run.result_file.name,
-                "fingerprint": digest.hexdigest()[:16],
-                "model": model,
-                "task": task,
-            }
-            self._collector.sources.append(TrainingSource(kind="results", responses=count, **fields))
+            name, fingerprint = run.result_file.name, digest.hexdigest()[:16]
+            source = TrainingSource(
+                kind="results", name=name, fingerprint=fingerprint, responses=count, model=model, task=task
+            )
+            self._collector.sources.append(source)
 
     def _scored_responses(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
