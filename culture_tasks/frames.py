@@ -46,8 +46,8 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     Returns:
         The columns ``model``; ``benchmark``, None for another task of a harness; ``task``, a task or group; ``metric``;
         ``dimension`` and ``group``, such as ``country`` and ``brazil``, empty for the whole; ``value``, ``low`` and
-        ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``marks``, what
-        the report marks, with spaces between.
+        ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``marks``, the
+        report's marks, with spaces between.
 
     Raises:
         DataError: If no run can be used.
@@ -71,7 +71,7 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 % interval ``low`` and
         ``high``; ``n``, questions about the country; ``raw``, the mean without pooling; ``beside_others``, ``above`` or
         ``below`` where the score is significantly above or below the mean of the model's other countries, else None;
-        ``tasks``, the tasks and groups that ask about it, with spaces between; ``marks``, what the report marks, with
+        ``tasks``, the tasks and groups that ask about it, with spaces between; ``marks``, the report's marks, with
         spaces between.
 
     Raises:
@@ -130,15 +130,11 @@ def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
 
 
 def _countries(report: Report) -> Iterator[tuple[Any, ...]]:
-    for country in report.countries:
-        names = (
-            report.entrants[country.entrant].label,
-            country.place,
-            place(country.place).name,
-            region_of(country.place),
-        )
-        numbers = (country.cell.value, country.cell.low, country.cell.high, country.cell.n, country.raw)
-        yield (*names, *numbers, country.beside_others, " ".join(country.means), " ".join(country.cell.flags))
+    for score in report.countries:
+        cell, model = score.cell, report.entrants[score.entrant].label
+        names = (model, score.place, place(score.place).name, region_of(score.place))
+        numbers = (cell.value, cell.low, cell.high, cell.n, score.raw)
+        yield (*names, *numbers, score.beside_others, " ".join(score.means), " ".join(cell.flags))
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:

@@ -104,7 +104,7 @@ class KeyValueStore:
         if self._file is not None and _inode(self._file) != self._inode:
             self.close()  # another process has set the file aside
         if self._database is None:
-            self._database = opened(self._file, self._layout)
+            self._database = open_database(self._file, self._layout)
             self._inode = 0 if self._file is None else _inode(self._file)
         return self._database
 
@@ -141,7 +141,7 @@ def is_read_only(file: Path) -> bool:
     return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
 
 
-def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
+def open_database(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     """Opens a file, made with its folders if it doesn't exist; None is one in memory.
 
     A read-only file is opened to be read. Another version's is a LayoutError, any other trouble a ``sqlite3.Error``.

@@ -382,9 +382,8 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
                 f"{variables_by_key[key]}."
             )
         name, text = variables_by_key[key], ",".join(str(part).strip() for part in parts)
-        if risk := next(
-            (argument for argument in _NOT_IN_FILE_OF_JUDGE if name == "CULTURE_JUDGE" and argument in text), None
-        ):
+        risk = next((argument for argument in _NOT_IN_FILE_OF_JUDGE if argument in text), None)
+        if risk and name == "CULTURE_JUDGE":
             raise SettingsError(
                 f"settings: {file}: judge has {risk}, which could run the code of a stranger or send your API key "
                 "away. Remove it, or set the environment variable CULTURE_JUDGE."

@@ -78,20 +78,20 @@ def place(code: str) -> Place:
     raise KeyError(code)
 
 
-def places(groups: Iterable[str], others: Mapping[str, str] | None = None) -> dict[str, str]:
+def places(groups: Iterable[str], group_codes: Mapping[str, str] | None = None) -> dict[str, str]:
     """Returns the code of the place of each group, which is the name of a country.
 
     Args:
         groups: Names of countries in English, in any case, with spaces or underscores.
-        others: Codes of the groups that aren't names of ISO 3166.
+        group_codes: Codes of the groups that aren't names of ISO 3166.
 
     Raises:
-        LookupError: If a group is no country's name and not among the others.
+        LookupError: If a group is no country's name and has no code.
     """
     import pycountry
 
     ours = {name.lower(): code for name, code in _CODES.items()}
-    codes = dict(others or {})
+    codes = dict(group_codes or {})
     for group in groups:
         if group not in codes:
             name = group.replace("_", " ").lower()
@@ -104,13 +104,8 @@ def countries() -> dict[str, str]:
     import pycountry
 
     kinds = ("name", "common_name", "official_name")
-    codes = {
-        getattr(country, kind): country.alpha_2
-        for country in pycountry.countries
-        for kind in kinds
-        if hasattr(country, kind)
-    }
-    return {**codes, **_CODES}
+    spellings = ((getattr(country, kind, ""), country.alpha_2) for country in pycountry.countries for kind in kinds)
+    return {**{name: code for name, code in spellings if name}, **_CODES}
 
 
 _SCRIPTS = {

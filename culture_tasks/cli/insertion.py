@@ -181,9 +181,9 @@ def _documents(task: str, limit: int | None) -> list[dict[str, Any]]:
     """Returns the documents of a task without their images."""
     from datasets import Image
 
-    from culture_tasks.harness.loading import loaded
+    from culture_tasks.harness.loading import task_dataset
 
-    data = loaded(task)
+    data = task_dataset(task)
     data = data.remove_columns([column for column, kind in data.features.items() if isinstance(kind, Image)])
     return list(data.select(range(min(len(data), limit or len(data)))))
 

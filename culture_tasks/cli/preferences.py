@@ -25,7 +25,7 @@ from culture_tasks.people.rated_responses import category_of
 from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
 from culture_tasks.preferences.merging import merge
-from culture_tasks.preferences.pairs import choose, selected
+from culture_tasks.preferences.pairs import choose, select_questions
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
@@ -161,7 +161,7 @@ def _stat(options: argparse.Namespace) -> int:
     rule = _rule(options)
     with reading_data(settings):
         rated = _rated_questions(options, settings)
-        questions = selected(rated.questions, rule, Counter())
+        questions = select_questions(rated.questions, rule, Counter())
         try:
             _, tests = hold_out_tests(options.hold_out, rule, settings)
             test_overlap: Overlap | str = overlap(questions, tests)

@@ -54,9 +54,9 @@ def image_column(
         for problem in problems:
             raise DataError(problem)
     if table.images is not None:
-        images = _undecoded(table.images)
+        images = _undecoded_images(table.images)
     else:
-        paths = [_file(table.where(index), name, folder) for index, name in enumerate(names)]
+        paths = [_find_file(table.where(index), name, folder) for index, name in enumerate(names)]
         checked.update(paths)
         images = datasets.Dataset.from_dict({"image": list(map(str, paths))})
     return images.cast_column("image", datasets.Image())
@@ -67,23 +67,23 @@ def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) ->
     yield from list(_problems(table, names, folder, set()))  # not while Pillow is held
 
 
-def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
+def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, strict: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
-    Where images aren't needed, a file that can't be read is identified by its name, and a row without image gets None.
+    Unless ``strict``, a file that can't be read is identified by its name, and a row without image gets None.
 
     Raises:
-        DataError: For the first row whose image is missing or outside the folder, if it is needed.
+        DataError: For the first row whose image is missing or outside the folder, if ``strict``.
     """
     keys: list[str | None] = []
-    for index, (name, read) in enumerate(zip(names, _embedded(table), strict=True)):
+    for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=True)):
         try:
-            content = read() if read else _file(table.where(index), name, folder).read_bytes()
+            content = read() if read else _find_file(table.where(index), name, folder).read_bytes()
         except (DataError, OSError):
-            if needed:
+            if strict:
                 raise
             content = (name or "").encode("utf-8", "surrogatepass")
-        keys.append(image_key(content) if content or needed else None)
+        keys.append(image_key(content) if content or strict else None)
     return keys
 
 
@@ -92,13 +92,13 @@ def image_key(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
-def _undecoded(images: datasets.Dataset) -> datasets.Dataset:
+def _undecoded_images(images: datasets.Dataset) -> datasets.Dataset:
     import datasets
 
     return images.rename_columns({images.column_names[0]: "image"}).cast_column("image", datasets.Image(decode=False))
 
 
-def _embedded(table: RowTable) -> Iterator[_Reader | None]:
+def _embedded_readers(table: RowTable) -> Iterator[_Reader | None]:
     """Yields for each row a reader of its embedded image; None where the table embeds no images.
 
     The user's own file may not point to an arbitrary file by its path.
@@ -106,13 +106,13 @@ def _embedded(table: RowTable) -> Iterator[_Reader | None]:
     if table.images is None:
         yield from itertools.repeat(None, len(table.rows))
         return
-    for row in _undecoded(table.images):
+    for row in _undecoded_images(table.images):
         cell: dict[str, Any] = row["image"] or {"bytes": None, "path": None}
         is_file = cell["bytes"] is None and cell["path"] and not table.local
         yield Path(cell["path"]).read_bytes if is_file else partial(bytes, cell["bytes"] or b"")
 
 
-def _file(where: str, name: str | None, folder: Path) -> Path:
+def _find_file(where: str, name: str | None, folder: Path) -> Path:
     if not name:
         raise DataError(f"{where}, field 'image': found nothing. Expected the name of an image file.")
     for candidate in (folder / name, folder / "images" / name):
@@ -135,7 +135,7 @@ def _problems(
 ) -> Generator[str, None, None]:
     """Yields the problems of the images of a table's rows, of which one batch is in memory at a time."""
     most = current().settings.image_pixels
-    rows = zip(itertools.count(), names, _embedded(table), strict=False)
+    rows = zip(itertools.count(), names, _embedded_readers(table), strict=False)
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
 
         def problem(row: tuple[int, str | None, _Reader | None]) -> str | None:
@@ -143,7 +143,7 @@ def _problems(
             where = table.where(index)
             if read is None:
                 try:
-                    path = _file(where, name, folder)
+                    path = _find_file(where, name, folder)
                 except DataError as error:
                     return str(error)
                 if path in checked:

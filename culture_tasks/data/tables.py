@@ -170,7 +170,7 @@ def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, 
 
 
 def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
-    content = _parsed(path, _text(path))
+    content = _parse_json(path, _text(path))
     if key and isinstance(content, dict):
         rows = [{value: entry} if value else entry for entry in content.values()]
         return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
@@ -183,10 +183,10 @@ def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
 def _json_lines(path: Path) -> Iterator[Any]:
     # Lines end at no other line break: JSON may contain U+2028.
     lines = enumerate(_text(path).split("\n"), start=1)
-    return (_parsed(path, line, number) for number, line in lines if line.strip())
+    return (_parse_json(path, line, number) for number, line in lines if line.strip())
 
 
-def _parsed(path: Path, text: str, line: int | None = None) -> Any:
+def _parse_json(path: Path, text: str, line: int | None = None) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -196,7 +196,7 @@ def _parsed(path: Path, text: str, line: int | None = None) -> Any:
         raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Makes an object from its pairs; by default, json silently keeps the last of several with one name."""
     unique_names = dict(pairs)
     if len(unique_names) < len(pairs):
@@ -205,7 +205,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return unique_names
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
 
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -276,9 +276,9 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
         DataError: For a missing or (in the user's own files) unknown column, two columns that mean the same, or the
             first invalid field.
     """
-    renamed = [_renamed(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
+    renamed = [_rename_columns(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
-    return [_checked(table.where(index), row, model) for index, row in enumerate(renamed)]
+    return [_check_row(table.where(index), row, model) for index, row in enumerate(renamed)]
 
 
 def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
@@ -293,7 +293,7 @@ def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -
     return rows, list(problems)
 
 
-def _renamed(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+def _rename_columns(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
     for name, value in row.items():
         field = aliases.get(name, name)
@@ -316,7 +316,7 @@ def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -
     if not unknown or not table.local:
         return
     if current().settings.extra_columns == "allow":
-        _say_left_out(table.origin, tuple(unknown))
+        _warn_of_columns(table.origin, tuple(unknown))
         return
     raise DataError(
         f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
@@ -326,7 +326,7 @@ def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -
 
 
 @cache
-def _say_left_out(origin: str, columns: tuple[str, ...]) -> None:
+def _warn_of_columns(origin: str, columns: tuple[str, ...]) -> None:
     """Logs the unknown columns of a file once, however often it is read."""
     _log.warning("%s: unknown columns are ignored: %s", origin, ", ".join(columns))
 
@@ -344,7 +344,7 @@ _EXPECTED = {
 """The expected value, by pydantic's type of error, in the words of this package."""
 
 
-def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
+def _check_row(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
     fields = model.model_fields
     try:
         return model.model_validate({name: value for name, value in row.items() if name in fields})

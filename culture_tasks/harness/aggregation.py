@@ -97,14 +97,14 @@ def _number(value: float) -> Number:
     return "N/A" if math.isnan(value) else value
 
 
-def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
+def _concerned_records(records: Iterable[Record | None]) -> Iterator[Record]:
     """Yields the records of the documents that the metric concerns, in place of views of them."""
     return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
 
 
 def _counts(records: Iterable[Record | None]) -> tuple[int, int]:
     """Returns how many verdicts of a metric's records were scored, and how many were asked for."""
-    outcomes = [record["outcomes"] for record in _concerned(records)]
+    outcomes = [record["outcomes"] for record in _concerned_records(records)]
     return sum(counts.get("scored", 0) for counts in outcomes), sum(sum(counts.values()) for counts in outcomes)
 
 
@@ -134,7 +134,7 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
     The mean of run r is taken over the documents whose r-th verdict was scored. NaN with fewer than two runs.
     """
-    runs = [record["run_scores"] for record in _concerned(records) if "run_scores" in record]
+    runs = [record["run_scores"] for record in _concerned_records(records) if "run_scores" in record]
     if not runs:
         return math.nan
     table = np.array(runs, dtype=np.float64)
@@ -220,7 +220,7 @@ class MeanOfScores(Aggregation):
         """Returns the scores that the mean is of, with the cluster of each."""
         scores: list[float] = []
         clusters: list[Hashable] = []
-        for record in _concerned(records):
+        for record in _concerned_records(records):
             score = record.get("score") if isinstance(record, Mapping) else record
             if score is not None or (self._is_judged and self._per_cluster is not None):
                 scores.append(math.nan if score is None else score)
@@ -272,7 +272,6 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
     )
 
 
-MEAN = MeanOfScores()
 MEAN_OF_SCORED = MeanOfScores(is_judged=True)
 COVERAGE = Aggregation("share of verdicts that were scored", coverage, coverage_stderr, is_score=False)
 UNSCORED = Aggregation("number of verdicts that were not scored", unscored, is_score=False)

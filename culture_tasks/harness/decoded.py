@@ -31,20 +31,20 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         """Takes the rows as they would be decoded, with lists where tuples could be, and columns of images."""
         self._plain = datasets.Dataset.from_list([dict(row) for row in rows])
         self._rows = rows
-        self._shown: list[str] = []
+        self._image_columns: list[str] = []
         if images is not None:
             self._plain = datasets.concatenate_datasets([self._plain, images], axis=1)
-            self._shown = [name for name, kind in images.features.items() if kind.decode]
-            for name in self._shown:
+            self._image_columns = [name for name, kind in images.features.items() if kind.decode]
+            for name in self._image_columns:
                 images = images.cast_column(name, datasets.Image(decode=False))
         self._images = images
         super().__init__(self._plain.data, info=self._plain.info, fingerprint=self._plain._fingerprint)
 
     def __iter__(self) -> Iterator[Any]:
-        return super().__iter__() if self._formatted else map(self._row, range(len(self)))
+        return super().__iter__() if self._has_format else map(self._row, range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, int) and not self._formatted:
+        if isinstance(key, int) and not self._has_format:
             return self._row(key)
         return super().__getitem__(key)
 
@@ -52,10 +52,10 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         if self._images is None:
             return dict(self._rows[place])
         cells = self._images[place]
-        return {**self._rows[place], **cells, **{name: _shared(cells[name]) for name in self._shown}}
+        return {**self._rows[place], **cells, **{name: _shared_image(cells[name]) for name in self._image_columns}}
 
     @property
-    def _formatted(self) -> bool:
+    def _has_format(self) -> bool:
         return self._format_type is not None or self._format_columns is not None
 
     def __copy__(self) -> datasets.Dataset:
@@ -64,12 +64,12 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
     def __deepcopy__(self, memo: dict[int, Any]) -> datasets.Dataset:
         """Copies for a derived data set, which has other columns: the rows at hand aren't its rows."""
         derived = copy.deepcopy(self._plain)
-        if self._formatted:
+        if self._has_format:
             derived.set_format(**self.format)
         return derived
 
 
-def _shared(cell: Mapping[str, Any]) -> Image:
+def _shared_image(cell: Mapping[str, Any]) -> Image:
     """Returns an image in RGB, the same object for the same content."""
     content = Path(cell["path"]).read_bytes() if cell["bytes"] is None else cell["bytes"]
     key = image_key(content)

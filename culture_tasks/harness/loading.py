@@ -133,9 +133,17 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         documents = documents_at(documents, places)
     if shard is not None or subset is not None:
         data = DecodedDataset(documents.rows, documents.images)
-    part: dict[str, Any] = {"shard": shard, "places": places, "subset": subset}
-    is_judged = scorer_of(name).is_judged
-    _tasks[name] = LoadedTask(settings, documents, data, all_data, **part, reading=reading, needs_judge=is_judged)
+    _tasks[name] = LoadedTask(
+        settings=settings,
+        documents=documents,
+        data=data,
+        all_data=all_data,
+        shard=shard,
+        places=places,
+        subset=subset,
+        reading=reading,
+        needs_judge=scorer_of(name).is_judged,
+    )
     return data
 
 
@@ -154,14 +162,8 @@ def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, shards: in
         )
     places = [place for place, cluster in enumerate(numbers) if cluster % shards == number - 1]
     prompts = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
-    shard = Shard(
-        number=number,
-        of=shards,
-        documents=len(places),
-        of_documents=len(rows),
-        fingerprint=fingerprint(prompts),
-    )
-    return shard, places
+    key = fingerprint(prompts)
+    return Shard(number=number, of=shards, documents=len(places), of_documents=len(rows), fingerprint=key), places
 
 
 def loaded_task(name: str | None) -> LoadedTask | None:
@@ -169,7 +171,7 @@ def loaded_task(name: str | None) -> LoadedTask | None:
     return _tasks.get(name or "")
 
 
-def loaded(name: str) -> datasets.Dataset:
+def task_dataset(name: str) -> datasets.Dataset:
     """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
     task = _tasks.get(name)
     is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
@@ -178,7 +180,7 @@ def loaded(name: str) -> datasets.Dataset:
 
 def all_documents(name: str) -> datasets.Dataset:
     """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
-    loaded(name)
+    task_dataset(name)
     return _tasks[name].all_data
 
 

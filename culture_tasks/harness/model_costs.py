@@ -64,7 +64,7 @@ class ModelCosts(BaseModel):
         return f"{self.device}, {way}{ranks}"
 
 
-def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
+def total_costs(parts: Sequence[ModelCosts]) -> ModelCosts:
     """Returns the costs of several ranks, or of several runs of one model on one kind of device.
 
     Times are means weighted by their requests or insertions, memory is the highest of all.

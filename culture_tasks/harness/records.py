@@ -51,14 +51,14 @@ class PendingRecord(dict[str, Any]):
         return self.complete().__reduce__()
 
 
-def _completing(read: Callable[..., Any]) -> Callable[..., Any]:
+def _complete_first(read: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a dictionary's way of reading that completes the record before it reads it."""
     return wraps(read)(lambda record, *args: read(record.complete(), *args))
 
 
 _READING = ("__getitem__", "__contains__", "__iter__", "__len__", "__eq__", "__repr__")
 for _name in (*_READING, "get", "keys", "values", "items", "copy"):
-    setattr(PendingRecord, _name, _completing(getattr(dict, _name)))
+    setattr(PendingRecord, _name, _complete_first(getattr(dict, _name)))
 
 
 class PartRecord(dict[str, Any]):

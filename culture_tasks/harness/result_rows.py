@@ -83,10 +83,10 @@ def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
     """Adds the standard errors to the row of a task of ours, and drops metrics that concern none of its documents."""
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
-            row[_with(key, "_stderr")] = aggregation.stderr(records)
-            of_documents = _with(key, "_stderr_clt")  # which lmms-eval takes over documents
+            row[_with_ending(key, "_stderr")] = aggregation.stderr(records)
+            of_documents = _with_ending(key, "_stderr_clt")  # which lmms-eval takes over documents
             if of_documents in row and not aggregation.is_of_documents:
-                row[of_documents] = row[_with(key, "_stderr")]
+                row[of_documents] = row[_with_ending(key, "_stderr")]
         _drop_irrelevant(row, key, records)
 
 
@@ -97,10 +97,10 @@ def _concerns_any(records: Iterable[Any]) -> bool:
 
 def _drop_irrelevant(row: dict[str, Any], key: Key, records: Iterable[Any]) -> None:
     for ending in () if _concerns_any(records) else ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
-        row.pop(_with(key, ending), None)
+        row.pop(_with_ending(key, ending), None)
 
 
-def _with(key: Key, ending: str) -> Key:
+def _with_ending(key: Key, ending: str) -> Key:
     return key.replace(",", f"{ending},", 1)
 
 
@@ -117,7 +117,7 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[TaskMetrics], weight
         records = [metric.records for metric in metrics]
         sizes = [len(metric.records) if metric.size is None else metric.size for metric in metrics]
         has_subset = any(metric.size is not None for metric in metrics)
-        row[key], row[_with(key, "_stderr")] = aggregations[0].group_value(
+        row[key], row[_with_ending(key, "_stderr")] = aggregations[0].group_value(
             records, weight_by_size=by_size, sizes=sizes if has_subset else None
         )
         _drop_irrelevant(row, key, chain.from_iterable(records))
@@ -148,11 +148,11 @@ def finish(
     The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
-    running = _running.get(None) or Running("", None)
+    harness_run = _harness_run.get(None) or HarnessRun("", None)
     for name, task in tasks.items():
         if not task.metrics:
             continue
-        run = Run(running.model, running.output, current_session().settings)
+        run = Run(harness_run.model, harness_run.output, current_session().settings)
         mark(rows[name], [task])
         loaded = task.loaded
         is_shard = loaded is not None and loaded.shard is not None
@@ -167,13 +167,13 @@ def finish(
         if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
             configs[name]["metadata"] = (config.get("metadata") or {}) | metadata
         for aggregation, records, _ in task.metrics.values():
-            running.judged[name] = running.judged.get(name) or judged_records(records)
+            harness_run.judged[name] = harness_run.judged.get(name) or judged_records(records)
             if aggregation is not None and not is_shard:
                 aggregation.finish(records, name, run)
 
 
 @dataclass
-class Running:
+class HarnessRun:
     """A run of a harness: its model, its output folder, if it has one, and the tasks that it has evaluated."""
 
     model: str
@@ -182,35 +182,35 @@ class Running:
     judged: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-_running: ContextVar[Running] = ContextVar("running")
+_harness_run: ContextVar[HarnessRun] = ContextVar("running")
 
 
 def evaluated_tasks() -> dict[str, EvaluatedTask]:
     """Returns the tasks that the current run of a harness has evaluated so far, by name."""
-    running = _running.get(None)
-    return {} if running is None else running.tasks
+    harness_run = _harness_run.get(None)
+    return {} if harness_run is None else harness_run.tasks
 
 
 def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """Extends a harness's ``evaluate``: the run is known while it lasts, and its results say what the judge cost."""
 
-    def extended(*args: Any, **kwargs: Any) -> Any:
+    def evaluate_and_count(*args: Any, **kwargs: Any) -> Any:
         model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
         output = getattr(command, "output_path", None)
-        running = Running(_name_of(model, command), Path(output) if output else None)
-        token = _running.set(running)
+        harness_run = HarnessRun(_name_of(model, command), Path(output) if output else None)
+        token = _harness_run.set(harness_run)
         try:
             results = evaluate(*args, **kwargs)
         finally:
-            _running.reset(token)
+            _harness_run.reset(token)
             if refused := refused_requests():
                 _log.warning("%s", refused)
-        if isinstance(results, dict) and any(running.judged.values()):
-            costs = judge_costs(running.judged, read_prices(current_session().settings.prices_file))
+        if isinstance(results, dict) and any(harness_run.judged.values()):
+            costs = judge_costs(harness_run.judged, read_prices(current_session().settings.prices_file))
             results |= {KEY: costs} if costs else {}
         return results
 
-    return extended
+    return evaluate_and_count
 
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")

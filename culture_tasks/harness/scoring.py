@@ -111,7 +111,7 @@ class Scorer:
         metrics = {metric.name: metric for metric in task.metrics()}
         self._parts = {name: parts_of(metric) for name, metric in metrics.items()}
         self._groups = tuple(part.group for part in self._parts[task.metric])
-        self._shown = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
+        self._mean_names = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
         self._scale = metrics[task.metric].scale
         self.is_judged = isinstance(metrics[task.metric], JudgedScore)
         self._described = {
@@ -128,7 +128,9 @@ class Scorer:
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
         values = {main: answered.score, **answered.values}
-        values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
+        values |= {
+            name: ClusteredValue(values[name], cluster) for name in self._mean_names if values.get(name) is not None
+        }
         score = values.pop(main)
         if answered.rubric is not None:
             described = self._fields(answered) | flags
@@ -178,7 +180,7 @@ class Scorer:
         optional = {
             "image": answered.image,
             "judge_language": answered.judge_language,
-            "values": {name: answered.values[name] for name in self._shown if name in answered.values},
+            "values": {name: answered.values[name] for name in self._mean_names if name in answered.values},
             "facts": answered.facts,
         }
         return fields | {name: value for name, value in optional.items() if value}
@@ -234,22 +236,22 @@ class JudgedDocument:
         responses: Sequence[str],
         scale: Scale,
         *,
-        kept: Mapping[int, Verdict] | None = None,
-        kept_judge: Mapping[str, Any] | None = None,
+        verdicts: Mapping[int, Verdict] | None = None,
+        verdicts_judge: Mapping[str, Any] | None = None,
     ) -> None:
-        """Submits every response but those whose verdict is ``kept``, by run; ``kept_judge`` gave these.
+        """Submits every response but those of the runs that have ``verdicts``, which ``verdicts_judge`` gave.
 
         ``described`` is what the record says of the document: all fields but :data:`OF_VERDICTS`.
         """
         judge = current_session().judge(rubric.model)
         self._described, self._rubric, self._scale = described, rubric, scale
         self._responses = [storable(response) for response in responses]
-        have = {} if kept is None else kept
+        verdicts = verdicts or {}
         self.judge: Mapping[str, Any] = judge.identity(rubric).json
-        if kept_judge is not None and len(have) == len(responses):
-            self.judge = kept_judge
+        if verdicts_judge is not None and len(verdicts) == len(responses):
+            self.judge = verdicts_judge
         self._tickets: list[Ticket] = [
-            Ready(have[run]) if run in have else judge.submit(rubric, item_of(described, response))
+            Ready(verdicts[run]) if run in verdicts else judge.submit(rubric, item_of(described, response))
             for run, response in enumerate(self._responses)
         ]
 

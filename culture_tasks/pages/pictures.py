@@ -141,13 +141,13 @@ def _letters_of(family: str) -> frozenset[str]:
     """Returns the letters of a family; none where it isn't installed."""
     from matplotlib.font_manager import findfont, get_font
 
-    if family != _BASE and family not in _installed():
+    if family != _BASE and family not in _installed_families():
         return frozenset()
     return frozenset(map(chr, get_font(findfont(family)).get_charmap()))
 
 
 @cache
-def _installed() -> frozenset[str]:
+def _installed_families() -> frozenset[str]:
     """Returns the names of all families, also of files that are newer than matplotlib's list."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 

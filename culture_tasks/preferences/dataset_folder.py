@@ -62,9 +62,7 @@ def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
         }
 
 
-def _better_and_worse(
-    pairs: Sequence[PreferencePair],
-) -> list[dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]]:
+def _both_sides(pairs: Sequence[PreferencePair]) -> list[dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]]:
     """Returns the better responses of all pairs, and the worse ones, by their question's fingerprint and their text."""
     return [
         {(pair.question.fingerprint, answer_of(pair).text): (pair.question, answer_of(pair)) for pair in pairs}
@@ -82,7 +80,7 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
     out: KTO has no place for both labels.
     """
-    better, worse = _better_and_worse(pairs)
+    better, worse = _both_sides(pairs)
     desirable, undesirable = (
         sorted(
             (row for key, row in rows.items() if key not in opposite),
@@ -138,7 +136,7 @@ def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading
             if rows[split][method]:
                 files[path] = sha256
         counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-        responses = [_better_and_worse(pairs[split]) for split in SPLITS]
+        responses = [_both_sides(pairs[split]) for split in SPLITS]
         ambiguous = sum(len(better.keys() & worse.keys()) for better, worse in responses)
         manifest = Manifest(
             sources=tuple(selection.rated.sources),

@@ -140,7 +140,7 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Questio
     counts["responses"] = sum(len(question.answers) for question in rated.questions)
     counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
     counts.update(rated.left_out)
-    questions = selected(rated.questions, rule, counts)
+    questions = select_questions(rated.questions, rule, counts)
     shared = overlap(questions, tests)
     held_out = {name for name, items in shared.same.items() if any(task in rule.hold_out for task, _ in items)}
     counts["questions_held_out"] = len(held_out)
@@ -161,7 +161,7 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Questio
     return PairSelection(rated, pairs, dict(counts), shared)
 
 
-def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
+def select_questions(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
     """Returns the questions of a rule's languages and categories, and counts the others."""
     selection = list(questions)
     for name, values in (("language", rule.languages), ("category", rule.categories)):

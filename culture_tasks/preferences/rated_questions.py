@@ -83,7 +83,7 @@ class RatingScale(NamedTuple):
         return f"{self.lowest:g} to {self.highest:g}"
 
 
-class Gathering:
+class RatingCollector:
     """Collects the rated responses of all sources.
 
     ``without_scale`` has ratings whose scale their source doesn't say, with their places: they must be possible on that
@@ -148,7 +148,7 @@ class Gathering:
                 "--task)."
             )
 
-    def finished(self) -> RatedQuestions:
+    def questions(self) -> RatedQuestions:
         """Returns the questions, each with the responses that one rubric graded.
 
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the

@@ -33,10 +33,10 @@ from culture_tasks.people.rated_responses import (
 )
 from culture_tasks.preferences.rated_questions import (
     PEOPLE,
-    Gathering,
     RatedAnswer,
     RatedQuestion,
     RatedQuestions,
+    RatingCollector,
     RatingScale,
     kind_of_culture,
 )
@@ -77,15 +77,15 @@ def gather(
 
     ``rating`` is the column of the ratings in rows; None means people's.
     """
-    gathering = Gathering()
+    collector = RatingCollector()
     distinct = list(dict.fromkeys(sources))
     results = [source for source in distinct if _holds_results(source)]
     for source in distinct:
         if source not in results:
-            _gather_rows(source, rating, settings.data_folder, gathering)
+            _gather_rows(source, rating, settings.data_folder, collector)
     if results:
-        _gather_results([Path(source).expanduser() for source in results], selection, gathering)
-    return gathering.finished()
+        _gather_results([Path(source).expanduser() for source in results], selection, collector)
+    return collector.questions()
 
 
 def _holds_results(source: str) -> bool:
@@ -101,7 +101,7 @@ def _holds_results(source: str) -> bool:
     )
 
 
-def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
+def _gather_rows(source: str, rating: str | None, data_folder: Path | None, collector: RatingCollector) -> None:
     """Reads the rows of a table: a benchmark's (by its name or its data set's), or a file's."""
     offer = next((ratings.source for name, ratings in offered().items() if source in (name, ratings.source.hub)), None)
     table = read_file(Path(source).expanduser()) if offer is None else read_source(offer, data_folder)
@@ -113,7 +113,7 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gath
             f"Found are {', '.join(sorted(columns))}. Name the column with --rating."
         )
     try:
-        fingerprint, responses = _rated_rows(table, column, gathering)
+        fingerprint, responses = _rated_rows(table, column, collector)
     except DataError as error:
         raise DataError(f"preferences: {str(error).removeprefix('preferences: ')}") from None
     if not responses:
@@ -121,18 +121,18 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gath
             f"preferences: {table.origin}: no row has a rating in the column {column!r}. "
             "Name another column with --rating."
         )
-    gathering.left_out["unrated_responses"] += len(table.rows) - responses
+    collector.left_out["unrated_responses"] += len(table.rows) - responses
     rated_by = (
         RatingOrigin(kind="people", name=PEOPLE)
         if column in RATING_COLUMNS
         else RatingOrigin(kind="column", name=column)
     )
-    gathering.note_rater(rated_by, table.origin)
+    collector.note_rater(rated_by, table.origin)
     name = Path(table.origin).name if table.local else table.origin
-    gathering.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
+    collector.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
 
 
-def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str, int]:
+def _rated_rows(table: RowTable, column: str, collector: RatingCollector) -> tuple[str, int]:
     """Returns the fingerprint of the rated responses, and their number."""
     digest = hashlib.sha256()
     responses = 0
@@ -151,7 +151,7 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
             rubric = rubric_of(where, row.rubric, category) if column in RATING_COLUMNS else None
             graded[key] = ("" if category == NO_CATEGORY else category, rubric)
             if rubric is not None:
-                gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, where))
+                collector.note_scale(RatingScale(rubric.lowest, rubric.highest, where))
         category, rubric = graded[key]
         if rubric is None:
             without_scale.append((rating, index))
@@ -167,9 +167,9 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
             category=category,
             culture=kind_of_culture(row.associated_culture),
         )
-        gathering.add(question, "" if rubric is None else rubric.name, RatedAnswer(row.response, rating, writer))
+        collector.add(question, "" if rubric is None else rubric.name, RatedAnswer(row.response, rating, writer))
     for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
-        gathering.without_scale.append((rating, table.where(index)))
+        collector.without_scale.append((rating, table.where(index)))
     return digest.hexdigest()[:16], responses
 
 
@@ -187,7 +187,7 @@ def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
             raise DataError(text) from None
 
 
-def _gather_results(paths: Sequence[Path], selection: ResultSelection, gathering: Gathering) -> None:
+def _gather_results(paths: Sequence[Path], selection: ResultSelection, collector: RatingCollector) -> None:
     """Reads the judged samples of result files and folders."""
     patterns: set[str] = set()
     for name in selection.tasks:
@@ -195,8 +195,8 @@ def _gather_results(paths: Sequence[Path], selection: ResultSelection, gathering
         for entry in fitting:
             _check_allowed(benchmark_of(entry).name, entry)
         patterns.update([task.name for entry in fitting for task in tasks_below(entry)] if fitting else [name])
-    reader = _Reader(selection, gathering)
-    before = len(gathering.sources)
+    reader = _Reader(selection, collector)
+    before = len(collector.sources)
     for run in find_runs(paths):
         results = task_results(run.files)
         if isinstance(results, UnusedFile):
@@ -208,7 +208,7 @@ def _gather_results(paths: Sequence[Path], selection: ResultSelection, gathering
         for task in run.files.logged_tasks():
             if not patterns or any(fnmatch.fnmatchcase(task, name) for name in patterns):
                 reader.read(run.files, task, models.get(task, ""))
-    if len(gathering.sources) == before:
+    if len(collector.sources) == before:
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
 
 
@@ -224,9 +224,9 @@ def _check_allowed(benchmark: str, where: str) -> None:
 class _Reader:
     """Reads the sample files of all runs, and notes what it passes over."""
 
-    def __init__(self, selection: ResultSelection, gathering: Gathering) -> None:
+    def __init__(self, selection: ResultSelection, collector: RatingCollector) -> None:
         self._selection = selection
-        self._gathering = gathering
+        self._collector = collector
         self._other_judges: set[str] = set()
         self._unscored: Counter[str] = Counter()
         self._unjudged: dict[str, str] = {}
@@ -237,7 +237,7 @@ class _Reader:
         digest, count, entry = hashlib.sha256(), 0, entries().get(task)
         one_language = entry.languages[0] if isinstance(entry, Task) and len(entry.languages) == 1 else None
         for sample in samples_of(run.samples_file(task)):
-            for judged, text, rating in self._scored(sample, task):
+            for judged, text, rating in self._scored_responses(sample, task):
                 record = judged.record
                 stated = record.groups.get("prompt_language") or record.groups.get("language")
                 digest.update(json.dumps([record.item, record.question, text, rating]).encode())
@@ -250,19 +250,17 @@ class _Reader:
                     category=record.groups.get("category") or "",
                     culture=kind_of_culture(record.groups.get("culture")),
                 )
-                self._gathering.add(question, judged.judge.rubric, RatedAnswer(text, rating, model))
+                self._collector.add(question, judged.judge.rubric, RatedAnswer(text, rating, model))
                 if text.strip():
-                    self._gathering.test_items[question.fingerprint].add((task, record.item))
+                    self._collector.test_items[question.fingerprint].add((task, record.item))
         if count:
-            fields = {
-                "name": run.result_file.name,
-                "fingerprint": digest.hexdigest()[:16],
-                "model": model,
-                "task": task,
-            }
-            self._gathering.sources.append(TrainingSource(kind="results", responses=count, **fields))
+            name, fingerprint = run.result_file.name, digest.hexdigest()[:16]
+            source = TrainingSource(
+                kind="results", name=name, fingerprint=fingerprint, responses=count, model=model, task=task
+            )
+            self._collector.sources.append(source)
 
-    def _scored(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
+    def _scored_responses(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
         metric, logged = sample.logged
         if not is_judged(sample):
@@ -276,12 +274,12 @@ class _Reader:
         self._check_usable(judged, task)
         unscored = [run.outcome for run in judged.record.runs if run.outcome != "scored"]
         self._unscored.update(unscored)
-        self._gathering.left_out["unscored_verdicts"] += len(unscored)
+        self._collector.left_out["unscored_verdicts"] += len(unscored)
         if judged.scored and judge not in self._judges:
             rubric, where = judged.rubric, sample.where
             self._judges.append(judge)
-            self._gathering.note_rater(RatingOrigin(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
-            self._gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
+            self._collector.note_rater(RatingOrigin(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
+            self._collector.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
         for run in judged.scored.values():
             if run.rating is not None:
                 yield judged, answer_in(run.response), run.rating

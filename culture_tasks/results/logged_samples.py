@@ -84,8 +84,8 @@ class JudgedSample:
             rubric=self.rubric,
             responses=[run.response for run in self.record.runs],
             scale=self.record.scale,
-            kept={number: run.verdict() for number, run in self.scored.items()} if failed_only else None,
-            kept_judge=self.as_logged["judge"],
+            verdicts={number: run.verdict() for number, run in self.scored.items()} if failed_only else None,
+            verdicts_judge=self.as_logged["judge"],
         )
 
     def regraded(self, document: JudgedDocument) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -322,7 +322,7 @@ def _renew_run_entries(content: dict[str, Any], shards: Sequence[LoadedRun], run
             if name in counts:
                 counts[name] = tokens / counts[divisor] if counts.get(divisor) else default
     if costs := [shard.result.costs for shard in inferences if shard.result.costs is not None]:
-        content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
+        content[model_costs.KEY] = model_costs.total_costs(costs).model_dump(mode="json")
 
 
 def _unite(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -160,9 +160,9 @@ class _LmEvalModel(HarnessModel):
         from lm_eval.api.instance import Instance
         from lm_eval.models.openai_completions import LocalChatCompletion
 
-        from culture_tasks.harness.lm_eval.hooks import images_first, rendered
+        from culture_tasks.harness.lm_eval.hooks import images_first, render_prompt
 
-        text = rendered(prompt)
+        text = render_prompt(prompt)
         message = {"role": "user", "content": images_first(text) if self.is_remote else text}
         has_roles = self.has_template or isinstance(self.lm, LocalChatCompletion)
         context = self.lm.apply_chat_template([message]) if has_roles else message["content"]
@@ -177,16 +177,16 @@ class _LmmsEvalModel(HarnessModel):
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
         from lmms_eval.api.instance import Instance
 
-        from culture_tasks.harness.lmms_eval.hooks import conversation, rendered
+        from culture_tasks.harness.lmms_eval.hooks import conversation, render_prompt
 
         generation |= {"max_new_tokens": new_tokens}
         place = (0, "selftest", "test")
         self.lm.task_dict = {"selftest": {"test": [{}]}}
         arguments: tuple[Any, ...]
         if self.lm.is_simple:
-            arguments = (rendered(prompt), generation, lambda _: images, *place)
+            arguments = (render_prompt(prompt), generation, lambda _: images, *place)
         else:
-            arguments = (rendered(prompt), lambda _: conversation(prompt, images), generation, *place)
+            arguments = (render_prompt(prompt), lambda _: conversation(prompt, images), generation, *place)
         metadata = {"task": "selftest", "doc_id": 0, "repeats": 1}
         return self.lm.generate_until([Instance("generate_until", arguments, 0, metadata)])[0]
 

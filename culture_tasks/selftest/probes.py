@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Benchmark, Picture, Prompt
 from culture_tasks.benchmarks.registry import benchmarks, in_harness, reading_data, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.hooks import images_of
-from culture_tasks.harness.loading import loaded
+from culture_tasks.harness.loading import task_dataset
 from culture_tasks.selftest.findings import Finding
 from culture_tasks.selftest.models import Arrival, HarnessModel
 from culture_tasks.settings import Settings
@@ -214,7 +214,7 @@ def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) ->
     hashes: dict[str, str] = {}
     for task in tasks.values():
         digest = hashlib.sha256()
-        documents = loaded(task.name)
+        documents = task_dataset(task.name)
         for place in sorted(random.Random(0).sample(range(len(documents)), min(_DOCUMENTS, len(documents)))):  # noqa: S311
             doc = documents[place]
             prompt = task.prompt(doc)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.key_value_store import TableLayout, opened
+from culture_tasks.key_value_store import TableLayout, open_database
 
 logger = logging.getLogger(__name__)
 
@@ -210,7 +210,7 @@ _ROWS_PER_COMMIT = 5_000
 @contextmanager
 def _open_database(file: Path) -> Iterator[sqlite3.Connection]:
     try:
-        with closing(opened(file, LAYOUT)) as database:
+        with closing(open_database(file, LAYOUT)) as database:
             yield database
     except (sqlite3.Error, OSError) as error:
         raise JudgeError(

@@ -145,9 +145,9 @@ def test_keys_tell_images_apart_by_their_content_and_do_without_the_images_that_
     assert image_keys(RowTable("x", [{}] * 4), names, tmp_path) == [red, red, red, blue]
     cells = [{"bytes": encoded(), "path": None}, None, {"bytes": b"", "path": "other.png"}]
     assert image_keys(embedded(cells[:1]), [None], tmp_path) == [red]
-    assert image_keys(embedded(cells), [None] * 3, tmp_path, needed=False) == [red, None, None]
+    assert image_keys(embedded(cells), [None] * 3, tmp_path, strict=False) == [red, None, None]
     names = ["a.png", "gone.png", "gone.png", "../a.png", None]
-    keys = image_keys(RowTable("x", [{}] * 5), names, tmp_path, needed=False)
+    keys = image_keys(RowTable("x", [{}] * 5), names, tmp_path, strict=False)
     assert (keys[0], keys[1], keys[4]) == (red, keys[2], None)
     assert len(set(keys)) == 4
     with pytest.raises(DataError, match=r"row 2, field 'image': no file 'gone\.png'"):

@@ -111,8 +111,8 @@ def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
 def test_a_group_knows_which_clusters_its_tasks_share():
     one, two = [of("x", 1.0), of("y", 0.0)], [of("x", 1.0), of("y", 0.0)]
     # each task's error is 1/2; the same two questions once more tell nothing new
-    assert aggregation.MEAN.group_value([one, two], weight_by_size=False) == (0.5, pytest.approx(0.5))
-    assert aggregation.MEAN.group_value([one, two], weight_by_size=True) == (0.5, pytest.approx(0.5))
+    assert MeanOfScores().group_value([one, two], weight_by_size=False) == (0.5, pytest.approx(0.5))
+    assert MeanOfScores().group_value([one, two], weight_by_size=True) == (0.5, pytest.approx(0.5))
     other = [of("x", 1.0, benchmark="c"), of("y", 0.0, benchmark="c")]  # equal names in another benchmark
-    assert aggregation.MEAN.group_value([one, other], weight_by_size=False) == (0.5, pytest.approx(math.sqrt(0.5) / 2))
+    assert MeanOfScores().group_value([one, other], weight_by_size=False) == (0.5, pytest.approx(math.sqrt(0.5) / 2))
     assert MeanOfScores(min).group_value([one, [of("x", 0.0), of("y", 1.0)]], weight_by_size=True)[0] == 0.5

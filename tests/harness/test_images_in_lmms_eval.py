@@ -74,7 +74,7 @@ def test_a_command_ends_with_the_message(monkeypatch):
 
 @pytest.mark.parametrize("way", WAYS_TO_LOOK)
 def test_every_way_to_read_pixels_counts_as_looking(way):
-    [image] = hooks.watched({"id": "1"}, [Image.new("RGB", (8, 8))])
+    [image] = hooks.watch_images({"id": "1"}, [Image.new("RGB", (8, 8))])
     with pytest.raises(ImagesNotShownError, match="0 of 1 images"):
         hooks.refuse_unseen({"id": "1"})
     WAYS_TO_LOOK[way](image)

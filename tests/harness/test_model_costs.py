@@ -6,7 +6,7 @@ import pytest
 
 from culture_tasks.costs.prices import Prices, list_prices
 from culture_tasks.harness.judge_costs import judge_costs
-from culture_tasks.harness.model_costs import KEY, ModelCosts, combined
+from culture_tasks.harness.model_costs import KEY, ModelCosts, total_costs
 
 
 def test_ranks_are_combined_by_what_they_counted():
@@ -16,7 +16,7 @@ def test_ranks_are_combined_by_what_they_counted():
     )
     more = {"answered": 10, "requests": 10, "request_ms": 200.0, "peak_gib": 25.0, "insertions": 0}
     two = one.model_copy(update=more)
-    both = combined([one, two.model_copy(update={"insert_ms": None, "train_ms": 7.0})])
+    both = total_costs([one, two.model_copy(update={"insert_ms": None, "train_ms": 7.0})])
     # (30 * 100 + 10 * 200) / 40
     assert (both.answered, both.found, both.requests, both.request_ms) == (40, 4, 40, 125.0)
     assert (both.insertions, both.insert_ms) == (10, 4.0)
@@ -25,7 +25,7 @@ def test_ranks_are_combined_by_what_they_counted():
 
 
 def test_uncounted_costs_have_no_mean_and_the_way_names_the_engine():
-    both = combined([ModelCosts(device="CPU"), ModelCosts(device="A100", one_at_a_time=True)])
+    both = total_costs([ModelCosts(device="CPU"), ModelCosts(device="A100", one_at_a_time=True)])
     assert (both.request_ms, both.insert_ms, both.peak_gib) == (None, None, None)
     assert (both.device, both.one_at_a_time) == ("CPU + A100", False)
     assert ModelCosts(device="CPU", one_at_a_time=True).way == "CPU, one at a time"

@@ -121,7 +121,7 @@ def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
     gone = [entry.fname for entry in manager.ttflist if entry.name == "DejaVu Serif"]
     monkeypatch.setattr(manager, "ttflist", [entry for entry in manager.ttflist if entry.name != "DejaVu Serif"])
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [*gone, __file__])
-    assert "DejaVu Serif" in pictures._installed.__wrapped__()
+    assert "DejaVu Serif" in pictures._installed_families.__wrapped__()
 
 
 @pytest.mark.parametrize(

@@ -384,7 +384,7 @@ class CulturalVqaWork(QuestionWork):
             return questions
         table = read_file(path, SOURCE.image_column)
         names = [row.get(SOURCE.image_column or "") for row in table.rows]
-        published = set(image_keys(table, names, path.parent, needed=False))
+        published = set(image_keys(table, names, path.parent, strict=False))
         for question in questions:
             if question.image.file.key in published:
                 self.drop("write", question.name, "the image is one of the published benchmark")

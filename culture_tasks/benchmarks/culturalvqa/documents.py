@@ -213,7 +213,7 @@ def load(
             f"model: add the column {column!r} to your data, or leave this task out."
         )
     folder, names = folder_of(source, data_folder), [row.image for row in rows]
-    keys = image_keys(table, names, folder, needed=variant == "fewshot")
+    keys = image_keys(table, names, folder, strict=variant == "fewshot")
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     documents = [
         CulturalVqaDoc(

@@ -30,10 +30,10 @@ def dataset(task: Task, **_: object) -> dict[str, datasets.Dataset]:
 
 def text(task: Task, doc: Mapping[str, Any]) -> str:
     """Returns the prompt as one text, with the places of its images."""
-    return rendered(task.prompt(doc))
+    return render_prompt(task.prompt(doc))
 
 
-def rendered(prompt: Prompt) -> str:
+def render_prompt(prompt: Prompt) -> str:
     """Returns a prompt as one text, with the places of its images.
 
     lm-eval has one system message for all documents of a run, so a prompt's own is put before its first text.

@@ -64,13 +64,13 @@ class Images(list[Any]):
         if isinstance(places, int):
             self.unseen.discard(places)
         elif len(places) < len(self):
-            raise _cut(len(self), len(places))
+            raise _missing_images_error(len(self), len(places))
         else:
             self.unseen.clear()
         return super().__getitem__(key)
 
 
-def _cut(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
+def _missing_images_error(count: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
     return ImagesNotShownError(
         f"{task}: a document shows {count} images, and the model is given {limit} of them. "
         f"Add max_images={count} to --model_args."
@@ -120,7 +120,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         if self.config.output_type != BY_LIKELIHOOD:
             self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
         limit = getattr(model, "max_images", (self.config.metadata or {}).get("max_images"))
-        _refuse_cutting(self.instances, limit)
+        _check_image_limit(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
         """Returns the documents that examples are drawn from: for any shard, the whole task's.
@@ -179,7 +179,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
 def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
     """Has a model answer requests of ours, if their images reach it: the method that lm-eval calls."""
-    _refuse_cutting(requests, getattr(model, "max_images", None))
+    _check_image_limit(requests, getattr(model, "max_images", None))
     for request in requests:
         _images_of(request).forget_looks()
     if isinstance(model, TemplateAPI):
@@ -269,10 +269,10 @@ def _images_of(request: Instance) -> Images:
     return request.args[2]["visual"] if request.request_type == FROM_IMAGES else Images()
 
 
-def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
+def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests if isinstance(limit, int) else ():
         if (count := len(_images_of(request))) > limit:
-            raise _cut(count, limit, str(request.task_name))
+            raise _missing_images_error(count, limit, str(request.task_name))
 
 
 def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:

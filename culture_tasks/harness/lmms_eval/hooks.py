@@ -40,10 +40,10 @@ def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  #
 
 def text(task: Task, doc: Mapping[str, Any]) -> str:
     """Returns the prompt as one text, for simple model types."""
-    return rendered(task.prompt(doc))
+    return render_prompt(task.prompt(doc))
 
 
-def rendered(prompt: Prompt) -> str:
+def render_prompt(prompt: Prompt) -> str:
     """Returns a prompt as one text for models that put all images before it: the system message first."""
     numbered = sum(isinstance(part, Picture) for part in prompt.parts) > 1
     lines = [prompt.system] if prompt.system else []
@@ -59,13 +59,13 @@ def rendered(prompt: Prompt) -> str:
 
 def visuals(task: Task, doc: Mapping[str, Any]) -> list[Image]:
     """Returns the images that a document's prompt shows, in order, for simple model types."""
-    return watched(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
+    return watch_images(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
 
 
 def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
     """Returns the prompt as messages, for chat model types: the system message, then texts and images in order."""
     prompt = task.prompt(doc)
-    return conversation(prompt, watched(doc, images_of(task, doc, prompt)) if task.shows_images else [])
+    return conversation(prompt, watch_images(doc, images_of(task, doc, prompt)) if task.shows_images else [])
 
 
 def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
@@ -120,7 +120,7 @@ class _Looks:
 _looks: WeakKeyDictionary[Session, dict[int, _Looks]] = WeakKeyDictionary()
 
 
-def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
+def watch_images(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
     """Returns a document's images, which remember whether they are looked at.
 
     Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out

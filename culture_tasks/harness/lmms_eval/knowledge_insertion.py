@@ -22,7 +22,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
 from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
-from culture_tasks.harness.model_costs import ModelCosts, combined
+from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
@@ -115,11 +115,11 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
     def clean(self) -> None:
         """Sums up the costs, and gives the model's memory back, before judges run."""
         if self._runner is not None and self._method is not None:
-            costs = self._measured(self._runner.costs, self._method)
+            costs = self._rank_costs(self._runner.costs, self._method)
             parts: list[ModelCosts] = [costs] * self._world_size
             if torch.distributed.is_available() and torch.distributed.is_initialized():
                 torch.distributed.all_gather_object(parts, costs)
-            self.costs = combined(parts)
+            self.costs = total_costs(parts)
         if self._engine is not None:
             self._engine.close()
         self._method = self._runner = self._engine = None
@@ -127,7 +127,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         self._without_images.clear()
         super().clean()
 
-    def _measured(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
+    def _rank_costs(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
         """Returns the costs of this rank."""
         arguments, report = self._arguments, method.report
         requests = len(costs.alone) if arguments.paper_latency else costs.answered

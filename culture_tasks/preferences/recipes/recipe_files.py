@@ -60,12 +60,8 @@ def recipe_files(
     }
     for name, count in rows.items():
         if count:
-            evaluated = f"epoch  # {_DEV_NOTE}" if dev_rows.get(name) else _text("no")
-            values |= {
-                name: _text(_path(folder / name)),
-                f"{name}_steps": _steps(count),
-                f"{name}_evaluated": evaluated,
-            }
+            values |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count)}
+            values[f"{name}_evaluated"] = f"epoch  # {_DEV_NOTE}" if dev_rows.get(name) else _text("no")
     files = {}
     for file in resources.files(__package__).iterdir():
         name = file.name

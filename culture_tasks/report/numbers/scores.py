@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, TasksRun, Where
-from culture_tasks.harness.model_costs import combined
+from culture_tasks.harness.model_costs import total_costs
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.report.model import Cell, Flag, GroupValue, Unit
@@ -323,7 +323,7 @@ def _add_costs(scores: Scores, measured: Measured) -> None:
         known_costs = [costs for costs in files.values() if costs is not None]
         if not known_costs:
             continue
-        costs, keys = combined(known_costs), tuple(run.run.key for run in runs)
+        costs, keys = total_costs(known_costs), tuple(run.run.key for run in runs)
         for cost in measured.reported.costs:
             value = getattr(costs, cost.name)
             flags: tuple[Flag, ...] = ("in_batches",) if cost.of_single_requests and not costs.one_at_a_time else ()
