@@ -270,8 +270,8 @@ class _Marks(dict[int, int | str | None]):
 
     def __missing__(self, code: int) -> int | str | None:
         mark = chr(code)
-        listed = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
-        self[code] = None if mark in "'’" else " " if listed else code
+        is_punctuation = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
+        self[code] = None if mark in "'’" else " " if is_punctuation else code
         return self[code]
 
 
