@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.data.tables import fingerprint
-from culture_tasks.errors import DataError
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -292,6 +292,12 @@ def _write_draw(options: argparse.Namespace) -> str:
     with reading_data(settings):
         raw = load(options.data or settings.data_folder)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
-    options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    try:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(
+            f"data draw: can't write {options.output} ({error.strerror}). Choose another file."
+        ) from None
     counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
     return f"{options.output}: {counts} ({draw.fingerprint})"
