@@ -72,15 +72,15 @@ _END = re.compile(
 _SENTENCE_END = re.compile(r"[.!?。]|,\s*[\"'][\w ]+[\"']\s*:")
 """The end of a sentence, or of an entry of a JSON object."""
 
-_BESIDE = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
+_EXCEPTION = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
 """Words before an option that is named, but isn't the choice."""
 
 _GAP = re.compile(r"\W*")
-_ALSO = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
 _QUESTION = re.compile(r"[^\w\n]*\?")
 """Punctuation between words, with a conjunction, and with a question mark."""
 
-_BEYOND_TEXT = 500
+_REACH = 500
 """Characters that are looked at beyond the text of an option."""
 
 
@@ -111,7 +111,7 @@ def read_choice(reply: str, options: Mapping[str, str]) -> str | None:
     """
     text = _plain(answer_in(reply))
     offered = {label: _GAP.sub("", _plain(option), count=1).rstrip(" .") for label, option in options.items()}
-    reach = _BEYOND_TEXT + max(map(len, offered.values()), default=0)
+    reach = _REACH + max(map(len, offered.values()), default=0)
     statement_labels, line_labels = set[str](), set[str]()
     for statement in _STATEMENT.finditer(text):
         start, end = statement.span()
@@ -145,32 +145,29 @@ def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
     body = _LEAD.sub("", line, count=1)
     word = _WORD.match(body)
     label = _label(word.group(), offered) if word else None
-    after = body[word.end() :] if word else ""
+    tail = body[word.end() :] if word else ""
     labels: frozenset[str] = frozenset()
     has_text = False
-    if label and word and not (len(label) == 1 and word.group() != label and re.match(r"\s\w", after)):
-        text_labels, beyond = _texts(_GAP.sub("", after, count=1), offered)
-        if text_labels and (_END.match(after) or _END.match(beyond)):
-            labels, after, has_text = (
-                frozenset({label}) if label in text_labels else text_labels | {label},
-                beyond,
-                True,
-            )
-        elif _END.match(after):
+    if label and word and not (len(label) == 1 and word.group() != label and re.match(r"\s\w", tail)):
+        text_labels, remainder = _texts(_GAP.sub("", tail, count=1), offered)
+        if text_labels and (_END.match(tail) or _END.match(remainder)):
+            labels = frozenset({label}) if label in text_labels else text_labels | {label}
+            tail, has_text = remainder, True
+        elif _END.match(tail):
             labels = frozenset({label})
     if not labels:
-        text_labels, beyond = _texts(body, offered)
-        if text_labels and _END.match(beyond):
-            further_labels, _ = _texts(_ALSO.sub("", beyond, count=1), offered)
-            labels, after, has_text = text_labels | further_labels, beyond, True
-        elif word and not label and _is_like_a_label(word.group(), offered) and _END.match(after):
+        text_labels, remainder = _texts(body, offered)
+        if text_labels and _END.match(remainder):
+            further_labels, _ = _texts(_CONJUNCTION.sub("", remainder, count=1), offered)
+            labels, tail, has_text = text_labels | further_labels, remainder, True
+        elif word and not label and _is_like_a_label(word.group(), offered) and _END.match(tail):
             labels = frozenset({""})
     if not labels:
         return _Choice()
-    labels |= _others(_SENTENCE_END.split(after.lstrip(" .:)"), maxsplit=1)[0], offered)
-    if _QUESTION.match(after):
+    labels |= _further_labels(_SENTENCE_END.split(tail.lstrip(" .:)"), maxsplit=1)[0], offered)
+    if _QUESTION.match(tail):
         labels |= {""}
-    return _Choice(labels, has_text=has_text, is_whole=not _GAP.sub("", after, count=1))
+    return _Choice(labels, has_text=has_text, is_whole=not _GAP.sub("", tail, count=1))
 
 
 def _texts(text: str, offered: Mapping[str, str]) -> tuple[frozenset[str], str]:
@@ -198,13 +195,13 @@ def _is_like_a_label(word: str, offered: Mapping[str, str]) -> bool:
     return len(word) == 1 and word.isupper() and all(len(label) == 1 for label in offered)
 
 
-def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
+def _further_labels(sentence: str, offered: Mapping[str, str]) -> set[str]:
     """Returns the labels that the rest of a sentence names as choices too."""
     labels = set()
     for word in _WORD.finditer(sentence):
         label = _label(word.group(), offered)
         is_named = label and (len(label) > 1 or word.group() == label) and _END.match(sentence, word.end())
-        if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
+        if label and is_named and not _EXCEPTION.search(sentence[max(0, word.start() - 12) : word.start()]):
             labels.add(label)
     return labels
 

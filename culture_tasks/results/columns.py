@@ -151,7 +151,10 @@ class LoadedSamples:
             return "withheld" if any(sample.content.get(name) is not None for name in other_metrics) else "foreign"
         try:
             record = sample.record
-            further = [score.read(logged) if score.read else record.values.get(score.name) for score in kind.further]
+            further = {
+                score.name: _on_scale(score.read(logged) if score.read else record.values.get(score.name), score.scale)
+                for score in kind.further
+            }
             tokens = _tokens(sample, record)
         except (DataError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return "unknown_record"
@@ -172,8 +175,8 @@ class LoadedSamples:
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
             column.append(value)
-        for definition, number in zip(kind.further, further, strict=True):
-            self._further[definition.name].append(_on_scale(number, definition.scale))
+        for name, number in further.items():
+            self._further[name].append(number)
         self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)

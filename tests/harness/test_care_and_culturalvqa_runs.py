@@ -260,6 +260,13 @@ def test_the_setting_names_the_folder_of_submissions_before_the_harness_does(
     assert file.name.startswith("culturalvqa_org_some_model_v1_")
 
 
+def test_a_folder_that_can_not_be_written_ends_no_run(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    run = Run("org/model", None, Settings(submissions=tmp_path / "file"))
+    write_submission([{"id": "1", "pred": "naan"}], "culturalvqa", run)
+    assert f"can't write the predictions for submission to {tmp_path / 'file'}" in caplog.text
+
+
 @pytest.fixture
 def downloads(monkeypatch, tmp_path, fixture_data):
     """Two commits of CARE's Chinese questions as `datasets` leaves them, the latest last, and no folder of data."""

@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 from support.another_package import installed
 from support.reports import cells_of, report_of
-from support.sample_files import judged, record, vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import (
+    cedar_sample,
+    crosscult_sample,
+    judged,
+    record,
+    vqa_record,
+    vqa_samples,
+    write_run,
+    write_vqa,
+)
 
 from culture_tasks.errors import DataError
 
@@ -74,6 +83,25 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
     assert report.problems[0].lines == 1
     assert "(9)" in report.problems[0].detail
     assert values(report) == {"org/a": 5 / 8}
+
+
+@pytest.mark.parametrize(
+    ("task", "samples", "damage"),
+    [
+        (
+            "crosscult_single_reliability",
+            [crosscult_sample(number, 5.0, 50.0, facts={"similarity": 0.5, "activated": 0}) for number in range(2)],
+            {"facts": {"similarity": "high"}},
+        ),
+        ("cedar_text", [cedar_sample(item, "en", "awe", "awe") for item in "ab"], {"outcomes": {}}),
+    ],
+)
+def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path, task, samples, damage):
+    [logged] = [value for value in samples[1].values() if isinstance(value, dict) and "record" in value]
+    logged.update(damage)
+    write_run(tmp_path, "org/a", {task: samples})
+    report = report_of(tmp_path)
+    assert [(problem.kind, problem.lines) for problem in report.problems] == [("unknown_record", 1)]
 
 
 def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):

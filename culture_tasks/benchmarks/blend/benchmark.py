@@ -167,7 +167,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
     name = f"blend{OFFICIAL if official else ''}{'_en' if english else ''}{'' if wording == 'inst' else f'_{wording}'}"
     language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
     about = f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}"
-    how = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
+    way = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
     tasks = []
     for region in REGIONS:
         if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
@@ -178,7 +178,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         task = Task(
             name=f"{name}_{region.slug}",
             about=about,
-            title=f"{Blend.title}, {region.label}, {how}",
+            title=f"{Blend.title}, {region.label}, {way}",
             languages=(asked_in,),
             metric=SEM_B + OFFICIAL if official else SEM_B,
             metrics=partial(metrics, official=official),
@@ -195,7 +195,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
     if official:
         yield Tag(name=name, about=about, members=members)
     else:  # as in the paper, each region weighs the same
-        title = f"{Blend.title}, {how}"
+        title = f"{Blend.title}, {way}"
         yield Group(name=name, about=about, title=title, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
     yield from tasks
 

@@ -38,7 +38,7 @@ class CareCulture(Benchmark):
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking for which the culture has the data."""
         built, people = self._built, self._built.facts["people"]
-        lacking = {"roleplay": not people}
+        missing = {"roleplay": not people}
         return tuple(
             task_of(
                 variant,
@@ -49,7 +49,7 @@ class CareCulture(Benchmark):
                 source=built.source(TEST),
             )
             for variant in VARIANTS
-            if not lacking.get(variant.prompt) and (built.facts["english"] or not variant.english)
+            if not missing.get(variant.prompt) and (built.facts["english"] or not variant.english)
         )
 
     def rubrics(self) -> Sequence[Rubric]:

@@ -206,13 +206,13 @@ def load(
     rows = validated(table, CedarRow, ALIASES)
     check_release(source.release, table, list(map(vars, rows)))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
-    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
-    unknown = sum(translated(row.answer, language) is None for row in rows)
-    if different or unknown:  # said once; `culture-tasks data check` names the rows
+    contradictions = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
+    unknown_words = sum(translated(row.answer, language) is None for row in rows)
+    if contradictions or unknown_words:  # said once; `culture-tasks data check` names the rows
         _log.warning(
             "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            *(table.origin, different, unknown),
+            *(table.origin, contradictions, unknown_words),
         )
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
     return documents_of(table, rows, modality, language, language, prompt_language or language, folder, checked)
@@ -375,7 +375,7 @@ def _collect(
 
 
 def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]) -> Iterator[Count]:
-    different, unknown, uneven = [], [], []
+    contradictions, unknown_words, uneven_ids = [], [], []
     everywhere = set.intersection(*({row.id for row in rows} for rows in questions.values()))
     for language, rows in questions.items():
         golds: dict[str, Emotion] = {}
@@ -383,14 +383,14 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
             place = f"{row.id!r} in {language}"
             with suppress(DataError):
                 golds[row.id] = gold_label(row, language, place)
-                different += [place] if contradicts(row, golds[row.id], language) else []
-            unknown += [place] if translated(row.answer, language) is None else []
-            uneven += [place] if row.id not in everywhere else []
+                contradictions += [place] if contradicts(row, golds[row.id], language) else []
+            unknown_words += [place] if translated(row.answer, language) is None else []
+            uneven_ids += [place] if row.id not in everywhere else []
         yield from _beside_table_4(list(golds.values()), modality, language)
     for name, places in (
-        ("answers that are another label than english_ver_answer", different),
-        ("answers that are none of the paper's words", unknown),
-        ("ids that not every language has", uneven),
+        ("answers that are another label than english_ver_answer", contradictions),
+        ("answers that are none of the paper's words", unknown_words),
+        ("ids that not every language has", uneven_ids),
     ):
         yield Count(f"{modality}: {name}", f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")
 

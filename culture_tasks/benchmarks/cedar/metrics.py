@@ -112,10 +112,10 @@ def _codes(values: Sequence[Hashable], vocabulary: Sequence[Hashable], kind: str
     try:
         return np.fromiter((places[value] for value in values), dtype=np.intp, count=len(values))
     except (KeyError, TypeError):
-        row, unknown = next((i, v) for i, v in enumerate(values) if not isinstance(v, Hashable) or v not in places)
+        row = next(row for row, value in enumerate(values) if not isinstance(value, Hashable) or value not in places)
         names = [str(name) for name in vocabulary if name is not None]
         raise DataError(
-            f"{metric}: {kind} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
+            f"{metric}: {kind} {values[row]!r} (record {row}) is not allowed.{nearest(str(values[row]), names)} "
             f"Allowed are: {', '.join(names)}{' and None' if None in vocabulary else ''}."
         ) from None
 

@@ -77,9 +77,9 @@ class SceneText(NamedTuple):
     question: str
 
     @classmethod
-    def read(cls, values: Mapping[str, Any], before: SceneText | None = None) -> SceneText:
+    def read(cls, values: Mapping[str, Any], previous: SceneText | None = None) -> SceneText:
         """Returns the texts that were filled in; an empty one is as it was before."""
-        return cls(*(str(values.get(name) or getattr(before, name, "")).strip() for name in cls._fields))
+        return cls(*(str(values.get(name) or getattr(previous, name, "")).strip() for name in cls._fields))
 
 
 class Decision(NamedTuple):
@@ -138,8 +138,8 @@ class Scene:
         drafts: list[tuple[str, SceneText]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
             for entry in self.state.model_entries(step, self.row):
-                before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
-                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, before)))
+                previous = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
+                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, previous)))
         return drafts
 
     @cached_property

@@ -162,10 +162,10 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
     if len(parts) == len(released):
         return parts
     if parts:
-        lacking = next(scenario for scenario, part in released.items() if part is None)
+        scenario = next(scenario for scenario, part in released.items() if part is None)
         raise DataError(
-            f"crosscult: {len(parts)} of {len(released)} scenarios have a value in the column 'split', and {lacking!r} "
-            "has none. Give every scenario one, or remove the column."
+            f"crosscult: {len(parts)} of {len(released)} scenarios have a value in the column 'split', and "
+            f"{scenario!r} has none. Give every scenario one, or remove the column."
         )
     topics = {case.scenario: case.topic for case in cases}
     quota = max(_FEWEST, round(len(topics) * _TEST_SHARE))
@@ -195,9 +195,9 @@ def split_scenarios(
 def _shares(quota: int, pool: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:
     """Draws from each topic its share of the scenarios that are left, by largest remainder."""
     by_topic = {topic: [scenario for scenario in pool if topics[scenario] == topic] for topic in TOPICS}
-    exact = {topic: quota * len(members) / len(pool) for topic, members in by_topic.items()}
-    seats = {topic: int(share) for topic, share in exact.items()}
-    by_remainder = sorted(TOPICS, key=lambda topic: (seats[topic] - exact[topic], TOPICS.index(topic)))
+    exact_shares = {topic: quota * len(members) / len(pool) for topic, members in by_topic.items()}
+    seats = {topic: int(share) for topic, share in exact_shares.items()}
+    by_remainder = sorted(TOPICS, key=lambda topic: (seats[topic] - exact_shares[topic], TOPICS.index(topic)))
     for topic in by_remainder[: quota - sum(seats.values())]:
         seats[topic] += 1
     return [scenario for topic in TOPICS for scenario in rng.sample(by_topic[topic], seats[topic])]
@@ -293,8 +293,11 @@ def _write_draw(options: argparse.Namespace) -> str:
         raw = load(options.data or settings.data_folder)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
     try:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"data draw: can't write to {options.output} ({error.strerror}).") from None
+        raise SettingsError(
+            f"data draw: can't write {options.output} ({error.strerror}). Choose another file."
+        ) from None
     counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
     return f"{options.output}: {counts} ({draw.fingerprint})"

@@ -150,8 +150,8 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
             yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
             yield _diagnostic_table(edition)
-    if timed := next((unit for unit in keys if _is_single(edition, unit)), None):
-        yield _efficiency(edition, timed)
+    if timed_unit := next((unit for unit in keys if _is_single(edition, unit)), None):
+        yield _efficiency(edition, timed_unit)
     if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in keys]:
         yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)

@@ -357,8 +357,8 @@ def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
     yield Count("Hard: rows", str(len(rows)), str(QUESTIONS * len(OPTIONS)))
     yield Count("Hard: questions", str(len({row.question_idx for row in rows})), str(QUESTIONS))
     yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
-    complete = sum(count == len(OPTIONS) for count in options.values())
-    yield Count("Hard: questions with four options, which are asked", str(complete))
+    complete_questions = sum(count == len(OPTIONS) for count in options.values())
+    yield Count("Hard: questions with four options, which are asked", str(complete_questions))
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:

@@ -232,10 +232,18 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
         return
     default = (run.output or Path()) / "submissions"
     folder = default if run.settings.submissions is None else run.settings.submissions.expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # every file system takes these names
+    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]
     path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
-    path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:  # the results of the run's other tasks are still to be written
+        _log.error(
+            "%s: can't write the predictions for submission to %s (%s). They are in the samples that "
+            "--log_samples writes. Name another folder by CULTURE_TASKS_SUBMISSIONS.",
+            *(task, path, error.strerror),
+        )
+        return
     _log.warning(
         "%s: the data have no answers, so there is no score. %d predictions for submission are in %s.",
         *(task, len(predictions), path),
@@ -270,8 +278,8 @@ class _Marks(dict[int, int | str | None]):
 
     def __missing__(self, code: int) -> int | str | None:
         mark = chr(code)
-        listed = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
-        self[code] = None if mark in "'’" else " " if listed else code
+        is_punctuation = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
+        self[code] = None if mark in "'’" else " " if is_punctuation else code
         return self[code]
 
 

@@ -37,7 +37,7 @@ class CulturalVqaCulture(Benchmark):
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks for which the culture has the data; nobody named visual entities."""
         built = self._built
-        lacking = {"lens": True, "fewshot": not built.facts["fewshot"]}
+        missing = {"lens": True, "fewshot": not built.facts["fewshot"]}
         return tuple(
             task_of(
                 way,
@@ -49,7 +49,7 @@ class CulturalVqaCulture(Benchmark):
                 country_named=lambda _: built.name,
             )
             for way in WAYS
-            if not lacking.get(way.variant)
+            if not missing.get(way.variant)
         )
 
     def rubrics(self) -> Sequence[Rubric]:

@@ -293,8 +293,8 @@ def _images(
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
-    pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
-    table = _Images(folder.name, [{"place": first[picture]} for picture in pictures], stored)
+    pictures, stored_images = (list(first), None) if base is None else _stored_images(first, base)
+    table = _Images(folder.name, [{"place": first[picture]} for picture in pictures], stored_images)
     images = image_column(table, pictures, folder)
     position = {picture: index for index, picture in enumerate(pictures)}
     return images.select([position[row.picture] for row in rows])

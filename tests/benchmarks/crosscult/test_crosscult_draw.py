@@ -133,6 +133,14 @@ def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_
     assert "data draw: can't write to /dev/null/x" in capsys.readouterr().err
 
 
+def test_the_command_makes_the_folder_and_says_what_it_can_not_write(tmp_path, capsys):
+    command = ["data", "draw", "crosscult", "--data", str(write_folder(tmp_path, rows())), "-o"]
+    assert main([*command, str(tmp_path / "new" / "draw.json")]) == 0
+    assert (tmp_path / "new" / "draw.json").is_file()
+    assert main([*command, str(tmp_path)]) != 0
+    assert f"data draw: can't write {tmp_path} (Is a directory). Choose another file." in capsys.readouterr().err
+
+
 def pair(draw, **changes):
     """Changes of the first pair."""
     return {"single": (draw.single[0].model_copy(update=changes), *draw.single[1:])}

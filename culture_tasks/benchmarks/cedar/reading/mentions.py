@@ -327,8 +327,8 @@ def _denials(languages: tuple[Language, ...]) -> tuple[re.Pattern[str], re.Patte
 
 @cache
 def _vocabulary(language: Language) -> frozenset[str]:
-    listed = phrases([language], "denied_before", "denied_after", "plain", "contrast", "because", "answer", "choose")
-    return frozenset(word for phrase in listed for word in phrase.split())
+    markers = phrases([language], "denied_before", "denied_after", "plain", "contrast", "because", "answer", "choose")
+    return frozenset(word for phrase in markers for word in phrase.split())
 
 
 def _languages(mention: Mention, clause: str) -> tuple[Language, ...]:
