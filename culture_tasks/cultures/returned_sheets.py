@@ -206,7 +206,7 @@ class SheetReader:
         for name in (SHEET, ROW, CHECK):
             if name not in header:
                 raise DataError(
-                    f"no column {name}. Found are {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
+                    f"no column {name}. Found {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
                     "was sent: copy the column back from there."
                 )
         if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
@@ -268,7 +268,7 @@ class SheetReader:
             values = [facts[key] for key in sorted(facts, key=lambda key: (len(key), key)) if normal(facts[key])]
             pairs = zip(filter(normal, texts_of(current)), values, strict=False)
             changes = [(before, after) for before, after in pairs if normal(before) != normal(after)]
-        if changes and all(_converted(before, after) for before, after in changes):
+        if changes and all(_is_conversion(before, after) for before, after in changes):
             words = "; ".join(f"{before!r} has become {after!r}" for before, after in changes)
             self.notes.append((returned.file, f"{returned.place}: {words}, as spreadsheets do. The row was read"))
             return
@@ -309,7 +309,7 @@ def _normal(value: Any) -> Any:
     return [_normal(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _converted(before: str, after: str) -> bool:
+def _is_conversion(before: str, after: str) -> bool:
     """Whether a spreadsheet makes one text of another: numbers without leading zeros, and dates."""
     before, after = normal(before), normal(after)
     if before.isdecimal() and after.isdecimal():

@@ -92,7 +92,7 @@ BAD_FILES = {
     "JSON list": (lambda out, ids: '[{"a": 1}]', "JSON of another kind"),
     "JSON of something": (lambda out, ids: '{"rows": 3}', "JSON of another kind"),
     "deep JSON": (lambda out, ids: '{"a":' * 100_000, "JSON that is cut short"),
-    "table of something": (lambda out, ids: "name,answer\nx,y\n", "no column [sheet]. Found are 'name, answer'"),
+    "table of something": (lambda out, ids: "name,answer\nx,y\n", "no column [sheet]. Found 'name, answer'"),
     "no ids": (lambda out, ids: as_csv(without(filled(out), 1)), "no column [row]"),
     "column twice": (lambda out, ids: as_csv([[*row, row[4]] for row in filled(out)]), "several columns question"),
     "binary": (lambda out, ids: bytes(range(128)) * 9, "no column [sheet]"),

@@ -222,8 +222,8 @@ class CareWork(CareQuestions):
                     "least_alpha and least_pearson, which the data card shows."
                 )
         remainder = [question for question in questions if question not in test]
-        near = _near(test, "outside of the test", [question.text for question in remainder])
-        near += _near(test, "CARE", self.care_questions)
+        near = _near_duplicates(test, "outside of the test", [question.text for question in remainder])
+        near += _near_duplicates(test, "CARE", self.care_questions)
         if self.options["near_duplicates"] == "drop":
             like = {
                 remainder[match.first].name for match in nearest_texts(remainder, [question.text for question in test])
@@ -231,7 +231,7 @@ class CareWork(CareQuestions):
             for name in [question.name for question in remainder if question.name in like]:
                 self.drop("write", name, "it is much like a question of the test")
             remainder = [question for question in remainder if question.name not in like]
-        rated, test_rated = self._rated(remainder), self._rated(test)
+        rated, test_rated = self._rating_rows(remainder), self._rating_rows(test)
         answered = {row["question"] for row in rated}
         for question in remainder:
             if question.text not in answered:
@@ -301,7 +301,7 @@ class CareWork(CareQuestions):
             for question, entries in zip(self.test, english, strict=True)
         ]
 
-    def _rated(self, questions: Sequence[CultureQuestion]) -> _Table:
+    def _rating_rows(self, questions: Sequence[CultureQuestion]) -> _Table:
         """Returns the rated responses in CARE's columns, one row per model."""
         return [
             {
@@ -334,7 +334,7 @@ class CareWork(CareQuestions):
             yield f"{published} of {len(self.test)} questions are much like one of CARE's published tests."
 
 
-def _near(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> _Table:
+def _near_duplicates(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> _Table:
     """Returns the questions of the test that are much like one of some texts."""
     return [
         {

@@ -216,7 +216,7 @@ class CrossCultWork(CrossCultEntries):
             cases = open_release(folder).raw.cases
             published = [sample.question for case in cases for sample in case.samples.values()]
         questions = [CaseQuestion(item.name, text.values["question"]) for item in items for text in item.texts.values()]
-        new_counts = Counter(question.name for question in self.unpublished("question", questions, published))
+        new_counts = Counter(question.name for question in self.without_published("question", questions, published))
         items = [item for item in items if new_counts[item.name] == len(item.texts)]
         names = {item.name for item in items}
         questions = [question for question in questions if question.name in names]
