@@ -14,13 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.culture_forms import (
-    MODEL,
-    Ask,
-    CultureWork,
-    SheetRow,
-    State,
-)
+from culture_tasks.benchmarks.culture_forms import MODEL, Ask, CultureWork, SheetRow, State
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file

@@ -17,15 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.culture_forms import (
-    Config,
-    CultureForm,
-    Entry,
-    FormOption,
-    SheetColumn,
-    State,
-    Step,
-)
+from culture_tasks.benchmarks.culture_forms import Config, CultureForm, Entry, FormOption, SheetColumn, State, Step
 from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures, is_one_line
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest

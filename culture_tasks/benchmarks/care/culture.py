@@ -16,23 +16,8 @@ from culture_tasks.benchmarks.care.benchmark import SAMPLED
 from culture_tasks.benchmarks.care.built import RATINGS, TEST
 from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
-from culture_tasks.benchmarks.culture_forms import (
-    Ask,
-    BuiltTables,
-    Config,
-    CultureForm,
-    Figure,
-    SheetRow,
-    Step,
-)
-from culture_tasks.benchmarks.culture_rows import (
-    ask_by,
-    clean,
-    json_object,
-    nearest_texts,
-    people_of,
-    read_response,
-)
+from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, Step
+from culture_tasks.benchmarks.culture_rows import ask_by, clean, json_object, nearest_texts, people_of, read_response
 from culture_tasks.benchmarks.interface import Decoding
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file

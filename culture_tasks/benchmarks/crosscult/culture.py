@@ -36,16 +36,7 @@ from culture_tasks.benchmarks.crosscult.culture_entries import (
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, TABLE, Partition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Part
-from culture_tasks.benchmarks.culture_forms import (
-    Ask,
-    BuiltTables,
-    Config,
-    CultureForm,
-    Figure,
-    SheetRow,
-    State,
-    Step,
-)
+from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, State, Step
 from culture_tasks.benchmarks.culture_rows import json_object, nearest_texts, nominal_alpha
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.sources import local_file
