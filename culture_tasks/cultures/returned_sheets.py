@@ -212,10 +212,8 @@ class SheetReader:
         if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
             raise DataError(f"several columns {twice[0]}. Remove the one that isn't of the sheet.")
         columns = {column.name for step in self._project.steps.values() for column in step.columns}
-        sheet_columns = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
-        if further := [
-            name for name in header if name and name not in sheet_columns and not re.fullmatch(r"\[\d+\]", name)
-        ]:
+        names = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
+        if further := [name for name in header if name and name not in names and not re.fullmatch(r"\[\d+\]", name)]:
             self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
         return header
 

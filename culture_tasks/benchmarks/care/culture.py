@@ -210,9 +210,8 @@ class CareWork(CareQuestions):
         near = _near_duplicates(test, "outside of the test", [question.text for question in remainder])
         near += _near_duplicates(test, "CARE", self.care_questions)
         if self.options["near_duplicates"] == "drop":
-            like = {
-                remainder[match.first].name for match in nearest_texts(remainder, [question.text for question in test])
-            }
+            texts = [question.text for question in test]
+            like = {remainder[match.first].name for match in nearest_texts(remainder, texts)}
             for name in [question.name for question in remainder if question.name in like]:
                 self.drop("write", name, "it is much like a question of the test")
             remainder = [question for question in remainder if question.name not in like]

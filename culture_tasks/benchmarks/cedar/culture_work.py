@@ -385,10 +385,7 @@ def _mean_f1(labels: _Labels) -> Interval:
         sample = [labels[place] for place in places]
         scores = []
         for person in range(1, max(map(len, sample))):
-            golds, predictions = zip(
-                *((scene_labels[0], scene_labels[person]) for scene_labels in sample if person < len(scene_labels)),
-                strict=True,
-            )
+            golds, predictions = zip(*((row[0], row[person]) for row in sample if person < len(row)), strict=True)
             scores.append(top2_macro_f1(predictions, golds, [None] * len(golds)))
         return float(np.mean(scores))
 

@@ -158,9 +158,7 @@ class CrossCultWork(CrossCultEntries):
             texts = (text for item in self.items if (text := self.text(partition, item.name)))
             verdicts = [labels for text in texts if (labels := self.verdicts(partition, text))]
             yield _alpha(f"alpha (nominal), checks in {partition.language}", step, verdicts)
-            yield _share(
-                "answers accepted", step, [answer_verdicts.count(HOLDS) >= quorum for answer_verdicts in verdicts]
-            )
+            yield _share("answers accepted", step, [labels.count(HOLDS) >= quorum for labels in verdicts])
         if self.config.way == SCENARIOS:
             looks = [item in self.screened for item in self.images if self.state.entries_of("screen", item.name)]
             yield _share("images kept", "screen", looks)

@@ -32,11 +32,11 @@ def check_options(config: Config) -> None:
     options = config.options
     for name in ("train_scenarios", "sequential_scenarios"):
         if 0 != options.get(name, 0) < FEWEST:
-            raise _option_error(name, options[name], f"0, or at least {FEWEST}")
+            raise _refusal(name, options[name], f"0, or at least {FEWEST}")
     if options["agree"] > options["checkers"]:
-        raise _option_error("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
+        raise _refusal("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
     if "single" not in options.get("parts", ("single",)):
-        raise _option_error("parts", options["parts"], "'single' among them")
+        raise _refusal("parts", options["parts"], "'single' among them")
     edition_facts(config, ())
 
 
@@ -46,7 +46,7 @@ def partitions_of(config: Config) -> tuple[Partition, ...]:
     for line in config.options["system_prompts"]:
         code, _, text = (part.strip() for part in line.partition(":"))
         if not text:
-            raise _option_error("system_prompts", line, "a language and its prompt, such as 'ko: …'")
+            raise _refusal("system_prompts", line, "a language and its prompt, such as 'ko: …'")
         systems[code] = text
     partitions = []
     for contrast in config.options["contrasts"]:
@@ -56,15 +56,13 @@ def partitions_of(config: Config) -> tuple[Partition, ...]:
             partitions.append(_partition(match[1], match[2], match[2].lower(), "contrasts"))
         else:
             expected = f"{', '.join(PAPER.codes)}, or a language and a country such as 'ja-JP'"
-            raise _option_error("contrasts", contrast, expected)
+            raise _refusal("contrasts", contrast, expected)
     contrasts = {partition.code: partition for partition in partitions if partition.code != config.language}
     if not contrasts:
-        raise _option_error("contrasts", list(config.options["contrasts"]), "a partition in another language")
-    culture_partition = _partition(config.language, config.place, config.name, "language")
-    return tuple(
-        replace(partition, system=systems.get(partition.code, ""))
-        for partition in (*contrasts.values(), culture_partition)
-    )
+        raise _refusal("contrasts", list(config.options["contrasts"]), "a partition in another language")
+    home = _partition(config.language, config.place, config.name, "language")
+    partitions = [*contrasts.values(), home]
+    return tuple(replace(partition, system=systems.get(partition.code, "")) for partition in partitions)
 
 
 def partitions_to_write(config: Config) -> tuple[Partition, ...]:
@@ -80,13 +78,11 @@ def _partition(code: str, country: str, name: str, option: str) -> Partition:
         entry = language(code)
         place(country)
     except (KeyError, LookupError):
-        raise _option_error(
-            option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)"
-        ) from None
+        raise _refusal(option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)") from None
     return Partition(code=code, language=entry.name, place=country, name=name)
 
 
-def _option_error(option: str, value: object, expected: str) -> DataError:
+def _refusal(option: str, value: object, expected: str) -> DataError:
     return DataError(f"culture.toml, option {option!r}: found {value!r:.80}. Expected {expected}. Correct it there.")
 
 
@@ -96,13 +92,11 @@ def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
     codes = [partition.code for partition in partitions]
     targets = list(config.options["targets"]) or [config.language]
     if unknown := [code for code in targets if code not in codes]:
-        raise _option_error("targets", unknown[0], f"some of {', '.join(codes)}")
+        raise _refusal("targets", unknown[0], f"some of {', '.join(codes)}")
     chains = [chain.split("-") for chain in config.options["chains"]] or [codes]
     for chain in chains:
         if len(chain) < 2 or len(set(chain)) < len(chain) or not set(chain) <= set(codes):
-            raise _option_error(
-                "chains", "-".join(chain), f"two or more of {', '.join(codes)}, each once, with '-' between"
-            )
+            raise _refusal("chains", "-".join(chain), f"two or more of {', '.join(codes)}, each once, with '-' between")
     return {
         "partitions": [asdict(partition) for partition in partitions],
         "targets": targets,
