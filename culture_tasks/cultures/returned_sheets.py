@@ -258,7 +258,7 @@ class SheetReader:
         if check_of(name, facts.values()) == row.check:
             return
         if not facts:
-            self.notes.append((returned.file, "the columns of what is shown are missing, so they weren't compared"))
+            self.notes.append((returned.file, "the columns of shown texts are missing, so they weren't compared"))
             return
         current = self._current_rows(step).get(row.row)
         changes = []
@@ -272,8 +272,8 @@ class SheetReader:
             return
         change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
         raise DataError(
-            f"what is shown isn't what was sent{change}. An answer is to that alone: undo the change (was one column "
-            "sorted by itself, or the encoding changed?)."
+            f"the shown texts differ from the sent ones{change}. The answer is to the sent ones: undo the change (was "
+            "one column sorted by itself, or the encoding changed?)."
         )
 
     def _current_rows(self, step: Step) -> Mapping[str, SheetRow]:

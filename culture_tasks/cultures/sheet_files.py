@@ -80,7 +80,7 @@ def _address(image: str, images: Thumbnails) -> str | None:
     if image and address is None:
         raise DataError(
             f"images: {image!r:.80} isn't there, or can't be read. Expected an image below the project's folder "
-            "'images': put it there, or remove what names it."
+            "'images': put it there, or remove the row that names it."
         )
     return address
 
