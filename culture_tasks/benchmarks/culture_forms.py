@@ -418,7 +418,7 @@ class CultureForm(ABC):
         """
         texts = self.texts["steps"][text or name]
         columns = self.columns(config, texts["columns"], slots, choices)
-        words: dict[str, Any] = {key: self._filled(texts[key], config, slots) for key in _STEP_TEXTS}
+        words: dict[str, Any] = {key: self._fill(texts[key], config, slots) for key in _STEP_TEXTS}
         words |= {"ask": ask, "by_people": ask is None, **fields}
         return Step(name=name, columns=columns, rows=lambda state: rows(self.work(state)), **words)
 
@@ -451,11 +451,11 @@ class CultureForm(ABC):
                 if "most" in fields:
                     fields["most"] = slot_values.get(fields["most"], fields["most"])
                 fields = {"choices": choices.get(description["name"], {}), **fields}
-                texts = {key: self._filled(fields.get(key, ""), config, slots) for key in ("name", "title", "about")}
+                texts = {key: self._fill(fields.get(key, ""), config, slots) for key in ("name", "title", "about")}
                 columns[description["name"]] = SheetColumn(**{**fields, **texts})
         return tuple(columns.values())
 
-    def _filled(self, text: str, config: Config, slots: Mapping[str, str]) -> str:
+    def _fill(self, text: str, config: Config, slots: Mapping[str, str]) -> str:
         from culture_tasks.vocabulary import language
 
         values = {"language": language(config.language).name, **config.options, **slots}

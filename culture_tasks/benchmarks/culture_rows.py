@@ -14,13 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.culture_forms import (
-    MODEL,
-    Ask,
-    CultureWork,
-    SheetRow,
-    State,
-)
+from culture_tasks.benchmarks.culture_forms import MODEL, Ask, CultureWork, SheetRow, State
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
@@ -91,7 +85,7 @@ def people_of(state: State, *steps: str) -> set[str]:
     return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.is_by_model}
 
 
-def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
+def resampling_interval(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
     """Returns a measure of some items, by their places, with an interval by resampling the items."""
     import numpy as np
 
@@ -113,7 +107,7 @@ def nominal_alpha(labels: Sequence[Sequence[str]], vocabulary: Iterable[str]) ->
 
     codes = {label: float(code) for code, label in enumerate(vocabulary)}
     table = np.array(list(zip_longest(*([codes[label] for label in item] for item in labels), fillvalue=math.nan)))
-    return resampled(lambda places: krippendorff_alpha(table[:, places], "nominal").value, len(labels))
+    return resampling_interval(lambda places: krippendorff_alpha(table[:, places], "nominal").value, len(labels))
 
 
 # Responses of models
@@ -181,7 +175,7 @@ class QuestionWork(CultureWork, ABC):
         """Returns how many people write a row: one, and none once somebody has skipped it."""
         return 0 if self.state.skips("write", name) and not self.state.entries_of("write", name) else 1
 
-    def unpublished(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
+    def without_published(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
         """Returns the rows whose question isn't published, and drops the others."""
         published_texts, unpublished = set(map(comparable, published)), []
         for row in rows:

@@ -132,7 +132,7 @@ class BuiltCulture(Identity):
             raise DataError(
                 f"{folder}: holds no {MANIFEST}. Expected a built culture: `culture-tasks culture build` makes one."
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"{path}: can't be read ({error}). Build the culture again.") from None
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: no field {error}. Build the culture again.") from None

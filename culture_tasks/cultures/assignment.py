@@ -79,7 +79,7 @@ def assign(
             elif portion:
                 shares[person] += len(portion)
                 portions[person].append((key, portion))
-    ordered = {person: _ordered(portions[person], f"{seed}\n{person}", turns) for person in doers if portions[person]}
+    ordered = {person: _order(portions[person], f"{seed}\n{person}", turns) for person in doers if portions[person]}
     return Assignment(ordered, sum(map(len, places.out.values())), later, places.short(rows))
 
 
@@ -146,7 +146,7 @@ def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> No
             )
 
 
-def _ordered(units: Iterable[tuple[str, list[SheetRow]]], seed: str, turns: Mapping[str, str]) -> list[list[SheetRow]]:
+def _order(units: Iterable[tuple[str, list[SheetRow]]], seed: str, turns: Mapping[str, str]) -> list[list[SheetRow]]:
     """Orders the rows of a person by a hash; blanks of their own, and groups for one person, as the form has them."""
 
     def place(unit: tuple[str, list[SheetRow]]) -> str:

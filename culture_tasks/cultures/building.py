@@ -15,15 +15,7 @@ from typing import NamedTuple
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.culture_forms import BuiltTables
-from culture_tasks.benchmarks.cultures import (
-    BUILT,
-    DATA,
-    MANIFEST,
-    BuiltCulture,
-    Identity,
-    OffersCultures,
-    hashes_of,
-)
+from culture_tasks.benchmarks.cultures import BUILT, DATA, MANIFEST, BuiltCulture, Identity, OffersCultures, hashes_of
 from culture_tasks.benchmarks.interface import Benchmark, Task
 from culture_tasks.benchmarks.registry import benchmarks, reading_data
 from culture_tasks.cultures.project import Project

@@ -58,7 +58,7 @@ def draft(
         raise DataError(f"{project.folder}: the step {step_name!r} is done by people alone. Steps for models: {able}.")
     name = model.removeprefix(_OPENAI)
     if not model.startswith(_OPENAI) or not name:
-        raise SettingsError(f"--model {model!r}: expected openai:NAME, such as openai:gpt-4o.")
+        raise SettingsError(f"--model {model!r}: Expected openai:NAME, such as openai:gpt-4o.")
     state = project.state(settings.data_folder)
     person = f"{MODEL}{name}"
     rows = step.rows(state)

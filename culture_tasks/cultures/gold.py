@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from culture_tasks.benchmarks.culture_forms import SheetColumn, SheetRow, State, Step
 from culture_tasks.cultures.cells import folded, read_value
-from culture_tasks.cultures.project import Project, expected, problems_with
+from culture_tasks.cultures.project import Project, expectation, problems_with
 from culture_tasks.cultures.sheets import GOLD, Sheet, digest, normal
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataError
@@ -64,7 +64,7 @@ def read_gold(project: Project, step: Step) -> list[Gold]:
 def _right_value(where: str, column: SheetColumn, text: str) -> object:
     value = read_value(column, normal(text))
     if column.only_if is None and problems_with([column], {column.name: value}):
-        raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expected(column)}.")
+        raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expectation(column)}.")
     return value
 
 

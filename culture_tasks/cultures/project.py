@@ -17,15 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.culture_forms import (
-    Config,
-    CultureForm,
-    Entry,
-    FormOption,
-    SheetColumn,
-    State,
-    Step,
-)
+from culture_tasks.benchmarks.culture_forms import Config, CultureForm, Entry, FormOption, SheetColumn, State, Step
 from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures, is_one_line
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
@@ -176,7 +168,7 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
     for name in content:
         if name not in allowed:
             raise DataError(
-                f"{path}: unknown field {name!r}.{nearest(name, allowed)} Allowed are {', '.join(allowed)}."
+                f"{path}: unknown field {name!r}.{nearest(name, allowed)} Expected one of {', '.join(allowed)}."
             )
     for name in _TEXTS:
         value = content.get(name, "")
@@ -232,7 +224,7 @@ def _options(values: Mapping[str, Any], options: Sequence[FormOption], path: Pat
     for name in values:
         if name not in names:
             raise DataError(
-                f"{path}, section [options]: unknown option {name!r}.{nearest(name, names)} Allowed are "
+                f"{path}, section [options]: unknown option {name!r}.{nearest(name, names)} Expected one of "
                 f"{', '.join(names)}."
             )
     return {option.name: _option(option, values.get(option.name, option.default), path) for option in options}
@@ -258,7 +250,7 @@ def problems_with(step_columns: Iterable[SheetColumn], values: Mapping[str, Any]
     """Returns what is wrong with the values of a step's columns, each problem with its column first."""
     columns = {column.name: column for column in step_columns}
     problems = [
-        f"column {name!r}: unknown.{nearest(name, columns)} Allowed are {', '.join(columns)}"
+        f"column {name!r}: unknown.{nearest(name, columns)} Expected one of {', '.join(columns)}"
         for name in values
         if name not in columns
     ]
@@ -267,7 +259,7 @@ def problems_with(step_columns: Iterable[SheetColumn], values: Mapping[str, Any]
         concerns = column.only_if is None or values.get(column.only_if[0]) == column.only_if[1]
         if value is None or value in ("", []):
             if column.required and concerns:
-                problems.append(f"column {name!r}: found nothing. Expected {expected(column)}")
+                problems.append(f"column {name!r}: found nothing. Expected {expectation(column)}")
         elif not concerns:
             other_column, other_value = column.only_if or ("", "")
             words = ("yes" if other_value else "no") if isinstance(other_value, bool) else repr(other_value)
@@ -275,7 +267,7 @@ def problems_with(step_columns: Iterable[SheetColumn], values: Mapping[str, Any]
                 f"column {name!r}: found {value!r:.80}. Expected nothing where {other_column!r} isn't {words}"
             )
         elif not _fits(column, value):
-            problems.append(f"column {name!r}: found {value!r:.80}. Expected {expected(column)}")
+            problems.append(f"column {name!r}: found {value!r:.80}. Expected {expectation(column)}")
     return problems
 
 
@@ -293,7 +285,7 @@ def _fits(column: SheetColumn, value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def expected(column: SheetColumn) -> str:
+def expectation(column: SheetColumn) -> str:
     """Returns what a column may hold, in words."""
     if column.kind == "choice":
         return f"one of {', '.join(column.choices)}"

@@ -206,16 +206,14 @@ class SheetReader:
         for name in (SHEET, ROW, CHECK):
             if name not in header:
                 raise DataError(
-                    f"no column {name}. Found are {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
+                    f"no column {name}. Found {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
                     "was sent: copy the column back from there."
                 )
         if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
             raise DataError(f"several columns {twice[0]}. Remove the one that isn't of the sheet.")
         columns = {column.name for step in self._project.steps.values() for column in step.columns}
-        sheet_columns = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
-        if further := [
-            name for name in header if name and name not in sheet_columns and not re.fullmatch(r"\[\d+\]", name)
-        ]:
+        names = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
+        if further := [name for name in header if name and name not in names and not re.fullmatch(r"\[\d+\]", name)]:
             self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
         return header
 
@@ -260,7 +258,7 @@ class SheetReader:
         if check_of(name, facts.values()) == row.check:
             return
         if not facts:
-            self.notes.append((returned.file, "the columns of what is shown are missing, so they weren't compared"))
+            self.notes.append((returned.file, "the columns of shown texts are missing, so they weren't compared"))
             return
         current = self._current_rows(step).get(row.row)
         changes = []
@@ -268,14 +266,14 @@ class SheetReader:
             values = [facts[key] for key in sorted(facts, key=lambda key: (len(key), key)) if normal(facts[key])]
             pairs = zip(filter(normal, texts_of(current)), values, strict=False)
             changes = [(before, after) for before, after in pairs if normal(before) != normal(after)]
-        if changes and all(_converted(before, after) for before, after in changes):
+        if changes and all(_is_conversion(before, after) for before, after in changes):
             words = "; ".join(f"{before!r} has become {after!r}" for before, after in changes)
             self.notes.append((returned.file, f"{returned.place}: {words}, as spreadsheets do. The row was read"))
             return
         change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
         raise DataError(
-            f"what is shown isn't what was sent{change}. An answer is to that alone: undo the change (was one column "
-            "sorted by itself, or the encoding changed?)."
+            f"the shown texts differ from the sent ones{change}. The answer is to the sent ones: undo the change (was "
+            "one column sorted by itself, or the encoding changed?)."
         )
 
     def _current_rows(self, step: Step) -> Mapping[str, SheetRow]:
@@ -309,7 +307,7 @@ def _normal(value: Any) -> Any:
     return [_normal(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _converted(before: str, after: str) -> bool:
+def _is_conversion(before: str, after: str) -> bool:
     """Whether a spreadsheet makes one text of another: numbers without leading zeros, and dates."""
     before, after = normal(before), normal(after)
     if before.isdecimal() and after.isdecimal():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from culture_tasks.benchmarks.culture_forms import SheetColumn, SheetRow, Step
 from culture_tasks.cultures.cells import as_cell, guarded
 from culture_tasks.cultures.labels import Labels
-from culture_tasks.cultures.project import Project, expected
+from culture_tasks.cultures.project import Project, expectation
 from culture_tasks.cultures.sheets import Sheet
 from culture_tasks.errors import DataError
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
@@ -80,7 +80,7 @@ def _address(image: str, images: Thumbnails) -> str | None:
     if image and address is None:
         raise DataError(
             f"images: {image!r:.80} isn't there, or can't be read. Expected an image below the project's folder "
-            "'images': put it there, or remove what names it."
+            "'images': put it there, or remove the row that names it."
         )
     return address
 
@@ -121,7 +121,7 @@ def _table(
         *(SHEET, ROW, CHECK),
         *(f"[{number}] {labels(label)}" for number, label in enumerate(row_labels, start=1)),
         *images,
-        *(f"{column.name}: {labels(column.title)} ({_expected(column, labels)})" for column in step.columns),
+        *(f"{column.name}: {labels(column.title)} ({_expectation(column, labels)})" for column in step.columns),
         *done,
         f"{SKIP} {labels('Skip this one')}: x",
     ]
@@ -139,6 +139,6 @@ def _table(
     return header, lines
 
 
-def _expected(column: SheetColumn, labels: Labels) -> str:
-    words = " | ".join(labels(choice).partition(":")[0] for choice in column.choices.values()) or expected(column)
+def _expectation(column: SheetColumn, labels: Labels) -> str:
+    words = " | ".join(labels(choice).partition(":")[0] for choice in column.choices.values()) or expectation(column)
     return words if column.required else f"{words}; {labels('may stay empty')}"

@@ -29,7 +29,7 @@ class SentRow:
 
     step: str
     row: str
-    check: str  # hash of its name on the sheet and of what is shown
+    check: str  # hash of its name on the sheet and of the shown texts
     values: Mapping[str, Any]  # what its columns held before anybody filled them in
 
 
@@ -79,12 +79,12 @@ def name_on_sheets(config: Config, step: str, row: str) -> str:
 
 
 def texts_of(row: SheetRow) -> list[str]:
-    """Returns what a sheet shows of a row, its image's name included."""
+    """Returns the texts that a sheet shows of a row, its image's name included."""
     return [*row.facts.values(), row.image]
 
 
 def check_of(name: str, texts: Iterable[str]) -> str:
-    """Returns a hash of a row's name on a sheet and of what is shown, in any order; white space doesn't count."""
+    """Returns a hash of a row's name on a sheet and of the shown texts, in any order; white space doesn't count."""
     parts = sorted(digest("".join(text.split()).lstrip("'")) for text in map(normal, texts) if text)
     return f"c{digest(' '.join([name, *parts]))[:10]}"
 

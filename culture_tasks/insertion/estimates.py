@@ -268,7 +268,7 @@ class RowEstimator:
         memory of encoders; a backend generates for the model under evaluation alone.
         """
         model, counts = shapes[EVALUATED], self.requests
-        loaded = beside_gib + sum(shape.gib for shape in shapes.values())
+        weights_gib = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
         with_context = replace(self, prompt=self.prompt._replace(tokens=tokens, patches=patches))
@@ -276,7 +276,7 @@ class RowEstimator:
         fit = self._float32(work.fit_float32)
         fit += sum(count * single._pass(shapes[name]) for name, count in work.fit.items())
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
-        edited = 0.0
+        edit_bytes = 0.0
         if not inserts:
             seconds = counts.alone * self._answer(model, backend=backend)
         else:
@@ -288,17 +288,17 @@ class RowEstimator:
             )
             seconds += sum(counts.distinct * count * self._pass(shapes[name]) for name, count in work.request.items())
             seconds += counts.insertions * self._float32(work.insertion_float32)
-            edited = work.chain_bytes * max(1.0, self.batch * counts.chains / max(counts.after, 1))
+            edit_bytes = work.chain_bytes * max(1.0, self.batch * counts.chains / max(counts.after, 1))
         widest = max(shapes.values(), key=lambda shape: shape.parameters)
         batch_bytes = self.batch * (
             tokens * (widest.cache_bytes + widest.activation_bytes) + counts.new_tokens * widest.cache_bytes
         )
-        learned = 16 * work.trained + 2 * self.prompt.tokens * widest.activation_bytes
+        training_bytes = 16 * work.trained + 2 * self.prompt.tokens * widest.activation_bytes
         return RowEstimate(
             fit_hours=0.0 if fit_is_stored else fit / 3600,
-            fit_gib=loaded + learned / _GIB,
+            fit_gib=weights_gib + training_bytes / _GIB,
             hours=seconds / 3600,
-            gib=loaded + (batch_bytes + edited) / _GIB,
+            gib=weights_gib + (batch_bytes + edit_bytes) / _GIB,
         )
 
     def _pass(self, shape: ModelShape) -> float:
@@ -318,7 +318,7 @@ class RowEstimator:
         """Returns the seconds of an answer in a full batch."""
         batch = _IN_FLIGHT if backend else self.batch
         read = self.device.bandwidth * _READING
-        launched = 0.0 if backend else shape.layers * _LAUNCH
-        step = max(shape.parameters * shape.itemsize / read, launched) / batch
+        launch_time = 0.0 if backend else shape.layers * _LAUNCH
+        step = max(shape.parameters * shape.itemsize / read, launch_time) / batch
         context = self.prompt.tokens * shape.cache_bytes / read
         return self._pass(shape) + self.requests.new_tokens * (step + context)

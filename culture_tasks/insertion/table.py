@@ -124,7 +124,7 @@ class MethodRow:
 
     def check(self) -> None:
         """Refuses a folder that holds this row with other settings, or graded by another judge."""
-        recorded = self._recorded()
+        recorded = self._read_record()
         if recorded and recorded.get("judge") != self.options.judge:
             raise SettingsError(
                 f"{self.options.out}: the row {self.name} was graded by another judge. `culture-tasks rejudge "
@@ -150,7 +150,7 @@ class MethodRow:
 
     def is_evaluated(self) -> bool:
         """Whether the record says that the result file is of these settings and this state."""
-        recorded = self._recorded()
+        recorded = self._read_record()
         return {**recorded, **self._basis()} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
 
     @property
@@ -209,7 +209,7 @@ class MethodRow:
             with tensor_files.replaced(self._record) as partial:
                 partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
 
-    def _recorded(self) -> dict[str, Any]:
+    def _read_record(self) -> dict[str, Any]:
         try:
             content: dict[str, Any] = json.loads(self._record.read_text(encoding="utf-8"))
         except (OSError, ValueError):

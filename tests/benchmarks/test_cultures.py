@@ -47,6 +47,7 @@ def test_cultures_are_found_in_their_folders_in_projects_and_below(tmp_path):
     [
         (None, "holds no built culture"),
         ("{", "can't be read"),
+        ('{"facts":' * 100_000, "can't be read"),
         ("[]", "no field"),
         (json.dumps({"name": "x"}), "no field 'title'"),
         (json.dumps(MANIFEST | {"name": "../x"}), "field 'name'"),

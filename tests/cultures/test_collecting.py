@@ -92,7 +92,7 @@ BAD_FILES = {
     "JSON list": (lambda out, ids: '[{"a": 1}]', "JSON of another kind"),
     "JSON of something": (lambda out, ids: '{"rows": 3}', "JSON of another kind"),
     "deep JSON": (lambda out, ids: '{"a":' * 100_000, "JSON that is cut short"),
-    "table of something": (lambda out, ids: "name,answer\nx,y\n", "no column [sheet]. Found are 'name, answer'"),
+    "table of something": (lambda out, ids: "name,answer\nx,y\n", "no column [sheet]. Found 'name, answer'"),
     "no ids": (lambda out, ids: as_csv(without(filled(out), 1)), "no column [row]"),
     "column twice": (lambda out, ids: as_csv([[*row, row[4]] for row in filled(out)]), "several columns question"),
     "binary": (lambda out, ids: bytes(range(128)) * 9, "no column [sheet]"),
@@ -129,8 +129,8 @@ BAD_ROWS = {
     "both": (AS_SENT, {"skip": "x"}, "both skipped and filled in"),
     "ids sorted": (lambda cells: swapped(cells, 1), {}, "[row] and [check] don't belong together"),
     "checks sorted": (lambda cells: swapped(cells, 2), {}, "[row] and [check] don't belong together"),
-    "shown sorted": (lambda cells: swapped(cells, 3), {}, "what is shown isn't what was sent: "),
-    "ids and checks sorted": (lambda cells: swapped(swapped(cells, 1), 2), {}, "what is shown isn't what was sent: "),
+    "shown sorted": (lambda cells: swapped(cells, 3), {}, "the shown texts differ from the sent"),
+    "ids and checks sorted": (lambda cells: swapped(swapped(cells, 1), 2), {}, "the shown texts differ from the sent"),
     "encoding lost": (each(lambda row: [*row[:3], "???", *row[4:]]), {}, "has become '???'"),
     "another sheet": (of_sheet("write-a-7"), {}, "no sheet 'write-a-7' of this project. Did you mean 'write-a-1'?"),
     "another row": (each(lambda row: [row[0], f"{row[1]}x", *row[2:]]), {}, "no row 'r"),
@@ -337,7 +337,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
     path.write_text(as_csv([header, line]), encoding="utf-8", newline="")
     found = collect(opened, [path])
     assert found.notes == []
-    assert "what is shown" not in found.lines[0].reason
+    assert "the shown texts" not in found.lines[0].reason
     if {"question", "answers"} <= values.keys() and "\n" not in values["question"]:
         split = [part.strip() for one in values["answers"] for part in one.split("\n") if part.strip()]
         if len(values["question"]) <= 200 and len(split) <= 3:

@@ -90,7 +90,7 @@ def test_what_a_second_call_cannot_mend_ends_the_first(project, server):
     server.decide = lambda seen: fails(401)
     with pytest.raises(JudgeError, match="What was drafted is saved"):
         ask(project, server)
-    with pytest.raises(SettingsError, match="expected openai:NAME"):
+    with pytest.raises(SettingsError, match="Expected openai:NAME"):
         ask(project, server, model="small")
     with pytest.raises(DataError, match=r"'write' is done by people alone. Steps for models: rate"):
         draft(project, "write", "openai:small", Settings(), progress=lambda: None)

@@ -194,7 +194,7 @@ def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
     ("more", "change", "message"),
     [
         ([], {"method": "mkci"}, "Did you mean 'mcki'"),
-        ([], {"method": "base"}, "Known are none"),
+        ([], {"method": "base"}, "Options: none"),
         ([], {"option": "route_dims=8"}, "Did you mean 'route_dim'"),
         ([], {"option": "route_dim"}, "Expected OPTION=VALUE"),
         (["--benchmark", "care"], {}, "no training cases of the benchmark 'care'. Choose one of crosscult"),

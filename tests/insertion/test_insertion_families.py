@@ -158,7 +158,7 @@ class TestTeacherForcing:
         tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
         answered = model.encoding.encode_answered([query.messages()], [answer], ends)
         with torch.no_grad():
-            expected = model.model(**model._placed(answered.inputs)).loss
+            expected = model.model(**model._on_device(answered.inputs)).loss
             scored = model.answer_scorer(pairs[:1])()
             together = model.answer_scorer(pairs)().losses()
             alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
@@ -191,7 +191,7 @@ def test_activated_answers_are_those_to_the_augmented_request(model):
     method, inserted, query = with_threshold(model, -1.0), Insertion(ask(1, 5, "zh"), "never good"), ask()
     method.insert(inserted)
     answer = method.generate(query, DECODING)
-    augmented = query.preceded_by(method._wrapped(inserted))
+    augmented = query.preceded_by(method._wrap(inserted))
     assert len(augmented.images()) == 2
     assert (answer.text, answer.activated) == (model.generate(augmented, DECODING).text, 0)
 

@@ -16,23 +16,8 @@ from culture_tasks.benchmarks.care.benchmark import SAMPLED
 from culture_tasks.benchmarks.care.built import RATINGS, TEST
 from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
-from culture_tasks.benchmarks.culture_forms import (
-    Ask,
-    BuiltTables,
-    Config,
-    CultureForm,
-    Figure,
-    SheetRow,
-    Step,
-)
-from culture_tasks.benchmarks.culture_rows import (
-    ask_by,
-    clean,
-    json_object,
-    nearest_texts,
-    people_of,
-    read_response,
-)
+from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, Step
+from culture_tasks.benchmarks.culture_rows import ask_by, clean, json_object, nearest_texts, people_of, read_response
 from culture_tasks.benchmarks.interface import Decoding
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
@@ -222,19 +207,18 @@ class CareWork(CareQuestions):
                     "least_alpha and least_pearson, which the data card shows."
                 )
         remainder = [question for question in questions if question not in test]
-        near = _near(test, "outside of the test", [question.text for question in remainder])
-        near += _near(test, "CARE", self.care_questions)
+        duplicates = _near_duplicates(test, "outside of the test", [question.text for question in remainder])
+        duplicates += _near_duplicates(test, "CARE", self.care_questions)
         if self.options["near_duplicates"] == "drop":
-            like = {
-                remainder[match.first].name for match in nearest_texts(remainder, [question.text for question in test])
-            }
-            for name in [question.name for question in remainder if question.name in like]:
+            texts = [question.text for question in test]
+            copies = {remainder[match.first].name for match in nearest_texts(remainder, texts)}
+            for name in [question.name for question in remainder if question.name in copies]:
                 self.drop("write", name, "it is much like a question of the test")
-            remainder = [question for question in remainder if question.name not in like]
-        rated, test_rated = self._rated(remainder), self._rated(test)
-        answered = {row["question"] for row in rated}
+            remainder = [question for question in remainder if question.name not in copies]
+        ratings, test_ratings = self._rating_rows(remainder), self._rating_rows(test)
+        rated_questions = {row["question"] for row in ratings}
         for question in remainder:
-            if question.text not in answered:
+            if question.text not in rated_questions:
                 self.drop("write", question.name, "it isn't in the test, and none of its responses is rated")
         responses = {response.row for question in (*test, *remainder) for response in self.responses_to(question)}
         self.drop_stale(
@@ -246,7 +230,7 @@ class CareWork(CareQuestions):
             }
         )
         rows = self._test_rows()
-        tables = {TEST: rows, RATINGS: rated, "test_ratings": test_rated, "near_duplicates": near}
+        tables = {TEST: rows, RATINGS: ratings, "test_ratings": test_ratings, "near_duplicates": duplicates}
         categories = Counter(question.category for question in test)
         return BuiltTables(
             tables={f"{name}.json": table for name, table in tables.items() if table},
@@ -260,19 +244,19 @@ class CareWork(CareQuestions):
                     bool(self.state.entries_of("translate", question.name)) for question in test
                 ),
                 "other questions": len(questions) - len(test),
-                "rated responses to other questions": len(rated),
+                "rated responses to other questions": len(ratings),
                 "responses rated twice": sum(bool(self.state.entries_of("rate_again", row)) for row in responses),
-                "near duplicates of the test, listed": len(near),
+                "near duplicates of the test, listed": len(duplicates),
                 **{
                     f"people who did the step {step}": len(people_of(self.state, step))
                     for step in ("write", "check", "rate", "rate_again")
                 },
             },
-            marks=list(self._marks(near)),
+            marks=list(self._marks(duplicates)),
             facts={
                 "people": self.options["people"],
                 "english": "question_en" in rows[0],
-                "ratings": bool(rated),
+                "ratings": bool(ratings),
                 "made_from": sorted({question.source for question in test} - {BY_PEOPLE}),
             },
         )
@@ -301,7 +285,7 @@ class CareWork(CareQuestions):
             for question, entries in zip(self.test, english, strict=True)
         ]
 
-    def _rated(self, questions: Sequence[CultureQuestion]) -> _Table:
+    def _rating_rows(self, questions: Sequence[CultureQuestion]) -> _Table:
         """Returns the rated responses in CARE's columns, one row per model."""
         return [
             {
@@ -320,7 +304,7 @@ class CareWork(CareQuestions):
             for model in response.models
         ]
 
-    def _marks(self, near: _Table) -> Iterator[str]:
+    def _marks(self, duplicates: _Table) -> Iterator[str]:
         if drafts := [question for question in self.test if question.draft]:
             models = ", ".join(sorted({question.draft for question in drafts}))
             yield (
@@ -330,11 +314,11 @@ class CareWork(CareQuestions):
             )
         if not self.options["checkers"]:
             yield "Nobody but their writers checked the questions."
-        if published := sum(row["where"] == "CARE" for row in near):
+        if published := sum(row["where"] == "CARE" for row in duplicates):
             yield f"{published} of {len(self.test)} questions are much like one of CARE's published tests."
 
 
-def _near(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> _Table:
+def _near_duplicates(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> _Table:
     """Returns the questions of the test that are much like one of some texts."""
     return [
         {

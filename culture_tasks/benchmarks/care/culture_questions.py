@@ -152,7 +152,7 @@ class CareQuestions(QuestionWork, ABC):
     def _checks(self, question: CultureQuestion) -> list[Mapping[str, Any]]:
         return [entry.values for entry in self.state.entries_of("check", question.name)]
 
-    def _checked(self, question: CultureQuestion) -> CultureQuestion | str:
+    def _check_result(self, question: CultureQuestion) -> CultureQuestion | str:
         """Returns a question with the labels that most give it and its last correction, or why it is left out."""
         if not (least := self.options["checkers"]):
             return question
@@ -189,7 +189,7 @@ class CareQuestions(QuestionWork, ABC):
         """The questions that can be asked; the others are dropped."""
         questions: dict[str, CultureQuestion] = {}
         for question in self.questions:
-            checked = self._checked(question)
+            checked = self._check_result(question)
             if isinstance(checked, str):
                 reason = checked
             elif checked.moral and self.options["sensitive"] == "drop":
@@ -201,7 +201,7 @@ class CareQuestions(QuestionWork, ABC):
             else:
                 continue
             self.drop("write", question.name, reason)
-        return self.unpublished("write", questions.values(), self.care_questions)
+        return self.without_published("write", questions.values(), self.care_questions)
 
     @cached_property
     def care_questions(self) -> list[str]:

@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     published_images,
 )
 from culture_tasks.benchmarks.culture_forms import MODEL, BuiltTables, Figure, SheetRow
-from culture_tasks.benchmarks.culture_rows import nominal_alpha, resampled
+from culture_tasks.benchmarks.culture_rows import nominal_alpha, resampling_interval
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
 from culture_tasks.metrics.near_duplicates import near_duplicates
@@ -130,7 +130,7 @@ class CedarWork(CedarScenes):
         return [
             SheetRow(
                 name=scene.row,
-                facts=_labelled(scene.text),
+                facts=_texts_by_label(scene.text),
                 image=scene.image,
                 not_for=not_for,
                 people=2 if again else scene.decision.people,
@@ -148,12 +148,14 @@ class CedarWork(CedarScenes):
     def drafted_rows(self, step: str) -> list[SheetRow]:
         """Returns the rows of the sentences that a model has filled in at a step, as they are then."""
         scenes = [scene for scene in self.scenes if self.state.model_entries(step, scene.row)]
-        return [SheetRow(name=scene.row, facts=_labelled(scene.drafts(until=step)[-1][1])) for scene in scenes]
+        return [SheetRow(name=scene.row, facts=_texts_by_label(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
     def scene_rows(self) -> list[SheetRow]:
         """Returns the scenes that people told."""
         scenes = [(scene, scene.unchecked_text) for scene in self.scenes]
-        return [SheetRow(name=scene.row, facts=_labelled(text), image=scene.image) for scene, text in scenes if text]
+        return [
+            SheetRow(name=scene.row, facts=_texts_by_label(text), image=scene.image) for scene, text in scenes if text
+        ]
 
     def image_rows(self) -> list[SheetRow]:
         """Returns the told scenes with an image."""
@@ -188,10 +190,10 @@ class CedarWork(CedarScenes):
             second = [labels for labels in second if len(labels) > 1]
             alpha, f1 = _PRINTED[kind]
             floor = self.options[f"floor_{kind}"] or None
-            yield _figure("raw agreement of the first labels", kind, _measured(_raw_agreement, first))
-            yield _figure("alpha of the first labels", kind, _measured(_alpha, first))
-            yield _figure("alpha, second labels and gold", kind, _measured(_alpha, second), alpha, floor)
-            yield _figure("mean F1 of second labels against gold", kind, _measured(_mean_f1, second), f1)
+            yield _figure("raw agreement of the first labels", kind, _interval(_raw_agreement, first))
+            yield _figure("alpha of the first labels", kind, _interval(_alpha, first))
+            yield _figure("alpha, second labels and gold", kind, _interval(_alpha, second), alpha, floor)
+            yield _figure("mean F1 of second labels against gold", kind, _interval(_mean_f1, second), f1)
         checks = [entry.values for scene in scenes for entry in state.entries_of("check", scene.row)]
         for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
             if ratings := [values[name] for values in checks if values.get(name)]:
@@ -337,7 +339,7 @@ def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
             )
 
 
-def _labelled(telling: SceneText) -> dict[str, str]:
+def _texts_by_label(telling: SceneText) -> dict[str, str]:
     return {label: text for label, text in zip(ORIGINAL, telling, strict=True) if text}
 
 
@@ -361,7 +363,7 @@ def _figure(name: str, subject: str, interval: Interval, printed: str = "", floo
     return Figure(name, subject, few if interval.n < _FEWEST else interval, printed, floor)
 
 
-def _measured(measure: Callable[[_Labels], Interval], labels: _Labels) -> Interval:
+def _interval(measure: Callable[[_Labels], Interval], labels: _Labels) -> Interval:
     """Returns a measure of the labels of scenes, where they are enough."""
     return measure(labels) if len(labels) >= _FEWEST else Interval(n=len(labels))
 
@@ -373,7 +375,7 @@ def _alpha(labels: _Labels) -> Interval:
 def _raw_agreement(labels: _Labels) -> Interval:
     pairs = [[first == second for first, second in combinations(scene_labels, 2)] for scene_labels in labels]
     shares = np.array([sum(matches) / len(matches) for matches in pairs])
-    return resampled(lambda places: float(shares[places].mean()), len(labels))
+    return resampling_interval(lambda places: float(shares[places].mean()), len(labels))
 
 
 def _mean_f1(labels: _Labels) -> Interval:
@@ -383,11 +385,8 @@ def _mean_f1(labels: _Labels) -> Interval:
         sample = [labels[place] for place in places]
         scores = []
         for person in range(1, max(map(len, sample))):
-            golds, predictions = zip(
-                *((scene_labels[0], scene_labels[person]) for scene_labels in sample if person < len(scene_labels)),
-                strict=True,
-            )
+            golds, predictions = zip(*((row[0], row[person]) for row in sample if person < len(row)), strict=True)
             scores.append(top2_macro_f1(predictions, golds, [None] * len(golds)))
         return float(np.mean(scores))
 
-    return resampled(measure, len(labels))
+    return resampling_interval(measure, len(labels))

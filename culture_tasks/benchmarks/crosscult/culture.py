@@ -36,16 +36,7 @@ from culture_tasks.benchmarks.crosscult.culture_entries import (
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, TABLE, Partition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Part
-from culture_tasks.benchmarks.culture_forms import (
-    Ask,
-    BuiltTables,
-    Config,
-    CultureForm,
-    Figure,
-    SheetRow,
-    State,
-    Step,
-)
+from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, State, Step
 from culture_tasks.benchmarks.culture_rows import json_object, nearest_texts, nominal_alpha
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.sources import local_file
@@ -167,9 +158,7 @@ class CrossCultWork(CrossCultEntries):
             texts = (text for item in self.items if (text := self.text(partition, item.name)))
             verdicts = [labels for text in texts if (labels := self.verdicts(partition, text))]
             yield _alpha(f"alpha (nominal), checks in {partition.language}", step, verdicts)
-            yield _share(
-                "answers accepted", step, [answer_verdicts.count(HOLDS) >= quorum for answer_verdicts in verdicts]
-            )
+            yield _share("answers accepted", step, [labels.count(HOLDS) >= quorum for labels in verdicts])
         if self.config.way == SCENARIOS:
             looks = [item in self.screened for item in self.images if self.state.entries_of("screen", item.name)]
             yield _share("images kept", "screen", looks)
@@ -216,7 +205,7 @@ class CrossCultWork(CrossCultEntries):
             cases = open_release(folder).raw.cases
             published = [sample.question for case in cases for sample in case.samples.values()]
         questions = [CaseQuestion(item.name, text.values["question"]) for item in items for text in item.texts.values()]
-        new_counts = Counter(question.name for question in self.unpublished("question", questions, published))
+        new_counts = Counter(question.name for question in self.without_published("question", questions, published))
         items = [item for item in items if new_counts[item.name] == len(item.texts)]
         names = {item.name for item in items}
         questions = [question for question in questions if question.name in names]

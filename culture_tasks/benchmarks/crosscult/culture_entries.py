@@ -32,11 +32,11 @@ def check_options(config: Config) -> None:
     options = config.options
     for name in ("train_scenarios", "sequential_scenarios"):
         if 0 != options.get(name, 0) < FEWEST:
-            raise _refused(name, options[name], f"0, or at least {FEWEST}")
+            raise _refusal(name, options[name], f"0, or at least {FEWEST}")
     if options["agree"] > options["checkers"]:
-        raise _refused("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
+        raise _refusal("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
     if "single" not in options.get("parts", ("single",)):
-        raise _refused("parts", options["parts"], "'single' among them")
+        raise _refusal("parts", options["parts"], "'single' among them")
     edition_facts(config, ())
 
 
@@ -46,7 +46,7 @@ def partitions_of(config: Config) -> tuple[Partition, ...]:
     for line in config.options["system_prompts"]:
         code, _, text = (part.strip() for part in line.partition(":"))
         if not text:
-            raise _refused("system_prompts", line, "a language and its prompt, such as 'ko: …'")
+            raise _refusal("system_prompts", line, "a language and its prompt, such as 'ko: …'")
         systems[code] = text
     partitions = []
     for contrast in config.options["contrasts"]:
@@ -56,15 +56,13 @@ def partitions_of(config: Config) -> tuple[Partition, ...]:
             partitions.append(_partition(match[1], match[2], match[2].lower(), "contrasts"))
         else:
             expected = f"{', '.join(PAPER.codes)}, or a language and a country such as 'ja-JP'"
-            raise _refused("contrasts", contrast, expected)
+            raise _refusal("contrasts", contrast, expected)
     contrasts = {partition.code: partition for partition in partitions if partition.code != config.language}
     if not contrasts:
-        raise _refused("contrasts", list(config.options["contrasts"]), "a partition in another language")
-    culture_partition = _partition(config.language, config.place, config.name, "language")
-    return tuple(
-        replace(partition, system=systems.get(partition.code, ""))
-        for partition in (*contrasts.values(), culture_partition)
-    )
+        raise _refusal("contrasts", list(config.options["contrasts"]), "a partition in another language")
+    home = _partition(config.language, config.place, config.name, "language")
+    partitions = [*contrasts.values(), home]
+    return tuple(replace(partition, system=systems.get(partition.code, "")) for partition in partitions)
 
 
 def partitions_to_write(config: Config) -> tuple[Partition, ...]:
@@ -80,11 +78,11 @@ def _partition(code: str, country: str, name: str, option: str) -> Partition:
         entry = language(code)
         place(country)
     except (KeyError, LookupError):
-        raise _refused(option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)") from None
+        raise _refusal(option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)") from None
     return Partition(code=code, language=entry.name, place=country, name=name)
 
 
-def _refused(option: str, value: object, expected: str) -> DataError:
+def _refusal(option: str, value: object, expected: str) -> DataError:
     return DataError(f"culture.toml, option {option!r}: found {value!r:.80}. Expected {expected}. Correct it there.")
 
 
@@ -94,11 +92,11 @@ def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
     codes = [partition.code for partition in partitions]
     targets = list(config.options["targets"]) or [config.language]
     if unknown := [code for code in targets if code not in codes]:
-        raise _refused("targets", unknown[0], f"some of {', '.join(codes)}")
+        raise _refusal("targets", unknown[0], f"some of {', '.join(codes)}")
     chains = [chain.split("-") for chain in config.options["chains"]] or [codes]
     for chain in chains:
         if len(chain) < 2 or len(set(chain)) < len(chain) or not set(chain) <= set(codes):
-            raise _refused("chains", "-".join(chain), f"two or more of {', '.join(codes)}, each once, with '-' between")
+            raise _refusal("chains", "-".join(chain), f"two or more of {', '.join(codes)}, each once, with '-' between")
     return {
         "partitions": [asdict(partition) for partition in partitions],
         "targets": targets,
@@ -295,14 +293,16 @@ class CrossCultEntries(QuestionWork, ABC):
         partitions = partitions_to_write(self.config)
         items = []
         for item in self.items:
-            texts = {partition.code: text for partition in partitions if (text := self._accepted(partition, item.name))}
+            texts = {
+                partition.code: text for partition in partitions if (text := self._accepted_text(partition, item.name))
+            }
             if not item.image:
                 self.drop("answer", item.name, "its image isn't in the project")
             elif len(texts) == len(partitions):
                 items.append(replace(item, texts=texts))
         return items
 
-    def _accepted(self, partition: Partition, row: str) -> Entry | None:
+    def _accepted_text(self, partition: Partition, row: str) -> Entry | None:
         if (text := self.text(partition, row)) is None:
             return None
         verdicts, quorum = Counter(self.verdicts(partition, text)), self.options["agree"]

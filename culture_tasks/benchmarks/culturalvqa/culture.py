@@ -17,14 +17,7 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
-from culture_tasks.benchmarks.culture_forms import (
-    BuiltTables,
-    Config,
-    CultureForm,
-    Figure,
-    SheetRow,
-    Step,
-)
+from culture_tasks.benchmarks.culture_forms import BuiltTables, Config, CultureForm, Figure, SheetRow, Step
 from culture_tasks.benchmarks.culture_rows import (
     QuestionWork,
     answer_row,

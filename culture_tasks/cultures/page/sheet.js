@@ -4,9 +4,9 @@
 const find = (selector, within = document) => within.querySelector(selector);
 const every = (selector, within = document) => [...within.querySelectorAll(selector)];
 const screens = every("article.screen"), cards = every(".card");
-const body = document.body, said = find("#said");
+const body = document.body, statusLine = find("#said");
 const touched = new Set();
-let at = 0, unsaved = false;
+let index = 0, unsaved = false;
 
 const isTyping = (target) => target instanceof HTMLTextAreaElement
   || (target instanceof HTMLInputElement && !["radio", "checkbox", "file"].includes(target.type));
@@ -34,11 +34,11 @@ function valuesOf(card) {
 }
 
 const skips = (card) => find(".leave", card).checked;
-const begun = (card) => skips(card) || find(".right", card)?.checked || touched.has(card.dataset.row);
+const isBegun = (card) => skips(card) || find(".right", card)?.checked || touched.has(card.dataset.row);
 const lacks = (field) => !field.hidden && (("required" in field.dataset && valueOf(field) === null)
   || valueOf(field)?.length > field.dataset.most || inputs(field).some((input) => !input.validity.valid));
-const missing = (card) => fields(card).filter(lacks);
-const complete = (card) => begun(card) && (skips(card) || missing(card).length === 0);
+const missingFields = (card) => fields(card).filter(lacks);
+const isComplete = (card) => isBegun(card) && (skips(card) || missingFields(card).length === 0);
 
 function setValue(field, value) {
   const radios = every("input[type=radio]", field);
@@ -62,29 +62,29 @@ function arrange(card) {
   card.classList.toggle("skipped", skips(card));
 }
 
-// What is shown
+// The screen
 
 function show(place, focus = true) {
   if (focus) {
-    for (const card of every(".card", screens[at])) {
-      if (begun(card) && !skips(card)) for (const field of missing(card)) field.classList.add("missing");
+    for (const card of every(".card", screens[index])) {
+      if (isBegun(card) && !skips(card)) for (const field of missingFields(card)) field.classList.add("missing");
     }
   }
-  at = Math.max(0, Math.min(place, screens.length - 1));
-  for (const screen of screens) screen.hidden = screen !== screens[at];
-  find("#previous").disabled = at === 0;
-  find("#next").disabled = at === screens.length - 1;
+  index = Math.max(0, Math.min(place, screens.length - 1));
+  for (const screen of screens) screen.hidden = screen !== screens[index];
+  find("#previous").disabled = index === 0;
+  find("#next").disabled = index === screens.length - 1;
   if (focus) {
-    find("h2", screens[at]).focus({ preventScroll: true });
-    window.scrollTo({ top: Math.max(0, screens[at].offsetTop - 8) });
+    find("h2", screens[index]).focus({ preventScroll: true });
+    window.scrollTo({ top: Math.max(0, screens[index].offsetTop - 8) });
   }
 }
 
 function count() {
-  const done = cards.filter(complete).length, half = cards.filter(begun).length - done;
+  const done = cards.filter(isComplete).length, half = cards.filter(isBegun).length - done;
   find("#progress").value = done;
-  const { count: text, begun: begunText, unsaved: unsavedText } = said.dataset;
-  said.textContent = [
+  const { count: text, begun: begunText, unsaved: unsavedText } = statusLine.dataset;
+  statusLine.textContent = [
     text.replace("{done}", done).replace("{all}", cards.length),
     ...(half ? [begunText.replace("{number}", half)] : []),
     ...(unsaved ? [unsavedText] : []),
@@ -92,8 +92,8 @@ function count() {
 }
 
 function nextOpen() {
-  const ahead = [...screens.slice(at + 1), ...screens.slice(0, at + 1)];
-  const screen = ahead.find((one) => every(".card", one).some((card) => !complete(card)));
+  const ahead = [...screens.slice(index + 1), ...screens.slice(0, index + 1)];
+  const screen = ahead.find((candidate) => every(".card", candidate).some((card) => !isComplete(card)));
   if (screen) show(screens.indexOf(screen));
 }
 
@@ -105,8 +105,8 @@ function rank(screen) {
   const name = find(".order", screen)?.dataset.by;
   if (!name) return;
   const group = every(".card", screen), ratings = group.map((card) => ratingOf(card, name));
-  group.forEach((card, index) => {
-    const line = find(".rank", card), rating = ratings[index];
+  group.forEach((card, number) => {
+    const line = find(".rank", card), rating = ratings[number];
     line.hidden = rating === null;
     const place = 1 + ratings.filter((other) => other !== null && other > rating).length;
     const tied = ratings.filter((other) => other === rating).length > 1;
@@ -117,15 +117,15 @@ function rank(screen) {
 function sort(screen) {
   const { by } = find(".order", screen).dataset;
   const group = every(".card", screen);
-  group.sort((one, other) => (ratingOf(other, by) ?? -Infinity) - (ratingOf(one, by) ?? -Infinity));
+  group.sort((first, second) => (ratingOf(second, by) ?? -Infinity) - (ratingOf(first, by) ?? -Infinity));
   screen.append(...group);
 }
 
-// The browser's own store, which may be switched off; the saved file is what counts.
+// The browser's store, which may be switched off; the saved file counts.
 
 function state() {
   const rows = {};
-  for (const card of cards.filter(begun)) {
+  for (const card of cards.filter(isBegun)) {
     rows[card.dataset.row] = skips(card) ? { skipped: find(".why input", card).value.trim() } : { values: valuesOf(card) };
   }
   return { sheet: body.dataset.sheet, rows };
@@ -135,16 +135,16 @@ function keep() {
   try {
     localStorage.setItem(body.dataset.store, JSON.stringify(state()));
   } catch {
-    // nothing is kept but on the page
+    // the answers are on the page alone
   }
 }
 
 function fill({ rows }) {
-  let filled = 0;
+  let rowCount = 0;
   for (const [row, { values, skipped }] of Object.entries(rows)) {
-    const card = cards.find((one) => one.dataset.row === row);
+    const card = cards.find((candidate) => candidate.dataset.row === row);
     if (!card) continue;
-    filled += 1;
+    rowCount += 1;
     touched.add(row);
     find(".leave", card).checked = skipped !== undefined;
     if (skipped !== undefined) find(".why input", card).value = skipped;
@@ -152,16 +152,16 @@ function fill({ rows }) {
     arrange(card);
   }
   screens.forEach(rank);
-  return filled;
+  return rowCount;
 }
 
 function recall() {
   try {
-    const kept = JSON.parse(localStorage.getItem(body.dataset.store) ?? "null");
-    if (kept) unsaved = fill(kept) > 0;
+    const answers = JSON.parse(localStorage.getItem(body.dataset.store) ?? "null");
+    if (answers) unsaved = fill(answers) > 0;
     find("#help").open = !unsaved;
   } catch {
-    // what another version has kept
+    // answers of another version
   }
 }
 
@@ -178,26 +178,26 @@ function save() {
 }
 
 async function load(file) {
-  let filled = 0;
+  let rowCount = 0;
   try {
     const content = JSON.parse(await file.text());
-    if (content.sheet === body.dataset.sheet) filled = fill(content);
+    if (content.sheet === body.dataset.sheet) rowCount = fill(content);
   } catch {
     // not a saved file
   }
   keep();
   count();
-  if (!filled) said.textContent = said.dataset.other;
+  if (!rowCount) statusLine.textContent = statusLine.dataset.other;
 }
 
 // Keys and events
 
 function digit(card, key, focused) {
-  const field = [focused, ...fields(card)].find((one) => one && !one.hidden && find("input[type=radio]", one));
+  const field = [focused, ...fields(card)].find((candidate) => candidate && !candidate.hidden && find("input[type=radio]", candidate));
   if (!field) return;
   const radios = every("input[type=radio]", field), number = key === "0" ? "10" : key;
   const radio = field.dataset.kind === "number"
-    ? radios.find((one) => one.value === key) ?? radios.find((one) => one.value === number)
+    ? radios.find(({ value }) => value === key) ?? radios.find(({ value }) => value === number)
     : radios[Number(number) - 1];
   if (!radio) return;
   radio.focus();
@@ -212,16 +212,16 @@ document.addEventListener("keydown", (event) => {
     save();
   } else if (control && event.key === "Enter") {
     event.preventDefault();
-    show(at + (event.shiftKey ? -1 : 1));
+    show(index + (event.shiftKey ? -1 : 1));
   } else if (!control && !event.altKey && !isTyping(event.target) && /^[0-9]$/.test(event.key)) {
     event.preventDefault();
-    const group = every(".card", screens[at]);
-    digit(event.target.closest?.(".card") ?? group.find((card) => !complete(card)) ?? group[0], event.key, event.target.closest?.(".field"));
+    const group = every(".card", screens[index]);
+    digit(event.target.closest?.(".card") ?? group.find((card) => !isComplete(card)) ?? group[0], event.key, event.target.closest?.(".field"));
   }
 });
 
 for (const card of cards) {
-  const changed = (event) => {
+  const onChange = (event) => {
     if (!event.target.classList.contains("right")) touched.add(card.dataset.row);
     arrange(card);
     if (isUntouched(card)) touched.delete(card.dataset.row);
@@ -230,12 +230,12 @@ for (const card of cards) {
     keep();
     count();
   };
-  card.addEventListener("input", changed);
-  card.addEventListener("change", changed);
+  card.addEventListener("input", onChange);
+  card.addEventListener("change", onChange);
   for (const clear of every(".clear", card)) {
     clear.addEventListener("click", (event) => {
       setValue(clear.closest(".field"), null);
-      changed(event);
+      onChange(event);
     });
   }
   arrange(card);
@@ -244,8 +244,8 @@ for (const button of every(".order")) button.addEventListener("click", () => sor
 find("#bar").addEventListener("submit", (event) => event.preventDefault());
 find("#save").addEventListener("click", save);
 find("#load").addEventListener("change", (event) => event.target.files[0] && load(event.target.files[0]));
-find("#previous").addEventListener("click", () => show(at - 1));
-find("#next").addEventListener("click", () => show(at + 1));
+find("#previous").addEventListener("click", () => show(index - 1));
+find("#next").addEventListener("click", () => show(index + 1));
 find("#open").addEventListener("click", nextOpen);
 window.addEventListener("beforeunload", (event) => {
   if (unsaved) event.preventDefault();

@@ -207,13 +207,13 @@ class MultimodalModel:
         answered, and not kept. A batch that doesn't fit into the memory is halved.
         """
 
-        def answered(encoded: EncodedBatch, places: Sequence[int]) -> list[ModelAnswer]:
+        def answer(batch: EncodedBatch, places: Sequence[int]) -> list[ModelAnswer]:
             if weights is None:
-                return self._answers(encoded, decoding)
-            return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
+                return self._answers(batch, decoding)
+            return with_weights_by_row(self.model, weights(places), lambda: self._answers(batch, decoding))
 
         order = self._longest_first(queries) if weights is None else range(len(queries))
-        return self._batched(queries, order, batch_size, answered)
+        return self._batch_results(queries, order, batch_size, answer)
 
     def generate_unless(
         self, query: Query, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
@@ -223,8 +223,8 @@ class MultimodalModel:
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
         on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
-        encoded = self.encoding.encode([query.messages()], with_spans=True)
-        masks = self._masks(encoded, [query])
+        batch = self.encoding.encode([query.messages()], with_spans=True)
+        masks = self._masks(batch, [query])
         stops: list[bool] = []
         with captured_states(self.model) as states:
 
@@ -233,7 +233,7 @@ class MultimodalModel:
                     stops.append(gate(pooled(states, masks)[0]))
                 return torch.full((input_ids.shape[0],), stops[0], dtype=torch.bool, device=input_ids.device)
 
-            answer = self._answers(encoded, decoding, stopping_criteria=[stop])[0]
+            answer = self._answers(batch, decoding, stopping_criteria=[stop])[0]
         return None if stops[0] else answer
 
     def features(self, query: Query) -> torch.Tensor:
@@ -250,13 +250,13 @@ class MultimodalModel:
             DataError: If a request has no image, or its question isn't found in the prompt.
         """
 
-        def prefill(encoded: EncodedBatch, places: Sequence[int]) -> list[torch.Tensor]:
-            masks = self._masks(encoded, [queries[place] for place in places])
+        def prefill(batch: EncodedBatch, places: Sequence[int]) -> list[torch.Tensor]:
+            masks = self._masks(batch, [queries[place] for place in places])
             with captured_states(self.model) as states:
-                self._answers(encoded, AnswerDecoding(max_new_tokens=1))
+                self._answers(batch, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batched(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
+        return self._batch_results(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
 
     def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> EncodedBatch:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
@@ -273,8 +273,8 @@ class MultimodalModel:
         Images are read once. Gradients flow to all parameters that require them. ``pairs`` are requests with answers,
         or the result of :meth:`encode_answered`.
         """
-        encoded = pairs if isinstance(pairs, EncodedBatch) else self.encode_answered(pairs)
-        inputs = self._placed(encoded.inputs)
+        batch = pairs if isinstance(pairs, EncodedBatch) else self.encode_answered(pairs)
+        inputs = self._on_device(batch.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
 
@@ -294,8 +294,8 @@ class MultimodalModel:
         self.model.to("meta")
         torch.cuda.empty_cache()
 
-    def _answers(self, encoded: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
-        tokenizer, inputs = self.processor.tokenizer, self._placed(encoded.inputs)
+    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
+        tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
         ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
         answers = []
@@ -306,7 +306,7 @@ class MultimodalModel:
             answers.append(ModelAnswer(text, prompt_tokens, length))
         return answers
 
-    def _placed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns inputs on the model's device; floating-point numbers get its data type."""
         return {
             name: value.to(self.device, self.model.dtype if value.is_floating_point() else value.dtype)
@@ -315,11 +315,11 @@ class MultimodalModel:
             for name, value in inputs.items()
         }
 
-    def _masks(self, encoded: EncodedBatch, queries: Sequence[Query]) -> list[torch.Tensor]:
+    def _masks(self, batch: EncodedBatch, queries: Sequence[Query]) -> list[torch.Tensor]:
         tokens = image_token_ids(self.model, self.processor)
-        return [question_and_image(encoded, row, query.question, tokens) for row, query in enumerate(queries)]
+        return [question_and_image(batch, row, query.question, tokens) for row, query in enumerate(queries)]
 
-    def _batched(
+    def _batch_results(
         self,
         queries: Sequence[Query],
         order: Sequence[int],
@@ -338,17 +338,17 @@ class MultimodalModel:
                 while batch := list(itertools.islice(run, size)):
                     yield batch
 
-        def encoded(places: Sequence[int]) -> EncodedBatch:
+        def encode(places: Sequence[int]) -> EncodedBatch:
             return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
         def results_of(places: Sequence[int], ready: list[EncodedBatch]) -> Iterator[tuple[int, Result]]:
-            return zip(places, work(ready.pop() if ready else encoded(places), places), strict=True)
+            return zip(places, work(ready.pop() if ready else encode(places), places), strict=True)
 
         problem = "insertion: a single request doesn't fit into the memory of the device"
         advice = (
             "Make images smaller (max_patches=…, max_pixels=…), or spread the model over several GPUs (device_map=auto)"
         )
-        for places, inputs in read_ahead(batches(), lambda places: (places, [encoded(places)])):
+        for places, inputs in read_ahead(batches(), lambda places: (places, [encode(places)])):
             with explained(problem, f"{advice}.", (torch.OutOfMemoryError,)):
                 yield from in_halves(places, partial(results_of, ready=inputs), "requests")
 
@@ -442,24 +442,24 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
     ]
 
 
-def question_and_image(encoded: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+def question_and_image(batch: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
     """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
     characters. So the question is found by its distance from the end, which no image may separate from it.
     """
-    ids = encoded.inputs["input_ids"][row]
+    ids = batch.inputs["input_ids"][row]
     visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
     if not visual.any():
         raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
-    spans, prompt, question = encoded.spans[row], encoded.prompts[row], question.strip()
+    spans, prompt, question = batch.spans[row], batch.prompts[row], question.strip()
     start = prompt.rfind(question)
     if start < 0 or not question:
         raise DataError(
             f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
             "template that keeps the user's text as it is."
         )
-    start += max(end for _, end in spans) - encoded.prompt_ends[row]
+    start += max(end for _, end in spans) - batch.prompt_ends[row]
     mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
     if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
         raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")

@@ -122,13 +122,13 @@ class StoredVectors(Generic[Input]):
             if content is not None:
                 self._vectors[key] = torch.frombuffer(bytearray(content), dtype=torch.float32).reshape(self._shape)
                 del missing[key]
-        for key, vector in progress(self._computed(missing, batch_size), self._description, total=len(missing)):
+        for key, vector in progress(self._new_vectors(missing, batch_size), self._description, total=len(missing)):
             store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
 
     def vectors(self, inputs: Sequence[Input]) -> torch.Tensor:
         """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
         missing = self._missing(inputs)
-        for _ in self._computed(missing, len(missing)):
+        for _ in self._new_vectors(missing, len(missing)):
             pass
         return torch.stack([self._vectors[self._key_of(item)] for item in inputs])
 
@@ -137,10 +137,10 @@ class StoredVectors(Generic[Input]):
         return self._vectors.get(self._key_of(item))
 
     def _missing(self, inputs: Iterable[Input]) -> dict[str, Input]:
-        keyed = ((self._key_of(item), item) for item in inputs)
-        return {key: item for key, item in keyed if key not in self._vectors}
+        pairs = ((self._key_of(item), item) for item in inputs)
+        return {key: item for key, item in pairs if key not in self._vectors}
 
-    def _computed(self, missing: dict[str, Input], batch_size: int) -> Iterator[tuple[str, torch.Tensor]]:
+    def _new_vectors(self, missing: dict[str, Input], batch_size: int) -> Iterator[tuple[str, torch.Tensor]]:
         keys = list(missing)
         for place, vector in self._encode(list(missing.values()), batch_size) if keys else ():
             self._vectors[keys[place]] = vector.cpu()
@@ -150,11 +150,11 @@ class StoredVectors(Generic[Input]):
 def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Input]:
     """Returns an encoder of batches as one that takes any number of inputs."""
 
-    def encoded(inputs: Sequence[Input], batch_size: int) -> Iterator[tuple[int, torch.Tensor]]:
+    def encode_all(inputs: Sequence[Input], batch_size: int) -> Iterator[tuple[int, torch.Tensor]]:
         for start in range(0, len(inputs), batch_size):
             yield from enumerate(encode(inputs[start : start + batch_size]), start)
 
-    return encoded
+    return encode_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Encoding:
                 bounds = sorted(key for key in declared if key.startswith(("min_", "max_")))
                 raise SettingsError(
                     f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, bounds)} "
-                    f"Known are {', '.join(bounds) or 'none'}."
+                    f"Expected {', '.join(bounds) or 'none'}."
                 )
 
     @property
@@ -72,7 +72,7 @@ class Encoding:
 
     def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> EncodedBatch:
         """Encodes conversations together; either all of them have images, or none."""
-        prompts = [self._rendered(messages) for messages in conversations]
+        prompts = [self._render(messages) for messages in conversations]
         images = [images_of(messages) for messages in conversations]
         options: dict[str, Any] = {"images": images} if any(images) else {}
         if options and self._images:
@@ -96,23 +96,23 @@ class Encoding:
 
         The last token is one of the ``ends`` of a generation, where there are any.
         """
-        encoded, end = self.encode(conversations), self._end_of_answer(ends)
+        batch, end = self.encode(conversations), self._end_of_answer(ends)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
         ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
         mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
-        prompt = encoded.inputs["input_ids"]
+        prompt = batch.inputs["input_ids"]
         added = {"input_ids": ids, "attention_mask": mask}
         # Other inputs with a value for each token (types of tokens) take the answer for text, which is 0 everywhere.
         inputs = {
             name: torch.cat([value, added.get(name, torch.zeros_like(ids)).to(value.dtype)], dim=1)
             if isinstance(value, torch.Tensor) and value.shape == prompt.shape
             else value
-            for name, value in encoded.inputs.items()
+            for name, value in batch.inputs.items()
         }
         unanswered = torch.full_like(prompt, IGNORED)
         inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
-        return EncodedBatch(inputs, encoded.prompts)
+        return EncodedBatch(inputs, batch.prompts)
 
     def _end_of_answer(self, ends: Sequence[int]) -> int | None:
         """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
@@ -120,7 +120,7 @@ class Encoding:
         request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
         answered = [*request, {"role": "assistant", "content": [text_part(answer)]}]
         try:
-            rendered = self._rendered(answered, asks=False)
+            rendered = self._render(answered, asks=False)
         except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
             rendered = ""
         ending = rendered.rpartition(answer)[2]
@@ -128,7 +128,7 @@ class Encoding:
 
     def prompt_tokens(self, messages: Sequence[Message]) -> list[int]:
         """Returns the tokens of a conversation, in which each image is still its placeholder."""
-        prompt = self._rendered(messages)
+        prompt = self._render(messages)
         return self._tokens(prompt, add_special_tokens=self._lacks_begin(prompt))
 
     def length(self, texts: Sequence[str]) -> int:
@@ -157,7 +157,7 @@ class Encoding:
         begin = self.processor.tokenizer.bos_token
         return begin is None or not prompt.startswith(begin)
 
-    def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
+    def _render(self, messages: Sequence[Message], *, asks: bool = True) -> str:
         # The processor takes a variable that the template doesn't have for one of the processor's arguments.
         variables = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
         options = {"tokenize": False, "add_generation_prompt": asks, **variables}

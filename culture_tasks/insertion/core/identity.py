@@ -50,9 +50,9 @@ def identify(
     """Computes a model's identity, with one pass over its weights; ``version`` is that of our own code."""
     import transformers
 
-    kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
+    kind, digest, config = type(model).__name__, _weights_digest(model), _clean(model.config.to_dict())
     vocabulary = value_key(processor.tokenizer.get_vocab())
-    settings = [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
+    settings = [_clean(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
     weights = value_key([kind, digest, config, settings, dict(options)])[:32]
     parts = {
         "class": kind,
@@ -64,7 +64,7 @@ def identify(
     }
     run = [
         weights,
-        _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
+        _clean(model.generation_config.to_dict()) if model.generation_config else None,
         version,
         str(model.device.type),
         getattr(model.config, "_attn_implementation", None),
@@ -79,8 +79,8 @@ def identify_encoder(
     """Computes the identity of a model of vectors; they depend on the settings too."""
     import transformers
 
-    words, config = value_key(dict(vocabulary)), _cleaned(model.config.to_dict())
-    weights = value_key([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])[:32]
+    words, config = value_key(dict(vocabulary)), _clean(model.config.to_dict())
+    weights = value_key([type(model).__name__, _weights_digest(model), config, words, _clean(dict(settings))])[:32]
     run = value_key([weights, str(model.device.type), [torch.__version__, transformers.__version__]])[:32]
     return ModelIdentity(source, weights, run)
 
@@ -103,10 +103,10 @@ def value_key(value: Any) -> str:
     return text_key(json.dumps(value, sort_keys=True, default=str))
 
 
-def _cleaned(settings: Any) -> Any:
+def _clean(settings: Any) -> Any:
     if isinstance(settings, Mapping):
-        return {str(key): _cleaned(value) for key, value in settings.items() if key not in _INCIDENTAL}
-    return [_cleaned(value) for value in settings] if isinstance(settings, list | tuple) else settings
+        return {str(key): _clean(value) for key, value in settings.items() if key not in _INCIDENTAL}
+    return [_clean(value) for value in settings] if isinstance(settings, list | tuple) else settings
 
 
 def _weights_digest(model: PreTrainedModel) -> str:

@@ -115,7 +115,7 @@ class InsertionMethod(ABC):
             hint = nearest(option, fields) if option not in fields else ""
             raise SettingsError(
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
-                f"Known are {', '.join(fields) or 'none'}."
+                f"Options: {', '.join(fields) or 'none'}."
             ) from None
 
     @classmethod
@@ -190,7 +190,7 @@ class InsertionMethod(ABC):
 
     def save(self, folder: Path) -> state.Description:
         """Writes the fitted state."""
-        description = self._described()
+        description = self._describe()
         state.write(folder, description, self._tensors())
         return description
 
@@ -221,7 +221,7 @@ class InsertionMethod(ABC):
     def fingerprint(self) -> str:
         """Hash of all of the method that can change an answer: its name, its options and what it learned."""
         if self.data is not None:
-            return self._described().fingerprint
+            return self._describe().fingerprint
         return value_key([self.name, self.config.model_dump(mode="json")])[:32]
 
     def parameter_count(self) -> int:
@@ -248,7 +248,7 @@ class InsertionMethod(ABC):
         """Returns the identity of a second model that the method loaded, as it was before anything was trained."""
         return None
 
-    def _described(self) -> state.Description:
+    def _describe(self) -> state.Description:
         """Returns the description of the state, whose tensors are hashed once."""
         if self.data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")

@@ -35,7 +35,9 @@ def method_class(name: str) -> type[InsertionMethod]:
     places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
     if not places:
         names = method_names()
-        raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, names)} Known are {', '.join(names)}.")
+        raise SettingsError(
+            f"insertion: unknown method {name!r}.{nearest(name, names)} Expected one of {', '.join(names)}."
+        )
     if len(places) > 1:
         raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
     if points:

@@ -117,8 +117,8 @@ class Query:
     def preceded_by(self, parts: Sequence[Part]) -> Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
         pictures = [image_part(QueryImage.of(part["image"])) if part["type"] == "image" else part for part in parts]
-        outline = _preceded(self.outline, pictures)
-        return Query(self.question, lambda: _preceded(self.messages(), parts), outline)
+        outline = _insert_parts(self.outline, pictures)
+        return Query(self.question, lambda: _insert_parts(self.messages(), parts), outline)
 
     def pictures(self) -> list[QueryImage]:
         """Returns the images of the conversation without loading them, in its order."""
@@ -198,7 +198,7 @@ def _parts(messages: Iterable[Message]) -> Iterable[Part]:
     return (part for message in messages for part in message["content"])
 
 
-def _preceded(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
+def _insert_parts(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
     place = [message["role"] for message in messages].index("user")
     user = {"role": "user", "content": [*parts, *messages[place]["content"]]}
     return [*messages[:place], user, *messages[place + 1 :]]
@@ -210,7 +210,7 @@ def _normal(message: Message) -> Message:
     for part in [text_part(content)] if isinstance(content, str) else content:
         if part["type"] not in ("text", "image"):
             raise DataError(
-                f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
+                f"knowledge_insertion: a message has a part of type {part['type']!r}. Expected text or image: "
                 "leave tasks with other media to another model."
             )
         image: Any = part.get("image", part.get("url"))

@@ -82,12 +82,12 @@ class _Prompt(NamedTuple):
 class _ChainWeights:
     """The weights of chains, made when a batch of requests needs them and dropped when no later one does.
 
-    ``inserted`` has what is inserted before each request, in the order of answering.
+    ``insertions`` has the insertions before each request, in the order of answering.
     """
 
-    def __init__(self, method: WeightMethod, inserted: Sequence[tuple[Insertion, ...]], costs: Costs) -> None:
-        self._method, self._inserted, self._costs = method, inserted, costs
-        chains = [_chain(insertions) for insertions in inserted]
+    def __init__(self, method: WeightMethod, insertions: Sequence[tuple[Insertion, ...]], costs: Costs) -> None:
+        self._method, self._insertions, self._costs = method, insertions, costs
+        chains = [_chain(chain) for chain in insertions]
         self._last = {chain[:length]: place for place, chain in enumerate(chains) for length in range(len(chain) + 1)}
         self._weights: dict[Chain, Weights] = {(): method.weights}
 
@@ -96,7 +96,7 @@ class _ChainWeights:
         places = [pool[number] for number in numbers]
         start = now(self._method.model.device)
         self._weights = {chain: weights for chain, weights in self._weights.items() if self._last[chain] >= min(places)}
-        chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
+        chains = {_chain(self._insertions[place]): self._insertions[place] for place in places}
         for length in range(1, max(map(len, chains)) + 1):
             longer = {chain[:length]: samples for chain, samples in chains.items() if len(chain) >= length}
             new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._weights}
@@ -105,7 +105,7 @@ class _ChainWeights:
                 self._weights.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
                 self._costs.inserted += len(new)
         self._costs.insertion_seconds += now(self._method.model.device) - start
-        return [self._weights[_chain(self._inserted[place])] for place in places]
+        return [self._weights[_chain(self._insertions[place])] for place in places]
 
 
 class Runner:
@@ -129,7 +129,7 @@ class Runner:
         self._engine, self._engine_identity = engine, engine.identity if engine else method.model.identity.run
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
         self.identity = value_key([self._engine_identity, *self._method_identity])
-        self._inserted: Chain = ()
+        self._present_chain: Chain = ()
         self.costs = Costs()
         method.reset()
 
@@ -146,7 +146,7 @@ class Runner:
         for decoding in dict.fromkeys(job.decoding for job in jobs):
             group = {place: job for place, job in enumerate(jobs) if job.decoding == decoding}
             self._renew()
-            base, after = self._answered(group, decoding, progress)
+            base, after = self._answer_all(group, decoding, progress)
             self._renew()
             for place, job in group.items():
                 answer = after.get(place) or base[place]
@@ -155,7 +155,7 @@ class Runner:
         self.costs.alone += [seconds for seconds in alone if seconds is not None]
         return [outcomes[place] for place in range(len(jobs))]
 
-    def _answered(
+    def _answer_all(
         self, jobs: Mapping[int, Job], decoding: AnswerDecoding, progress: Progress
     ) -> tuple[dict[int, ModelAnswer], dict[int, ModelAnswer]]:
         """Returns the plain answers, and the answers after insertions."""
@@ -169,17 +169,17 @@ class Runner:
         if self._one_at_a_time:
             base = {place: self._alone(plain[place], decoding) for place in progress(list(plain), "plain model")}
             edits = ((place, after[place]) for place in progress(order, f"after insertions ({self._method.name})"))
-            return base, {place: self._alone(self._edited(job), decoding, job) for place, job in edits}
+            return base, {place: self._alone(self._edited_prompt(job), decoding, job) for place, job in edits}
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
         self._prepare(after.values(), progress)
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
             if self._method.edits_weights:
-                pool[True, place] = self._edited(after[place])
+                pool[True, place] = self._edited_prompt(after[place])
             else:
                 self._insert(after[place].insertions)
                 pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
-        answers = self._pooled(pool, decoding, progress)
+        answers = self._answer_pool(pool, decoding, progress)
         base = {place: answers[False, place] for place in plain}
         return base, {place: pool[True, place].route.noted(answers[True, place]) for place in after}
 
@@ -187,7 +187,7 @@ class Runner:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
         # An answer given on its own has a time, which holds for this kind of device alone.
         key = prompt.key and f"alone:{device_name(self._device)}:{prompt.key}"
-        stored = self._stored(key)
+        stored = self._stored_answer(key)
         if stored is not None:
             return stored
         if job is not None:
@@ -197,7 +197,7 @@ class Runner:
         seconds = now(self._device) - start
         return self._keep(key, replace(answer, seconds=seconds), seconds)
 
-    def _pooled(
+    def _answer_pool(
         self, prompts: Mapping[Place, _Prompt], decoding: AnswerDecoding, progress: Progress
     ) -> dict[Place, ModelAnswer]:
         """Answers prompts, each distinct one once, by the engine or by the method's other model."""
@@ -208,17 +208,17 @@ class Runner:
         missing: dict[tuple[MultimodalModel | None, bool], list[list[Place]]] = {}
         for places in places_of.values():
             prompt = prompts[places[0]]
-            stored = self._stored(prompt.key)
+            stored = self._stored_answer(prompt.key)
             if stored is None:
                 missing.setdefault((prompt.route.by, bool(prompt.insertions)), []).append(places)
             else:
                 answers.update(dict.fromkeys(places, stored))
-        generated = self._generated(prompts, missing, decoding)
+        generated = self._generate(prompts, missing, decoding)
         for places, answer in progress(generated, "answers", total=sum(map(len, missing.values()))):
             answers.update(dict.fromkeys(places, answer))
         return {place: answers[place] for place in prompts}
 
-    def _generated(
+    def _generate(
         self,
         prompts: Mapping[Place, _Prompt],
         missing: Mapping[tuple[MultimodalModel | None, bool], list[list[Place]]],
@@ -263,7 +263,7 @@ class Runner:
             for number, answer in model.answers(chain_queries, decoding, method.batch_size, weights_of):
                 yield chain[number], answer
 
-    def _stored(self, key: str | None) -> ModelAnswer | None:
+    def _stored_answer(self, key: str | None) -> ModelAnswer | None:
         content = None if key is None else self._store.get(key)
         self.costs.hits += content is not None
         return None if content is None else ModelAnswer(**json.loads(content))
@@ -280,7 +280,7 @@ class Runner:
         source = self._engine_identity if route.by is None else route.by.identity.run
         return _Prompt(route, _key([source, route.query.key], decoding))
 
-    def _edited(self, job: Job) -> _Prompt:
+    def _edited_prompt(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
         source = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
         return _Prompt(Route(job.query), _key([*source, job.query.key], job.decoding), job.insertions)
@@ -293,18 +293,18 @@ class Runner:
 
     def _insert(self, insertions: Sequence[Insertion]) -> None:
         """Inserts a chain; if it extends the present one, only the rest."""
-        if self._inserted != _chain(insertions[: len(self._inserted)]):
+        if self._present_chain != _chain(insertions[: len(self._present_chain)]):
             self._renew()
         start = now(self._device)
-        for insertion in insertions[len(self._inserted) :]:
+        for insertion in insertions[len(self._present_chain) :]:
             self._method.insert(insertion)
-            self._inserted = (*self._inserted, insertion.key)
+            self._present_chain = (*self._present_chain, insertion.key)
             self.costs.inserted += 1
         self.costs.insertion_seconds += now(self._device) - start
 
     def _renew(self) -> None:
         self._method.reset()
-        self._inserted = ()
+        self._present_chain = ()
 
 
 def _chain_order(jobs: Mapping[int, Job]) -> list[int]:

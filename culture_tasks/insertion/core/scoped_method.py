@@ -210,7 +210,7 @@ class ScopedMethod(InsertionMethod):
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        return {_PROJECTION: self._parts.projection, **_prefixed(self._parts.replacement.trained)}
+        return {_PROJECTION: self._parts.projection, **_with_prefix(self._parts.replacement.trained)}
 
     def _facts(self) -> dict[str, Any]:
         return {"encoder": self._parts.encoder.identity.weights}
@@ -335,11 +335,11 @@ class _LayerLearner(Learner[TrainingCase]):
         }
 
     def groups(self) -> Sequence[ParameterGroup]:
-        return (ParameterGroup(_prefixed(self.layer), self._learning_rate),)
+        return (ParameterGroup(_with_prefix(self.layer), self._learning_rate),)
 
     def read(self, case: TrainingCase) -> list[EncodedBatch]:
-        answered = (case.insertion, *case.generality)
-        pairs = [(shown_after(case.insertion, item.query), item.answer) for item in answered]
+        items = (case.insertion, *case.generality)
+        pairs = [(shown_after(case.insertion, item.query), item.answer) for item in items]
         return self._replacement.model.encode_in_batches(pairs, self._batch_size)
 
     def learn(self, case: list[EncodedBatch], scale: float) -> CaseLosses:
@@ -354,7 +354,7 @@ class _LayerLearner(Learner[TrainingCase]):
         return CaseLosses({"replacement": total})
 
 
-def _prefixed(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
+def _with_prefix(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
     return {f"{_PREFIX}{name}": weight for name, weight in layer.items()}
 
 

@@ -204,7 +204,7 @@ class _Training(Generic[Case]):
         self._device = next(iter(self._parameters.values())).device
         self._processes = PartialState(cpu=self._device.type == "cpu")
         self._sums: dict[str, float] = {}
-        self._counted = 0
+        self._case_count = 0
         if self._processes.num_processes > config.cases_per_step:
             raise SettingsError(
                 f"insertion: {name} has {config.cases_per_step} cases in a step for {self._processes.num_processes} "
@@ -213,17 +213,17 @@ class _Training(Generic[Case]):
 
     def run(self, progress: Progress, checkpoints: Checkpoints | None) -> dict[str, float]:
         steps = list(_steps(len(self._cases), self._config))
-        done = 0 if checkpoints is None else self._restored(checkpoints)
+        done = 0 if checkpoints is None else self._restore(checkpoints)
         description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
         last_write = time.monotonic()
-        with self._prepared(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
+        with self._with_gradients(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
             for step in progress(steps[done:], description, lambda: _summary(self._means())):
                 self._make(step, next(cases_of_steps))
                 done = step.number + 1
                 if checkpoints is None or not self._processes.is_main_process:
                     continue
                 if done == len(steps) or time.monotonic() >= last_write + 60 * checkpoints.minutes:
-                    facts = {"done": done, "losses": self._sums, "cases": self._counted}
+                    facts = {"done": done, "losses": self._sums, "cases": self._case_count}
                     checkpoints.write(facts, self._tensors())
                     last_write = time.monotonic()
                     logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), done)
@@ -235,7 +235,7 @@ class _Training(Generic[Case]):
         return {place: self._learner.read(self._cases[step.cases[place]]) for place in share}
 
     @contextmanager
-    def _prepared(self) -> Iterator[None]:
+    def _with_gradients(self) -> Iterator[None]:
         """Turns gradients on, and leaves gradients and PyTorch's random state as they were."""
         before = {name: parameter.requires_grad for name, parameter in self._parameters.items()}
         devices = [self._device] if self._device.type == "cuda" else []
@@ -257,14 +257,14 @@ class _Training(Generic[Case]):
             torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
             with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
                 share[place] = self._learner.learn(case, 1.0 / len(step.cases))
-        learned = self._gathered(share)
-        if step.first == 0 and self._counted >= len(self._cases):
-            self._sums, self._counted = {}, 0
+        learned = self._gather(share)
+        if step.first == 0 and self._case_count >= len(self._cases):
+            self._sums, self._case_count = {}, 0
         for case in learned:
             self._check_finite(step, case.losses)
             for part, value in case.losses.items():
                 self._sums[part] = self._sums.get(part, 0.0) + value
-            self._counted += 1
+            self._case_count += 1
         if self._processes.num_processes > 1:
             for parameter in self._parameters.values():
                 gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
@@ -275,7 +275,7 @@ class _Training(Generic[Case]):
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])
 
-    def _gathered(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
+    def _gather(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
         """Returns the losses of all cases of a step, in their order, in every process."""
         if self._processes.num_processes == 1:
             return list(share.values())
@@ -294,7 +294,7 @@ class _Training(Generic[Case]):
             )
 
     def _means(self) -> dict[str, float]:
-        return {part: total / self._counted for part, total in self._sums.items()}
+        return {part: total / self._case_count for part, total in self._sums.items()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Returns all that steps change."""
@@ -307,7 +307,7 @@ class _Training(Generic[Case]):
         trained = {f"parameter/{name}": parameter for name, parameter in self._parameters.items()}
         return {**trained, **{f"buffer/{name}": buffer for name, buffer in self._learner.buffers().items()}, **states}
 
-    def _restored(self, checkpoints: Checkpoints) -> int:
+    def _restore(self, checkpoints: Checkpoints) -> int:
         """Restores the latest checkpoint, and returns how many steps were made."""
         facts, tensors = checkpoints.read() or ({"done": 0, "losses": {}, "cases": 0}, {})
         if len(set(gather_object([facts["done"]]))) > 1:
@@ -325,7 +325,7 @@ class _Training(Generic[Case]):
                 self._optimizer.state[parameter][entry] = tensor if tensor.dim() == 0 else tensor.to(parameter.device)
             else:
                 (self._parameters if kind == "parameter" else buffers)[name].data.copy_(tensor)
-        self._sums, self._counted = dict(facts["losses"]), facts["cases"]
+        self._sums, self._case_count = dict(facts["losses"]), facts["cases"]
         return int(facts["done"])
 
 

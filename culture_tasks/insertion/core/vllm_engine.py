@@ -57,7 +57,7 @@ class VllmEngine:
         """Yields the place of a request, with its answer, some hundred at a time."""
         sampling = self._sampling(decoding)
         if self._llm is None:
-            self._llm = self._started()
+            self._llm = self._start()
         for start in range(0, len(queries), _CHUNK):
             places = range(start, min(start + _CHUNK, len(queries)))
             prompts = [self._prompt(queries[place]) for place in places]
@@ -65,7 +65,7 @@ class VllmEngine:
                 outputs = self._llm.generate(prompts, sampling, use_tqdm=False)
             except Exception as error:  # its classes differ by version; a request that is too long is one of them
                 raise CultureTasksError(
-                    f"insertion: vLLM can't answer ({_described(error)}). Its log may say more. If a request is too "
+                    f"insertion: vLLM can't answer ({_reason(error)}). Its log may say more. If a request is too "
                     "long, raise max_model_len."
                 ) from error
             for place, output in zip(places, outputs, strict=True):
@@ -77,7 +77,7 @@ class VllmEngine:
             self._llm.llm_engine.engine_core.shutdown()
             self._llm = None
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         import vllm
 
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # the fork of a process with threads may hang
@@ -86,7 +86,7 @@ class VllmEngine:
             return vllm.LLM(**self._arguments)
         except Exception as error:
             raise SettingsError(
-                f"insertion: vLLM can't be started ({_described(error)}). Its log may say more. Correct the arguments "
+                f"insertion: vLLM can't be started ({_reason(error)}). Its log may say more. Correct the arguments "
                 "that it was given: all that knowledge_insertion itself doesn't have."
             ) from error
 
@@ -153,6 +153,6 @@ def _read(value: Any) -> Any:
         raise SettingsError(f"insertion: {value!r:.80} isn't JSON ({error}). Correct the argument of vLLM.") from None
 
 
-def _described(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]:.300}" if lines else type(error).__name__

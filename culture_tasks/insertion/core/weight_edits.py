@@ -107,8 +107,8 @@ def with_weights(model: nn.Module, weights: Weights, compute: Callable[[], Resul
 
     Nothing is copied, and the model is as before afterwards, whatever happens.
     """
-    replaced = {f"model.{name}": tensor for name, tensor in weights.items()}
-    return torch.func.functional_call(_Calling({"model": model}), replaced, (compute,))  # type: ignore[no-any-return]
+    tensors = {f"model.{name}": tensor for name, tensor in weights.items()}
+    return torch.func.functional_call(_Calling({"model": model}), tensors, (compute,))  # type: ignore[no-any-return]
 
 
 class _Calling(nn.ModuleDict):  # type: ignore[misc]  # torch is not followed by mypy
@@ -169,32 +169,32 @@ class RepeatedPass(Generic[Result]):
         owners = {name.rpartition(".")[0] for name in weights}
         self._changing = [model.get_submodule(name) for name in owners]
         self._frozen = list(_frozen(model, "", owners))
-        self._recorded: dict[nn.Module, list[Any]] | None = None
+        self._outputs: dict[nn.Module, list[Any]] | None = None
 
     def __call__(self) -> Result:
         """Computes with the weights as they are now."""
         with ExitStack() as stack:
-            if self._recorded is None:
-                self._recorded = self._record(stack)
+            if self._outputs is None:
+                self._outputs = self._record(stack)
             else:
-                for module, outputs in self._recorded.items():
+                for module, outputs in self._outputs.items():
                     _replace_forward(stack, module, _replay(module.forward, outputs))
             return self._compute()
 
     def _record(self, stack: ExitStack) -> dict[nn.Module, list[Any]]:
         """Returns a table that fills with the outputs of frozen modules until a changing one is reached."""
-        recorded: dict[nn.Module, list[Any]] = {}
+        outputs: dict[nn.Module, list[Any]] = {}
         reached: list[nn.Module] = []
 
         def note(module: nn.Module, _inputs: object, output: Any) -> None:
             if not reached:
-                recorded.setdefault(module, []).append(_copied(output))
+                outputs.setdefault(module, []).append(_copy(output))
 
         for module in self._frozen:
             stack.callback(module.register_forward_hook(note).remove)
         for module in self._changing:
             stack.callback(module.register_forward_pre_hook(lambda module, _: reached.append(module)).remove)
-        return recorded
+        return outputs
 
 
 def _frozen(module: nn.Module, name: str, owners: Collection[str]) -> Iterator[nn.Module]:
@@ -213,7 +213,7 @@ def _replay(forward: Callable[..., Any], outputs: Sequence[Any]) -> Callable[...
     replays = list(reversed(outputs))
 
     def replayed(*inputs: Any, **options: Any) -> Any:
-        return _copied(replays.pop()) if replays else forward(*inputs, **options)
+        return _copy(replays.pop()) if replays else forward(*inputs, **options)
 
     return replayed
 
@@ -227,12 +227,12 @@ def _replace_forward(stack: ExitStack, module: nn.Module, forward: Callable[...,
     module.forward = forward
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """Copies tensors, so that in-place changes leave the record alone."""
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     if isinstance(value, Mapping):
-        return type(value)(**{key: _copied(part) for key, part in value.items()})
+        return type(value)(**{key: _copy(part) for key, part in value.items()})
     if type(value) in (list, tuple):
-        return type(value)(_copied(part) for part in value)
+        return type(value)(_copy(part) for part in value)
     return value

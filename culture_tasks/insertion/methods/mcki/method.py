@@ -133,10 +133,10 @@ class MckiMethod(InsertionMethod):
         similarity = float(match.score)
         if similarity < self.threshold:
             return Route(query, similarity=similarity, threshold=self.threshold)
-        activated = query.preceded_by(self._wrapped(match.edit))
+        activated = query.preceded_by(self._wrap(match.edit))
         return Route(activated, activated=match.place, similarity=similarity, threshold=self.threshold)
 
-    def _wrapped(self, entry: Insertion) -> list[Part]:
+    def _wrap(self, entry: Insertion) -> list[Part]:
         """Returns Wrap(e) of equation 2 as parts of a message."""
         prompt = prompt_files.load(__package__, WRAP)
         text = text_part(prompt.fill({"question": entry.query.question, "answer": entry.answer}) + "\n\n")
