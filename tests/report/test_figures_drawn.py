@@ -16,7 +16,7 @@ from support.reports import charts_of
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.pages import pictures
 from culture_tasks.pages.pictures import cleaned, shown, styled
-from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, limited, sorted_by_mean
+from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, sorted_by_mean, split_panel
 from culture_tasks.report.figures.drawing import draw, lowest_ratio, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.model import Cell
@@ -238,15 +238,15 @@ def _many(own, papers=0):
 
 
 def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_grey_band():
-    assert list(limited(_many(9, 3))) == [_many(9, 3)]
-    parts = list(limited(_many(25)))
+    assert list(split_panel(_many(9, 3))) == [_many(9, 3)]
+    parts = list(split_panel(_many(25)))
     assert [(len(panel.series), panel.title) for panel in parts] == [
         *((9, "panel (1 of 3)"), (9, "panel (2 of 3)"), (7, "panel (3 of 3)"))
     ]
-    for panel in limited(_many(12, 2)):
+    for panel in split_panel(_many(12, 2)):
         assert [series.label for series in panel.series if series.published] == ["p0", "p1"]
         assert len(panel.series) <= 12
-    [alone] = limited(_many(5, 17))
+    [alone] = split_panel(_many(5, 17))
     assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
     drawn = [Chart("k", "Title", "", kind, "group", "model", "score", (alone,)) for kind in ("bars", "points", "dots")]
     shown = []

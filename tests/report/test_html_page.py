@@ -22,7 +22,7 @@ from support.example_report import example_report, with_hostile_texts
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.pages.thumbnails import Thumbnails
-from culture_tasks.report.html.page import environment, rendered, write_html
+from culture_tasks.report.html.page import environment, render, write_html
 from culture_tasks.report.html.samples import choose_samples, correctness, safe_json
 from culture_tasks.report.model import Conclusion, Phrase
 from culture_tasks.results.runs import RunRows
@@ -132,7 +132,7 @@ def test_any_text_survives_as_data_and_as_markup(text):
     shown = html.unescape(element.partition(">")[2].removesuffix("</td>"))
     assert shown == html.unescape(html.escape(re.sub("[\x1c-\x1e\x85\u2029]", "\n", storable(text))))
     with pytest.raises(UndefinedError, match="policy"):  # a name that no template knows
-        rendered("page.html")
+        render("page.html")
 
 
 # Tables and figures

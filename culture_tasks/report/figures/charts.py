@@ -147,7 +147,7 @@ def panels(marks: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> t
     return tuple(chart_panels)
 
 
-def limited(panel: ChartPanel) -> Iterator[ChartPanel]:
+def split_panel(panel: ChartPanel) -> Iterator[ChartPanel]:
     """Yields panels with at most a dozen of a panel's series each; of papers' too many series the range is drawn."""
     if len(panel.series) <= MOST_SERIES:
         yield panel

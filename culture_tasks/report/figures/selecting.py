@@ -18,10 +18,10 @@ from culture_tasks.report.figures.charts import (
     ChartPanel,
     Series,
     is_ratio,
-    limited,
     pages,
     panels,
     sorted_by_mean,
+    split_panel,
 )
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.numbers.countries import FEW
@@ -237,7 +237,7 @@ class _Figures(NamedTuple):
         if kind == "bars" and are_cultures and max(len(panel.groups) for panel in chart_panels) > _MOST_CULTURES:
             kind, chart_panels = "dots", tuple(map(sorted_by_mean, chart_panels))
         if kind != "heat":
-            chart_panels = tuple(part for panel in chart_panels for part in limited(panel))
+            chart_panels = tuple(part for panel in chart_panels for part in split_panel(panel))
         if kind in _MOST_MARKS:
             most = _MOST_MARKS[kind][len(chart_panels) > IN_ONE_COLUMN]
             kind = "dots" if max(len(panel.groups) * len(panel.series) for panel in chart_panels) > most else kind

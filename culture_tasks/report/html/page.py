@@ -83,7 +83,7 @@ def write_html(
     pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
-    payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
+    payload, tables, data = _fit_samples(report, samples_per_cell, thumbnails, folder)
     style = asset("culture_tasks.pages", "page.css")
     code = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     script = f'"use strict";\n\n(() => {{\n{code}}})();\n'  # one scope, which nothing else shares
@@ -112,7 +112,7 @@ def write_html(
     problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
     problems += [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
     options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
-    page = rendered(
+    page = render(
         "page.html",
         report=report,
         pictures=[pictures[key] for key in FIRST_FIGURES if key in pictures],
@@ -137,7 +137,7 @@ def write_html(
     return [path, *(write_library(report, path.with_name(folder), thumbnails) if folder else ())]
 
 
-def rendered(template: str, **values: Any) -> Markup:
+def render(template: str, **values: Any) -> Markup:
     """Returns a template filled with values; every text among them is escaped."""
     return as_markup(environment().get_template(template).render(**values))
 
@@ -159,7 +159,7 @@ def environment() -> Environment:
     return templates
 
 
-def _fitting(
+def _fit_samples(
     report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
 ) -> tuple[Payload, dict[str, Markup], str]:
     """Makes tables and data with as many samples as the page may hold."""
@@ -169,12 +169,12 @@ def _fitting(
     if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
         return payload, tables, data
     _logger.warning("html: %d samples a cell are too many for one page; it holds %d", per_cell, per_cell // 2)
-    return _fitting(report, per_cell // 2, thumbnails, folder)
+    return _fit_samples(report, per_cell // 2, thumbnails, folder)
 
 
 def _table(table: Table, payload: Payload) -> Markup:
     sums = [index for index, column in enumerate(table.columns) if column.sums_up]
-    return rendered(
+    return render(
         "table.html",
         table=table,
         anchor=f"table-{table.key}",
@@ -187,7 +187,7 @@ def _table(table: Table, payload: Payload) -> Markup:
 
 def _figure(chart: Chart, svg: bytes) -> Markup:
     size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
-    return rendered(
+    return render(
         "figure.html",
         chart=chart,
         anchor=f"figure-{chart.key}",

@@ -233,16 +233,16 @@ def _texts(sample: Sample, thumbnails: Thumbnails, images: _Index) -> list[Any]:
     """Returns question, references, response, rationale and prompt as the page holds them, and the image's number."""
     address = thumbnails.address(sample.image)
     return [
-        _shortened(sample.question),
-        [_shortened(text) for text in sample.references],
-        _shortened(sample.response),
-        None if sample.rationale is None else _shortened(sample.rationale),
-        None if sample.prompt is None else _shortened(sample.prompt),
+        _shorten(sample.question),
+        [_shorten(text) for text in sample.references],
+        _shorten(sample.response),
+        None if sample.rationale is None else _shorten(sample.rationale),
+        None if sample.prompt is None else _shorten(sample.prompt),
         -1 if address is None else images[address],
     ]
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Returns a text as the page holds it: longer ones are cut at 4,000 characters, and say how many are missing."""
     excess = len(text) - _LONGEST_TEXT
     return text if excess <= 0 else f"{text[:_LONGEST_TEXT]}… ({excess:,} more characters are in the sample file)"

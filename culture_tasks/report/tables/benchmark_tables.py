@@ -33,9 +33,11 @@ def benchmark_tables(context: Context) -> tuple[list[Table], set[str]]:
     laid_out: set[str] = set()
     for layout in _layouts(context.scores):
         models: list[str | None] = [*context.entrants] if "{model}" in layout.spec.title else [None]
-        filled = [table for model in models for table in split_own_data(_filled(context, layout, model), layout.papers)]
+        layout_tables = [
+            table for model in models for table in split_own_data(_fill(context, layout, model), layout.papers)
+        ]
         # Rows of a paper alone are shown as printed, with its other tables.
-        user_tables = [table for table in filled if not all(row.published for row in table.rows)]
+        user_tables = [table for table in layout_tables if not all(row.published for row in table.rows)]
         laid_out.update(layout.papers if any(row.published for table in user_tables for row in table.rows) else ())
         tables += user_tables
     return tables, laid_out
@@ -73,10 +75,10 @@ def _addresses(spec: TableOf) -> list[At]:
     return [*columns, *(address for line in spec.lines.values() for address in line.values())]
 
 
-def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
+def _fill(context: Context, layout: _Layout, model: str | None) -> Table:
     """Returns a table; with a model, the table of that model alone."""
     spec = layout.spec
-    title = _titled(context, spec.title)
+    title = _with_title(context, spec.title)
     table = Table(
         key=spec.key if model is None else f"{spec.key}_{model}",
         title=title if model is None else title.replace("{model}", context.entrants[model].label),
@@ -91,7 +93,7 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
         return _row_texts(context, layout.units, entrant, spec.headers)
 
     if not spec.lines:
-        filled = [
+        columns = [
             FilledColumn(
                 _column(context, layout, column),
                 with_best(context.scores, column.at, context.rankable),
@@ -101,25 +103,25 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
             for column in spec.columns
             if column.at is not None
         ]
-        return grid(context, table, filled, labels=texts, papers=layout.papers)
+        return grid(context, table, columns, labels=texts, papers=layout.papers)
     rows = {
         f"{entrant} {label}": (entrant, label, addresses)
         for entrant in ([model] if model is not None else context.entrants)
         for label, addresses in spec.lines.items()
     }
-    filled = []
+    columns = []
     for column in spec.columns:
         cells = {
             row: cell
             for row, (entrant, _, line) in rows.items()
             if column.key in line and (cell := context.scores.cells_at(line[column.key]).get(entrant)) is not None
         }
-        filled.append(FilledColumn(_column(context, layout, column), cells))
+        columns.append(FilledColumn(_column(context, layout, column), cells))
 
     def labels(row: str) -> tuple[str, ...]:
         return *texts(rows[row][0]), rows[row][1]
 
-    return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row][0])
+    return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row][0])
 
 
 def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
@@ -127,11 +129,11 @@ def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
     lines = layout.spec.lines.values()
     addresses = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
     scale = next(filter(None, map(context.scores.scale, (*addresses, *_addresses(layout.spec)))), Scale(""))
-    label, header = _titled(context, column.label), _titled(context, column.over)
+    label, header = _with_title(context, column.label), _with_title(context, column.over)
     return Column(column.key, label, scale, over=header, sums_up=column.sums_up)
 
 
-def _titled(context: Context, text: str) -> str:
+def _with_title(context: Context, text: str) -> str:
     """Returns a title or header with the title of a unit in place of its key, where it begins with one."""
     key, colon, end = text.partition(": ")
     return f"{context.scores.units[key].unit.title}{colon}{end}" if key in context.scores.units else text
@@ -193,15 +195,15 @@ def _contrast_table(
 
     order = [(), *(((dimension.name, group),) for dimension in reported.fields for group in dimension.order)]
     sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
-    filled: list[FilledColumn] = []
+    columns: list[FilledColumn] = []
     for where in sorted(groups, key=lambda pairs: order.index(pairs) if pairs in order else len(order)):
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         header = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in sides.items():
             cells: dict[str, Cell] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
             scale = next(iter(cells.values())).scale
-            filled.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=header), cells))
-    return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
+            columns.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=header), cells))
+    return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
 # Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's tables
@@ -267,7 +269,7 @@ def _gains_in_layout(context: Context, training: Training, layout: _Layout) -> t
     ]
     table = Table(
         key,
-        f"{_titled(context, spec.title)}, before and after training",
+        f"{_with_title(context, spec.title)}, before and after training",
         row_headers=("Model", "Number", *headers),
         columns=tuple(_column(context, layout, column) for column in columns.values()),
         rows=tuple(rows),

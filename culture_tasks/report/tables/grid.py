@@ -61,7 +61,7 @@ def row_of(
 def grid(
     context: Context,
     table: Table,
-    filled: Sequence[FilledColumn],
+    columns: Sequence[FilledColumn],
     rows: Iterable[str] | None = None,
     labels: Callable[[str], tuple[str, ...]] | None = None,
     *,
@@ -73,7 +73,7 @@ def grid(
     Args:
         context: The rows, the runs, the numbers and the options.
         table: The table without columns and rows.
-        filled: Its columns.
+        columns: Its columns.
         rows: Its rows, as the columns' cells name them; None for all entrants.
         labels: Gives a row's texts; None for an entrant's label.
         owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
@@ -81,12 +81,12 @@ def grid(
     """
     filled_rows: list[Row] = []
     for key in context.entrants if rows is None else rows:
-        cells = tuple(column.cells.get(key) for column in filled)
+        cells = tuple(column.cells.get(key) for column in columns)
         if owner is not None:  # a place among models would be misread as one among other rows
             cells = tuple(cell and replace(cell, rank=None, best=False) for cell in cells)
         texts = (context.entrants[key].label,) if labels is None else labels(key)
         if any(cell is not None for cell in cells):
             filled_rows.append(Row(texts, cells, owner(key) if owner else key))
-    table = replace(table, columns=tuple(column.column for column in filled), rows=tuple(filled_rows))
-    table = with_papers(table, [keys_of(column.printed) for column in filled], papers if context.published else ())
-    return with_reported(table, [column.address for column in filled], context.reported)
+    table = replace(table, columns=tuple(column.column for column in columns), rows=tuple(filled_rows))
+    table = with_papers(table, [keys_of(column.printed) for column in columns], papers if context.published else ())
+    return with_reported(table, [column.address for column in columns], context.reported)

@@ -26,19 +26,19 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     """Returns every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
-    filled: list[FilledColumn] = []
+    columns: list[FilledColumn] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         scale, header = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         column = Column(unit.key, label, scale, over=header)
-        filled.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
+        columns.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
-            filled.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-        filled.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
+            columns.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
+        columns.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's range is mapped to 0-100, 100 being its better end.")
@@ -61,7 +61,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
-    return grid(context, table, filled, rows=dict.fromkeys((*order, *context.entrants)))
+    return grid(context, table, columns, rows=dict.fromkeys((*order, *context.entrants)))
 
 
 def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
@@ -83,21 +83,21 @@ def cuts(context: Context) -> Iterator[Table]:
     """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
     unit_cuts = {key: cut for key in context.scores.units if (cut := cut_of(key))}
     for cut in {cut.field: cut for cut in unit_cuts.values()}.values():
-        filled: list[FilledColumn] = []
+        columns: list[FilledColumn] = []
         for key in (key for key, unit_cut in unit_cuts.items() if unit_cut.field == cut.field):
             scale = context.scores.units[key].unit.scale
             addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
             first, second = (with_best(context.scores, address, context.rankable) for address in addresses)
             cells = {entrant: difference(first[entrant], second[entrant]) for entrant in first if entrant in second}
             for name, side in zip(cut.groups.values(), (first, second), strict=True):
-                filled.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
+                columns.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
             points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
-            filled.append(FilledColumn(points, cells))
+            columns.append(FilledColumn(points, cells))
         note = (
             "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
             "the first less the second, which is on other questions, with Newcombe's interval."
         )
-        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), filled)
+        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), columns)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:

@@ -66,12 +66,12 @@ def _cell_below(paper: PublishedTable, row: PublishedRow, index: int, scale: Sca
         measure = paper.measures[row.measure]
         row_scale = Scale(_unit(measure, scale.unit), digits=number.digits)
         return Cell(number.value, row_scale, flags=("published",), note=measure.name)
-    places = _places_moved(paper, index, scale)
+    places = _point_shift(paper, index, scale)
     column_scale = replace(scale, digits=max(0, number.digits - places))
     return Cell(number.value * 10.0**places, column_scale, flags=("published",))
 
 
-def _places_moved(paper: PublishedTable, index: int, scale: Scale) -> int:
+def _point_shift(paper: PublishedTable, index: int, scale: Scale) -> int:
     """Returns how far a number's point moves where it is a percent and the user's a share, or the other way round."""
     units = (paper.measures[paper.columns[index].measure].unit, scale.unit)
     return {("percent", "share"): -2, ("fraction", "percent"): 2}.get(units, 0)
@@ -148,7 +148,7 @@ def _printed_values(
             if index is None or (printed := row.cells[index]) is None or row.measure is not None:
                 continue
             key, scale = f"published {table.benchmark} {row.name}", place.cell.scale
-            number = published.number(printed).value * 10.0 ** _places_moved(table, index, scale)
+            number = published.number(printed).value * 10.0 ** _point_shift(table, index, scale)
             entry = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
             if table.source not in entry.source:
                 entry = replace(entry, source=f"{entry.source} + {table.source}")
@@ -162,10 +162,10 @@ def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
     benchmarks = {measured.unit.benchmark for measured in scores.units.values()}
     for table in published.all_tables():
         if table.benchmark in benchmarks and table.name not in laid_out:
-            yield _as_printed(table)
+            yield _printed_table(table)
 
 
-def _as_printed(table: PublishedTable) -> Table:
+def _printed_table(table: PublishedTable) -> Table:
     headers = list(dict.fromkeys(name for row in table.rows for name in row.keys))
     measures = [table.measures[column.measure] for column in table.columns]
     scales = [

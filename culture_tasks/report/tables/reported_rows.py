@@ -106,7 +106,7 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     ends = _ends(metric, scale)
     if ends is None:
         return None
-    value, low, high = (_moved(number, ends, scale) for number in (score.score, *score.interval))
+    value, low, high = (_on_scale(number, ends, scale) for number in (score.score, *score.interval))
     if not scale.allows(value):
         return None
     lowest, highest = _bounds(scale)
@@ -135,7 +135,7 @@ def _bounds(scale: Scale) -> tuple[float, float]:
     return -math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high
 
 
-def _moved(number: float, ends: tuple[float, float], scale: Scale) -> float:
+def _on_scale(number: float, ends: tuple[float, float], scale: Scale) -> float:
     """Returns a number on another scale, end to end."""
     low, high = ends
     if scale.low is None or scale.high is None or (low, high) == (scale.low, scale.high):

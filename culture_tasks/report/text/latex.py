@@ -67,8 +67,8 @@ def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> 
     """Writes ``report.tex`` and ``latex/<table>.tex``, and returns their paths; PDF figures lie in ``figures/``."""
     parts = folder / "latex"
     parts.mkdir(parents=True, exist_ok=True)
-    body = _rendered("report.tex", report=report, figures=figures, marks=list(legend(report.tables)))
-    texts = {folder / "report.tex": f"{_rendered('preamble.tex')}{_fonts_for(body)}{body}"}
+    body = _render("report.tex", report=report, figures=figures, marks=list(legend(report.tables)))
+    texts = {folder / "report.tex": f"{_render('preamble.tex')}{_fonts_for(body)}{body}"}
     for table in report.tables:
         content = table_latex(table)
         path = parts / f"{file_name(table.key)}.tex"
@@ -80,7 +80,7 @@ def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> 
 
 def table_latex(table: Table) -> str:
     """Returns one table with caption and notes: as wide as the text, or over several pages where it is long."""
-    return _rendered("table.tex", table=table)
+    return _render("table.tex", table=table)
 
 
 def file_name(key: str) -> str:
@@ -94,7 +94,7 @@ def escape(text: str) -> str:
     return _OTHER.sub(_in_scripts, plain(text).translate(_SPECIAL))
 
 
-def _rendered(template: str, **values: Any) -> str:
+def _render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
@@ -148,13 +148,13 @@ def _in_math(number: str) -> str:
 def _fonts_for(body: str) -> str:
     """Returns the macros for a text's letters of other scripts, with these scripts' fonts; none without any."""
     used = set(_SCRIPT.findall(body))
-    lines = _rendered("scripts.tex").splitlines(keepends=True) if used else ()
+    lines = _render("scripts.tex").splitlines(keepends=True) if used else ()
     return "".join(line for line in lines if (fonts := _SCRIPT.match(line)) is None or fonts[1] in used)
 
 
 @cache
 def _scripts() -> frozenset[str]:
-    return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}  # which the document's own font has
+    return frozenset(_SCRIPT.findall(_render("scripts.tex"))) | {"LATIN"}  # which the document's own font has
 
 
 def _in_scripts(run: re.Match[str]) -> str:
@@ -168,7 +168,7 @@ def _in_scripts(run: re.Match[str]) -> str:
         else:
             letters = ""
         parts.append((script, letters + letter))
-    return "".join(_spelled(letters, script) for script, letters in parts)
+    return "".join(_spelling(letters, script) for script, letters in parts)
 
 
 def _script(letter: str) -> str:
@@ -181,11 +181,11 @@ def _script(letter: str) -> str:
     return "CJK" if word in _LIKE_CJK else word if word in _scripts() else "OTHER"
 
 
-def _spelled(run: str, script: str) -> str:
+def _spelling(run: str, script: str) -> str:
     """Writes letters of one script for engines that have a font for them, and in ASCII for the others."""
     letters = run.rstrip(" ")
     simple = re.sub(r"[^A-Za-z0-9]", "", unicodedata.normalize("NFKD", letters))
-    spelled = " ".join(f"U+{ord(letter):04X}" for letter in letters[:8]) + (" ..." if len(letters) > 8 else "")
-    in_ascii = simple if len(simple) == len(letters) else f"{{[}}{spelled}{{]}}"
+    code_points = " ".join(f"U+{ord(letter):04X}" for letter in letters[:8]) + (" ..." if len(letters) > 8 else "")
+    in_ascii = simple if len(simple) == len(letters) else f"{{[}}{code_points}{{]}}"
     spellings = in_ascii if script == "NONE" else rf"\otherscript{{{script}}}{{{letters}}}{{{in_ascii}}}"
     return spellings + run[len(letters) :]

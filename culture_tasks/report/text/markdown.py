@@ -53,11 +53,11 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         if tables or charts or findings:
             yield f"## {title}"
         yield from _bullets(findings)
-        yield from (_folded(table.title, "\n\n".join(_content(table))) for table in tables)
-        yield from (_folded(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
+        yield from (_fold(table.title, "\n\n".join(_content(table))) for table in tables)
+        yield from (_fold(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
     if report.problems:
         lines = [f"- {markdown_cell(file.path)}: {file.kind}, {markdown_cell(file.detail)}" for file in report.problems]
-        yield _folded(f"Files not included ({len(lines)})", "\n".join(lines))
+        yield _fold(f"Files not included ({len(lines)})", "\n".join(lines))
 
 
 def _bullets(findings: Sequence[Conclusion]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _sentence(finding: Conclusion) -> str:
     return "".join(words) + command
 
 
-def _folded(title: str, content: str) -> str:
+def _fold(title: str, content: str) -> str:
     return f"<details><summary>{html.escape(plain(title))}</summary>\n\n{content}\n\n</details>"
 
 
