@@ -104,7 +104,6 @@ class CorrectedMean:
 
     @property
     def _rated_strata(self) -> list[Hashable]:
-        """The strata that have a mean."""
         return [label for label, mean in self.strata.items() if not math.isnan(mean.value)]
 
     def _rated_shares(self, shares: Mapping[Any, float]) -> Floats:

@@ -136,11 +136,8 @@ def other_questions(first: RunSettings, second: RunSettings) -> bool:
     """Whether the prompts of the same items were other texts; not known, so False, where they hold other templates."""
     if first.asked is None or second.asked is None or first.asked.sha == second.asked.sha:
         return False
-    return (first.chat_template, first.data, first.asked._replace(sha="")) == (
-        second.chat_template,
-        second.data,
-        second.asked._replace(sha=""),
-    )
+    is_same_set = (first.asked.items, first.asked.maker) == (second.asked.items, second.asked.maker)
+    return is_same_set and (first.chat_template, first.data) == (second.chat_template, second.data)
 
 
 def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:

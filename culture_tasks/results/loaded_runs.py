@@ -119,14 +119,8 @@ def load(
     result_files = find(paths)
     files, copies = without_copies(result_files.results)
     loading = Loading([], [*result_files.problems, *copies])
-    add = partial(
-        _add,
-        loading,
-        names=names,
-        reader=reader or SampleReader(),
-        prefix=prefix,
-        trained_on=trained_on or TrainingManifests(),
-    )
+    reader, trained_on = reader or SampleReader(), trained_on or TrainingManifests()
+    add = partial(_add, loading, names=names, reader=reader, prefix=prefix, trained_on=trained_on)
     for path in progress(files):
         run = read_run(path)
         results = run if isinstance(run, UnusedFile) else task_results(run)

@@ -105,7 +105,13 @@ def judged_samples(path: Path) -> list[JudgedSample]:
     unjudged = [sample for sample in samples if not is_judged(sample)]
     if unjudged and len(unjudged) < len(samples):
         raise DataError(f"{unjudged[0].where}: no judged record, while others have one. The file may be mixed.")
-    return [] if unjudged else [judged_sample(sample) for sample in samples]
+    judged = [] if unjudged else [judged_sample(sample) for sample in samples]
+    for sample in judged:
+        if sample.record.scale != judged[0].record.scale:
+            raise DataError(
+                f"{sample.logged.where}: not on the scale of the file's first record. The file may be mixed."
+            )
+    return judged
 
 
 def is_judged(sample: LoggedSample) -> bool:

@@ -51,8 +51,6 @@ class MergedRun(NamedTuple):
 
 
 class _ShardRun(NamedTuple):
-    """A run of a shard of a task."""
-
     run: LoadedRun
     shard: Shard
 
@@ -287,7 +285,7 @@ def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequenc
         )
     config["metric_list"] = sorted(config["metric_list"], key=lambda entry: order.index(entry["metric"]))
     if task in content.get("task_hashes", {}):
-        content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
+        content["task_hashes"][task] = _task_hash([sample.content for sample in samples], new.harness)
 
 
 def _renew_run_entries(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
@@ -353,8 +351,7 @@ def _sum(values: Sequence[Any]) -> Any:
     return next(iter(present), None)
 
 
-def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
-    """Returns the harness's hash of a task."""
+def _task_hash(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
     if harness == "lm_eval":
         names = ("doc_hash", "prompt_hash", "target_hash")
         parts = [f"{sample.get(name)}" for sample in samples for name in names]

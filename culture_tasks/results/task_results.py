@@ -95,7 +95,7 @@ def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
 
 def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     content = run.content
-    config = content.get("config") or {}
+    config, configs = content.get("config") or {}, content.get("configs") or ()
     args = _model_args(config.get("model_args"))
     seconds = _number(content.get("total_evaluation_time_seconds"))  # a text in both harnesses
     shared: dict[str, Any] = {
@@ -113,13 +113,11 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "adapter": next((args[name] for name in _ADAPTERS if args.get(name)), ""),
         "date": _date(run),
         "graded_from": run.graded_from,
-        "together": frozenset(content.get("configs") or ()),
+        "together": frozenset(configs),
         "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(content),
     }
-    shards = {
-        task: Shard.read(_entry(content, "configs", task).get("metadata")) for task in content.get("configs") or ()
-    }
+    shards = {task: Shard.read(_entry(content, "configs", task).get("metadata")) for task in configs}
     of_groups = next(filter(None, shards.values()), None)
     for task, values in content["results"].items():
         if not isinstance(values, dict):

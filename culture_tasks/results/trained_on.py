@@ -118,10 +118,7 @@ def lineages(rows: Sequence[EntrantRuns], pairs: Sequence[str]) -> list[Lineage]
     trained = {key for lineage in stated for key in lineage.trained.entrants}
     adapters = _adapter_lineages([row for row in rows if row.entrant.key not in trained], rows)
     order = [row.entrant.key for row in rows]
-    return sorted(
-        (*stated, *adapters),
-        key=lambda lineage: (order.index(lineage.base.entrants[0]), order.index(lineage.trained.entrants[0])),
-    )
+    return sorted((*stated, *adapters), key=lambda lineage: [order.index(stage.entrants[0]) for stage in lineage])
 
 
 def _stated_lineage(rows: Sequence[EntrantRuns], text: str) -> Lineage:

@@ -119,3 +119,12 @@ def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):
         [sample] = judged_samples(path)
         [(_, item)] = sample.expected(failed_only=False)
         assert item.references == texts
+
+
+def test_a_file_with_records_on_two_scales_is_refused(tmp_path):
+    records = [vqa_record(number, 1.0) | {"runs": [RUN]} for number in range(2)]
+    records[1]["scale"] = SCALE | {"high": 1e308}
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(json.dumps({"lave": record}) for record in records), encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 2: not on the scale of the file's first record"):
+        judged_samples(path)
