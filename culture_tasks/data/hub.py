@@ -68,7 +68,6 @@ def is_downloaded(name: str, config: str | None, split: str) -> bool:
 
 
 def _chosen_revision(name: str) -> str | None:
-    """Returns the revision of a data set that the user chose: a branch, tag or commit."""
     return dict(current().settings.revisions).get(name)
 
 
@@ -140,7 +139,6 @@ def _prepared_files(name: str, config: str | None, split: str, commit: str | Non
 
 
 def _explanation(name: str, config: str | None, revision: str | None, error: BaseException) -> str:
-    """Returns why data can't be read, and what to do."""
     import datasets
     from huggingface_hub import errors
 

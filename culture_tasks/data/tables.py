@@ -234,7 +234,6 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _parquet(path: Path) -> datasets.Dataset | None:
-    """Opens a Parquet file; None for one without rows."""
     import datasets
     import pyarrow
     import pyarrow.parquet

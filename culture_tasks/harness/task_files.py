@@ -158,7 +158,6 @@ def _group_keys(group: Group, entries: Sequence[Entry], harness: Harness) -> dic
 
 
 def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> list[Task]:
-    """Returns the tasks of a group, those of its groups included."""
     tasks: list[Task] = []
     for entry in (entries[member] for member in group.members if member in entries):
         if isinstance(entry, Group):

@@ -6,6 +6,7 @@ import base64
 import io
 import logging
 import re
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +19,6 @@ _SIDE = 280
 """Most pixels of the longer side of a thumbnail."""
 _QUALITY = 70
 _KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
-"""The key of an image's content: the first digits of its hash."""
 
 
 class Thumbnails:
@@ -56,7 +56,11 @@ class Thumbnails:
 
     @cached_property
     def _paths_by_key(self) -> dict[str, Path]:
-        return {image_key(path.read_bytes()): path for path in sorted(set(self._files.values()), reverse=True)}
+        paths = {}
+        for path in sorted(set(self._files.values()), reverse=True):
+            with suppress(OSError):  # a file that can't be read has no key
+                paths[image_key(path.read_bytes())] = path
+        return paths
 
 
 def _address(path: Path, side: int) -> str | None:

@@ -57,7 +57,6 @@ def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tupl
 
 
 def _tasks(names: Iterable[str]) -> dict[str, Task]:
-    """Returns the tasks with these names, also below groups."""
     tasks: dict[str, Task] = {}
     for name in names:
         fitting = fnmatch.filter(entries(), name)

@@ -188,7 +188,6 @@ def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
 
 
 def _gather_results(paths: Sequence[Path], selection: ResultSelection, collector: RatingCollector) -> None:
-    """Reads the judged samples of result files and folders."""
     patterns: set[str] = set()
     for name in selection.tasks:
         fitting = fnmatch.filter(entries(), name)

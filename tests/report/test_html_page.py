@@ -287,7 +287,9 @@ def test_images_of_the_folder_alone_are_found_by_id_or_content_and_are_small_and
     Image.new("LA", (3, 3)).save(folder / "grey.png")
     (folder / "broken.png").write_bytes(b"not an image")
     (tmp_path / "secret.png").write_bytes((folder / "grey.png").read_bytes())
+    (folder / "gone.png").touch()
     thumbnails = Thumbnails(folder)
+    (folder / "gone.png").unlink()
     key = image_key((folder / "deep" / "brazil_0.png").read_bytes())
     for name in ("brazil_0", "brazil_0.png", "deep/brazil_0.png", "grey", key):
         assert thumbnails.address(name).startswith("data:image/jpeg;base64,")

@@ -128,7 +128,6 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         super().clean()
 
     def _rank_costs(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
-        """Returns the costs of this rank."""
         arguments, report = self._arguments, method.report
         requests = len(costs.alone) if arguments.paper_latency else costs.answered
         seconds = sum(costs.alone) if arguments.paper_latency else costs.prepared_seconds + costs.seconds
