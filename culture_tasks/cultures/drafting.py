@@ -54,7 +54,7 @@ def draft(
     """
     step = project.step(step_name)
     if step.ask is None:
-        able = ", ".join(name for name, other in project.steps.items() if other.ask is not None) or "none"
+        able = ", ".join(name for name, candidate in project.steps.items() if candidate.ask is not None) or "none"
         raise DataError(f"{project.folder}: the step {step_name!r} is done by people alone. Steps for models: {able}.")
     name = model.removeprefix(_OPENAI)
     if not model.startswith(_OPENAI) or not name:
