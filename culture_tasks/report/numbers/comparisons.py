@@ -153,7 +153,7 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
 
 def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
-    settings = [{run.task: run.settings for run in entrant_runs} for entrant_runs in (first, second)]
+    settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
     return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
 
 

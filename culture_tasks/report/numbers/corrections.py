@@ -108,7 +108,7 @@ class Corrections:
         if first_responses.by != second_responses.by:
             return None
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
-        runs = {entrant: [run.whole or run for run in entrant_runs] for entrant, entrant_runs in measured.runs.items()}
+        runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
         other_judged = replace(measured, runs=runs)
         judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
         return replace(

@@ -107,24 +107,13 @@ class _Place:
 
             nearest = min((key for key in lineage.base.entrants if key in self._cells), key=distance)
             before = next(group for group in base if nearest in group)
-            samples_before, samples_after = self._observed(before), self._observed(after)
+            base_samples, samples = self._observed(before), self._observed(after)
             flags = ordered(self._barriers(nearest, after[0]))
-            trials = (
-                self._trial(before, samples_before, lineage.base),
-                self._trial(after, samples_after, lineage.trained),
-            )
+            trials = self._trial(before, base_samples, lineage.base), self._trial(after, samples, lineage.trained)
             pair = None
-            if samples_before is not None and samples_after is not None and (self._training.anyway or not flags):
-                scale = self._cells[after[0]].scale
-                pair = Pair(
-                    self._address.unit,
-                    before[0],
-                    after[0],
-                    in_order(samples_before),
-                    in_order(samples_after),
-                    scale,
-                    flags,
-                )
+            if base_samples is not None and samples is not None and (self._training.anyway or not flags):
+                unit, scale = self._address.unit, self._cells[after[0]].scale
+                pair = Pair(unit, before[0], after[0], in_order(base_samples), in_order(samples), scale, flags)
             yield self._untested(table, *trials, flags), pair
 
     def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:

@@ -99,12 +99,9 @@ class Observations:
 
     def less(self, observations: Observations, confidence: float = 0.95) -> Difference:
         """Tests this score less another, where they are no means; both are of the same items in the same order."""
-        value, replicates, clusters = (
-            self.score - observations.score,
-            self.replicates - observations.replicates,
-            np.unique(self.clusters),
-        )
-        return paired_bootstrap(value, replicates, n=self.n, clusters=int(clusters.size), confidence=confidence)
+        value, replicates = self.score - observations.score, self.replicates - observations.replicates
+        clusters = int(np.unique(self.clusters).size)
+        return paired_bootstrap(value, replicates, n=self.n, clusters=clusters, confidence=confidence)
 
     def _computed(self, places: NDArray[np.intp]) -> float:
         assert self.compute is not None
@@ -350,9 +347,7 @@ def aligned(first: Observations, second: Observations) -> tuple[Observations, Ob
     """
     if not np.array_equal(first.items, second.items):
         items = np.intersect1d(first.items, second.items, assume_unique=True)
-        first, second = (
-            _items_at(observations, np.searchsorted(observations.items, items)) for observations in (first, second)
-        )
+        first, second = (_items_at(side, np.searchsorted(side.items, items)) for side in (first, second))
     if first.shares is None and second.shares is not None:
         first = replace(first, strata=second.strata, shares=second.shares)
     elif second.shares is None and first.shares is not None:
@@ -464,14 +459,8 @@ def _with_help(
         clusters=columns.clusters if np.unique(columns.clusters).size < columns.clusters.size else None,
         ends=ends,
     ).overall
-    return Interval(
-        corrected.value,
-        corrected.set_low,
-        corrected.set_high,
-        n=corrected.rated,
-        clusters=corrected.rated,
-        reason=corrected.reason,
-    )
+    ends = corrected.set_low, corrected.set_high
+    return Interval(corrected.value, *ends, n=corrected.rated, clusters=corrected.rated, reason=corrected.reason)
 
 
 def cultures_of(run: LoadedRun) -> list[str]:

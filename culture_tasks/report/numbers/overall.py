@@ -126,13 +126,9 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
     may share other columns: these make a further mean, for all entrants that have them. A mean has two columns or more.
     """
     order = list(dict.fromkeys(chain(*columns.values())))
-    sets = {entrant: frozenset(entrant_columns) for entrant, entrant_columns in columns.items()}
-    if sum(bool(entrant_columns) for entrant_columns in sets.values()) == 1:
-        return [
-            Block(tuple(entrant_columns), (entrant,))
-            for entrant, entrant_columns in columns.items()
-            if len(entrant_columns) > 1
-        ]
+    sets = {entrant: frozenset(keys) for entrant, keys in columns.items()}
+    if sum(bool(keys) for keys in sets.values()) == 1:
+        return [Block(tuple(keys), (entrant,)) for entrant, keys in columns.items() if len(keys) > 1]
     chosen_blocks: list[Block] = []
     remaining = list(sets)
 
@@ -200,8 +196,8 @@ def means(
         }
         mean_tests = adjusted(_pairs(key, columns, block.entrants, corrections), labels)
         lacking = {
-            entrant: f"lacks {'; '.join(unit.title for unit in column_units if unit.key not in entrant_columns)}"
-            for entrant, entrant_columns in usable_columns.items()
+            entrant: f"lacks {'; '.join(unit.title for unit in column_units if unit.key not in keys)}"
+            for entrant, keys in usable_columns.items()
             if entrant not in common
         }
         mean_cells = {entrant: mean_cell(cells, weights(column_units)) for entrant, cells in common.items()}

@@ -68,7 +68,7 @@ class Measured:
     min_coverage: float = 0.0
     own_data: frozenset[str] = frozenset()
 
-    def with_own_data_flag(self, cell: Cell) -> Cell:
+    def flag_own_data(self, cell: Cell) -> Cell:
         """Returns a number with a flag where a run behind it is on other data than the release."""
         return cell if self.own_data.isdisjoint(cell.runs) else replace(cell, flags=ordered({*cell.flags, "own_data"}))
 
@@ -80,9 +80,7 @@ class Measured:
     @property
     def is_mean_of_samples(self) -> bool:
         """Whether its score is the mean of its samples' scores."""
-        metrics = [
-            run.kind.metrics[run.kind.metric] for entrant_runs in self.runs.values() for run in entrant_runs if run.kind
-        ]
+        metrics = [run.kind.metrics[run.kind.metric] for row_runs in self.runs.values() for run in row_runs if run.kind]
         return all(isinstance(metric, MeanScore) and metric.per_cluster is None for metric in metrics)
 
     def observe(self, entrant: str, where: Where = (), statistic: str = SCORE) -> Observations:
@@ -161,17 +159,15 @@ def _user_tasks(entered: Sequence[EntrantRuns]) -> Iterator[Measured]:
 
 def _measured(measured: Measured, entered: Sequence[EntrantRuns], min_coverage: float) -> Measured:
     runs = {row.entrant.key: [row.runs[task] for task in measured.tasks if task in row.runs] for row in entered}
-    runs = {key: entrant_runs for key, entrant_runs in runs.items() if entrant_runs}
+    runs = {key: row_runs for key, row_runs in runs.items() if row_runs}
     measured = replace(
         measured,
-        runs={key: [run for run in entrant_runs if run.columns is not None] for key, entrant_runs in runs.items()},
+        runs={key: [run for run in row_runs if run.columns is not None] for key, row_runs in runs.items()},
         flags=flags_by_row(runs, lambda run: (run.whole or run).run.scored),
         min_coverage=min_coverage,
-        own_data=frozenset(run.run.key for entrant_runs in runs.values() for run in entrant_runs if run.run.own_data),
+        own_data=frozenset(run.run.key for row_runs in runs.values() for run in row_runs if run.run.own_data),
     )
-    cells = {
-        key: measured.with_own_data_flag(_score(measured, key, entrant_runs)) for key, entrant_runs in runs.items()
-    }
+    cells = {key: measured.flag_own_data(_score(measured, key, row_runs)) for key, row_runs in runs.items()}
     return replace(measured, unit=replace(measured.unit, cells=cells))
 
 
@@ -182,16 +178,13 @@ def flags_by_row(
 
     Among settings that equally many entrants share, those of most items are the usual ones.
     """
-    settings = {key: {run.run.task: run.run.settings for run in entrant_runs} for key, entrant_runs in runs.items()}
-    weight = {
-        key: (sum(map(items, entrant_runs)), max(run.run.date for run in entrant_runs))
-        for key, entrant_runs in runs.items()
-    }
+    settings = {key: {run.run.task: run.run.settings for run in row_runs} for key, row_runs in runs.items()}
+    weight = {key: (sum(map(items, row_runs)), max(run.run.date for run in row_runs)) for key, row_runs in runs.items()}
     usual = settings[comparability.reference(settings, weight)]
     flags: dict[str, frozenset[Flag]] = {}
-    for key, entrant_runs in runs.items():
+    for key, row_runs in runs.items():
         differences = comparability.between(settings[key], usual) | comparability.within(settings[key])
-        flags[key] = frozenset(differences.union(*map(flags_of, entrant_runs)))
+        flags[key] = frozenset(differences.union(*map(flags_of, row_runs)))
     return flags
 
 
@@ -271,7 +264,7 @@ class Scores:
 
     def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
         """Adds a number; one of a group is of the last group of its address."""
-        cell = self.cells.setdefault(address, {})[entrant] = self.units[address.unit].with_own_data_flag(cell)
+        cell = self.cells.setdefault(address, {})[entrant] = self.units[address.unit].flag_own_data(cell)
         if is_of_group:
             self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
@@ -336,7 +329,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     """Returns the splits of a unit's score: its benchmark's, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    all_columns = [columns_of(run) for entrant_runs in measured.runs.values() for run in entrant_runs]
+    all_columns = [columns_of(run) for row_runs in measured.runs.values() for run in row_runs]
     fields = dict.fromkeys(name for columns in all_columns for name in columns.groups)
     most = {
         name: max(len(columns.groups[name].names) for columns in all_columns if name in columns.groups)
