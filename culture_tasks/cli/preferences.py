@@ -140,10 +140,10 @@ def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     rule = _rule(options)
     with reading_data(settings) as read:
-        rated = _rated_questions(options, settings)
+        ratings = _rated_questions(options, settings)
         held_out, tests = hold_out_tests(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
-    choice = choose(rated, rule, options.seed, tests)
+    choice = choose(ratings, rule, options.seed, tests)
     manifest = build(choice, rule, options.seed, options.output, read, options.model)
     if options.json:
         print_json(manifest)
@@ -151,7 +151,7 @@ def _build(options: argparse.Namespace) -> int:
     words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
     rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     print(as_text(("", f"rated by {manifest.rated_by.name}"), rows))
-    _print_near_duplicates(manifest.near_duplicates, rated, choice.overlap)
+    _print_near_duplicates(manifest.near_duplicates, ratings, choice.overlap)
     print(f"written to {options.output}")
     return 0
 
@@ -160,14 +160,14 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
     with reading_data(settings):
-        rated = _rated_questions(options, settings)
-        questions = select_questions(rated.questions, rule, Counter())
+        ratings = _rated_questions(options, settings)
+        questions = select_questions(ratings.questions, rule, Counter())
         try:
             _, tests = hold_out_tests(options.hold_out, rule, settings)
             test_overlap: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
             test_overlap = str(error)
-    stat = preference_stat(rated, questions, rule, options.seed, test_overlap)
+    stat = preference_stat(ratings, questions, rule, options.seed, test_overlap)
     paths: list[Path] = []
     if options.output is not None:
         with writing("preferences", options.output):
@@ -177,7 +177,7 @@ def _stat(options: argparse.Namespace) -> int:
         return 0
     print(stat.as_text())
     if not isinstance(test_overlap, str):
-        _print_near_duplicates(test_overlap.near, rated, test_overlap)
+        _print_near_duplicates(test_overlap.near, ratings, test_overlap)
     if paths:
         print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in paths)}", 118))
     return 0
@@ -210,17 +210,17 @@ _COUNTS = {
 """Words for counts whose names don't say enough."""
 
 
-def _print_near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions, shared: Overlap) -> None:
+def _print_near_duplicates(near: Sequence[NearDuplicate], ratings: RatedQuestions, test_overlap: Overlap) -> None:
     if not near:
         return
-    questions = {question.fingerprint: question.text for question in rated.questions}
+    questions = {question.fingerprint: question.text for question in ratings.questions}
     pairs = [
-        (questions[pair.question], shared.tests[pair.task, pair.item], pair.task, f"{pair.similarity:.2f}")
+        (questions[pair.question], test_overlap.tests[pair.task, pair.item], pair.task, f"{pair.similarity:.2f}")
         for pair in near[:10]
     ]
-    many = len({pair.question for pair in near})
-    closely = "1 question closely resembles" if many == 1 else f"{many} questions closely resemble"
-    print(f"\n{closely} a test question, and {'is' if many == 1 else 'are'} not left out:")
+    count = len({pair.question for pair in near})
+    closely = "1 question closely resembles" if count == 1 else f"{count} questions closely resemble"
+    print(f"\n{closely} a test question, and {'is' if count == 1 else 'are'} not left out:")
     print(as_text(("question", "test question", "task", "similarity"), pairs))
 
 

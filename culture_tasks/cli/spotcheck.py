@@ -199,7 +199,7 @@ def _change(score: Corrected, width: float, scale: Scale, more: Mapping[str, int
         return f"the interval is {half}; ratings of all responses wouldn't make it {target}."
     if not any(more.values()):
         return f"the interval is {half}, which is narrow enough."
-    by_culture = ", ".join(f"{name} {number}" for name, number in more.items() if number)
+    by_culture = ", ".join(f"{name} {count}" for name, count in more.items() if count)
     return f"{counted(sum(more.values()), 'more rating')} ({by_culture}) take the interval from {half} to {target}."
 
 

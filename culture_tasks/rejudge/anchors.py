@@ -341,9 +341,9 @@ def ask_again(
         DataError: If the file can't be written.
     """
     path = anchor.history_file
-    tickets = [judge.submit(anchor.rubrics[row.judge.rubric], row.item) for row in rows]
     try:
-        with path.open("ab+") as file:
+        with path.open("ab+") as file:  # before anything is asked, and paid for
+            tickets = [judge.submit(anchor.rubrics[row.judge.rubric], row.item) for row in rows]
             file.seek(0)
             file.truncate(len(_complete_lines(file.read())))
             for row, ticket in zip(rows, tickets, strict=True):

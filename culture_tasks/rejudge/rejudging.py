@@ -226,18 +226,17 @@ def _check_scored(session: Session, samples: Iterable[JudgedSample], models_to_a
             check_same_judge(sample.as_logged["judge"], judge.json, asking=rubric.model in models_to_ask)
 
 
-def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
+def submit(tasks: Sequence[TaskToGrade], *, failed_only: bool) -> None:
     """Submits all samples, so that the verdicts of all tasks are on their way together.
 
     Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
     """
-    listed = list(tasks)
-    samples = [(sample, task.subset) for task in listed for sample in task.samples]
+    samples = [(sample, task.subset) for task in tasks for sample in task.samples]
     documents = {
         id(sample): sample.submit(failed_only=failed_only, more={PROBABILITY: subset.chance} if subset else {})
         for sample, subset in sorted(samples, key=lambda pair: pair[0].prompt_order)
     }
-    for task in listed:
+    for task in tasks:
         task.documents = [documents[id(sample)] for sample in task.samples]
 
 

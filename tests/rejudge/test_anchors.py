@@ -210,6 +210,13 @@ def test_a_killed_look_is_continued_and_loses_no_verdict(anchor, server):
     assert sorted(line["row"] for line in after) == sorted(row["row"] for row in lines_of(anchor))
 
 
+def test_nothing_is_asked_where_the_history_can_not_be_written(anchor, server, capsys):
+    anchor.with_name("anchor.history.jsonl").symlink_to("/nowhere/history.jsonl")
+    assert check(anchor) == 2
+    assert "can't be written" in capsys.readouterr().err
+    assert len(server.requests) == 1  # the check before
+
+
 def test_a_budget_holds_and_says_so(anchor, server, monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "20000 tokens")
     monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "1")
