@@ -138,8 +138,8 @@ class Scene:
         drafts: list[tuple[str, SceneText]] = []
         for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
             for entry in self.state.by_models(step, self.row):
-                previous = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
-                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, previous)))
+                before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
+                drafts.append((entry.person.removeprefix(MODEL), SceneText.read(entry.values, before)))
         return drafts
 
     @cached_property
