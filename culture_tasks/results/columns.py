@@ -273,7 +273,7 @@ def _sum(one: int | None, two: int | None) -> int | None:
 
 
 def _number(value: Any) -> float | None:
-    """Returns a number read from a record's facts; raises ValueError, TypeError or OverflowError for any other value."""
+    """Returns a number read from a record's facts; raises ValueError, TypeError or OverflowError for others."""
     return None if value is None else float(value)
 
 
