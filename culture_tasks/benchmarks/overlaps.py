@@ -58,7 +58,7 @@ def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Over
         for question in questions_of(task, settings):
             questions.setdefault(" ".join(tokens(question.text)) or question.text, question)
     for (first_name, first), (second_name, second) in itertools.combinations(by_benchmark.items(), 2):
-        shared = [SharedQuestion(first[key], second[key], 1.0) for key in first.keys() & second.keys()]
+        shared = [SharedQuestion(first[key], second[key], 1.0) for key in first if key in second]
         first_texts, second_texts = list(first), list(second)
         for pair in near_duplicates(first_texts, second_texts):
             text, similar_text = first_texts[pair.first], second_texts[pair.second]

@@ -151,10 +151,9 @@ class LoadedSamples:
             return "withheld" if any(sample.content.get(name) is not None for name in other_metrics) else "foreign"
         try:
             record = sample.record
-            further = {
-                score.name: _on_scale(score.read(logged) if score.read else record.values.get(score.name), score.scale)
-                for score in kind.further
-            }
+            further = [
+                _number(score.read(logged)) if score.read else record.values.get(score.name) for score in kind.further
+            ]
             tokens = _tokens(sample, record)
         except (DataError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return "unknown_record"
@@ -175,8 +174,8 @@ class LoadedSamples:
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
             column.append(value)
-        for name, number in further.items():
-            self._further[name].append(number)
+        for wanted, number in zip(kind.further, further, strict=True):
+            self._further[wanted.name].append(_on_scale(number, wanted.scale))
         self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)
@@ -271,6 +270,11 @@ def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | Non
 
 def _sum(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else first + second
+
+
+def _number(value: Any) -> float | None:
+    """Returns a number read from a record's facts; raises ValueError, TypeError or OverflowError for others."""
+    return None if value is None else float(value)
 
 
 def _on_scale(score: float | None, scale: Scale) -> float:

@@ -243,6 +243,21 @@ def test_what_two_benchmarks_share(data, capsys):
     assert alike["second"].startswith("Who pays for the dinner")
 
 
+def test_shared_questions_are_in_the_order_of_the_first_benchmark(data):
+    easy, normad = (data / name for name in ("culturalbench/easy.jsonl", "normad/normad.jsonl"))
+    row = json.loads(easy.read_text(encoding="utf-8").splitlines()[0])
+    story = json.loads(normad.read_text(encoding="utf-8").splitlines()[0])
+    texts = [f"question {number}" for number in range(12)]
+    for file, content in (
+        (easy, [row | {"question_idx": number, "prompt_question": text} for number, text in enumerate(texts)]),
+        (normad, [story | {"ID": number, "Story": text} for number, text in enumerate(reversed(texts))]),
+    ):
+        file.write_text("\n".join(map(json.dumps, content)), encoding="utf-8")
+    assert main(["data", "overlap", "culturalbench_easy", "normad_none", "-o", str(data / "pairs.csv")]) == 0
+    with (data / "pairs.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [pair["first"] for pair in csv.DictReader(file) if pair["similarity"] == "1.0"] == texts
+
+
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
