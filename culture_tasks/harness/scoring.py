@@ -21,7 +21,7 @@ from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.judge import Ready, Ticket
+from culture_tasks.judges.judge import ReadyTicket, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage, Verdict
 from culture_tasks.text import answer_in, storable
@@ -249,13 +249,13 @@ class JudgedDocument:
         if kept_judge is not None and len(have) == len(responses):
             self.judge = kept_judge
         self._tickets: list[Ticket] = [
-            Ready(have[run]) if run in have else judge.submit(rubric, item_of(described, response))
+            ReadyTicket(have[run]) if run in have else judge.submit(rubric, item_of(described, response))
             for run, response in enumerate(self._responses)
         ]
 
     def record(self) -> PendingRecord | CompleteRecord:
         """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
-        if all(isinstance(ticket, Ready) for ticket in self._tickets):
+        if all(isinstance(ticket, ReadyTicket) for ticket in self._tickets):
             return CompleteRecord({**_KNOWN, **self._complete()})  # and lets go of this object at once
         return PendingRecord(_KNOWN, self._complete)
 
