@@ -50,7 +50,7 @@ class Judge(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyTicket:
     """A ticket whose verdict is there already."""
 
     answer: Verdict
@@ -76,14 +76,14 @@ class LexicalJudge(Judge):
         """Returns the lexical judge's identity, which names no prompt."""
         return _identity("lexical", "token_f1", rubric.name)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> Ready:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> ReadyTicket:
         """Grades at once."""
         f1 = best_token_f1(without_reasoning(item.response), item.references)
         rating = rubric.lowest + int((rubric.highest - rubric.lowest) * f1 + 0.5)
-        return Ready(Verdict("scored", float(rating), rationale=f"best token F1 with a reference: {f1:.4f}"))
+        return ReadyTicket(Verdict("scored", float(rating), rationale=f"best token F1 with a reference: {f1:.4f}"))
 
 
-_UNGRADED = Ready(Verdict("unjudged", error="no judge was asked (CULTURE_JUDGE=none)"))
+_UNGRADED = ReadyTicket(Verdict("unjudged", error="no judge was asked (CULTURE_JUDGE=none)"))
 
 
 class NoJudge(Judge):
@@ -93,6 +93,6 @@ class NoJudge(Judge):
         """Returns an identity that names no model."""
         return _identity("none", "none", rubric.name)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> Ready:  # noqa: ARG002
+    def submit(self, rubric: Rubric, item: JudgeItem) -> ReadyTicket:  # noqa: ARG002
         """Leaves the item ungraded."""
         return _UNGRADED

@@ -21,7 +21,7 @@ from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.judge import Ready, Ticket
+from culture_tasks.judges.judge import ReadyTicket, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage, Verdict
 from culture_tasks.text import answer_in, storable
@@ -251,13 +251,13 @@ class JudgedDocument:
         if verdicts_judge is not None and len(verdicts) == len(responses):
             self.judge = verdicts_judge
         self._tickets: list[Ticket] = [
-            Ready(verdicts[run]) if run in verdicts else judge.submit(rubric, item_of(described, response))
+            ReadyTicket(verdicts[run]) if run in verdicts else judge.submit(rubric, item_of(described, response))
             for run, response in enumerate(self._responses)
         ]
 
     def record(self) -> PendingRecord | CompleteRecord:
         """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
-        if all(isinstance(ticket, Ready) for ticket in self._tickets):
+        if all(isinstance(ticket, ReadyTicket) for ticket in self._tickets):
             return CompleteRecord({**_KNOWN, **self._complete()})  # and lets go of this object at once
         return PendingRecord(_KNOWN, self._complete)
 

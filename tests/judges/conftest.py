@@ -26,7 +26,7 @@ class Double:
     keeps_system = True
     opening = ""
 
-    def __init__(self, pretrained: str = "", batch_size: int | str = 1, **rest: Any) -> None:
+    def __init__(self, pretrained: str = "", batch_size: int | str = 1, **options: Any) -> None:
         type(self).made += 1
         self.batch_size = batch_size
 
@@ -46,8 +46,8 @@ class Double:
     def apply_chat_template(self, messages: list[dict[str, str]]) -> str:
         if not self.template:
             raise ValueError("no template")
-        kept = [each for each in messages if self.keeps_system or each["role"] != "system"]
-        return "".join(f"<{each['role']}>{each['content']}" for each in kept) + "<assistant>" + self.opening
+        turns = [turn for turn in messages if self.keeps_system or turn["role"] != "system"]
+        return "".join(f"<{turn['role']}>{turn['content']}" for turn in turns) + "<assistant>" + self.opening
 
     def tok_encode(self, text: str) -> list[str]:
         return text.split()

@@ -102,18 +102,18 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
 
 
 def test_caches_are_merged_into_one(file, tmp_path, capsys):
-    other, into = tmp_path / "other.sqlite3", tmp_path / "new" / "merged.sqlite3"
+    source, into = tmp_path / "other.sqlite3", tmp_path / "new" / "merged.sqlite3"
     times = {0: 9e9, 1: 1.0, 7: 1.0, 8: 1.0}
-    newer, older, new, damaged = (put(other, "judge", Completion("rating=3"), n, created=times[n]) for n in times)
-    with closing(sqlite3.connect(other)) as database, database:
+    newer, older, new, damaged = (put(source, "judge", Completion("rating=3"), n, created=times[n]) for n in times)
+    with closing(sqlite3.connect(source)) as database, database:
         database.execute("UPDATE completions SET text = 'rating=1' WHERE key = ?", (damaged,))
-    assert run("merge", file, other, into, "--output", into) == 0
+    assert run("merge", file, source, into, "--output", into) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"{file}: 3 completions, 3 copied to {into}"
-    assert second == f"{other}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
+    assert second == f"{source}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
     cache = VerdictCache(into)
-    found = {key: kept.reply.text for key, kept in cache.get_many([newer, older, new, damaged]).items()}
+    replies = {key: answer.reply.text for key, answer in cache.get_many([newer, older, new, damaged]).items()}
     cache.close()
-    assert found == {newer: "rating=3", older: "rating=2", new: "rating=3"}
-    assert run("merge", file, other, "--output", into) == 0
+    assert replies == {newer: "rating=3", older: "rating=2", new: "rating=3"}
+    assert run("merge", file, source, "--output", into) == 0
     assert capsys.readouterr().out.count(" 0 copied") == 2

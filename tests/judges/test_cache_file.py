@@ -27,8 +27,8 @@ def row(number: int, text: str = "rating=2") -> CachedRow:
 
 def texts(cache, numbers):
     keys = {number: row(number).request.key for number in numbers}
-    kept = [(number, cache.get_many([key]).get(key)) for number, key in keys.items()]
-    return {number: found.reply.text for number, found in kept if found}
+    answers = [(number, cache.get_many([key]).get(key)) for number, key in keys.items()]
+    return {number: answer.reply.text for number, answer in answers if answer}
 
 
 class Clock:
@@ -79,9 +79,9 @@ def beside(file, pattern):
 def test_completions_are_read_as_they_were_put_and_stay(file):
     rows = [row(number) for number in range(1200)]
     thread = CacheThread(file)
-    for each in rows:
-        thread.put([each])
-    keys = [each.request.key for each in rows]
+    for new_row in rows:
+        thread.put([new_row])
+    keys = [new_row.request.key for new_row in rows]
     assert len(thread.get_many(keys).result()) == 1200
     unstorable = row(2000)
     unstorable.request.sample = 2**70
@@ -91,27 +91,27 @@ def test_completions_are_read_as_they_were_put_and_stay(file):
     thread.close()
     cache = VerdictCache(file)
     assert cache.get_many([*keys, b"absent"]) == {
-        each.request.key: Answer(each.completion, kept_since=each.created) for each in rows
+        new_row.request.key: Answer(new_row.completion, kept_since=new_row.created) for new_row in rows
     }
     cache.close()
 
 
-@pytest.mark.parametrize(("trouble", "said"), [("a lock", "locked"), ("a full disk", "is full")])
-def test_completions_that_trouble_kept_out_are_written_when_it_ends(file, caplog, trouble, said):
+@pytest.mark.parametrize(("trouble", "message"), [("a lock", "locked"), ("a full disk", "is full")])
+def test_completions_that_trouble_kept_out_are_written_when_it_ends(file, caplog, trouble, message):
     clock = Clock()
     cache = VerdictCache(file, clock)
     cache.put_many([row(0)])
-    database, other = cache._store._database, locked(file) if trouble == "a lock" else None
+    database, holder = cache._store._database, locked(file) if trouble == "a lock" else None
     pages = database.execute("PRAGMA page_count").fetchone()[0]
     database.execute(f"PRAGMA max_page_count = {pages}")
     for number in range(1, 100):
         cache.put_many([row(number, "x" * 3000)])
         clock.now += 0.25
     assert set(texts(cache, range(100))) == set(range(100))
-    assert caplog.text.count("wait in memory") == caplog.text.count(said) == 1
+    assert caplog.text.count("wait in memory") == caplog.text.count(message) == 1
     database.execute("PRAGMA max_page_count = 100000")
-    if other:
-        other.close()
+    if holder:
+        holder.close()
     clock.now += 60
     cache.put_many([row(100)])
     assert "works again" in caplog.text
@@ -146,11 +146,11 @@ def test_new_completions_go_to_the_user_s_cache_where_the_file_is_on_a_read_only
     fill(file, 5)
     if left != "nothing":  # a process was killed: its last completions are in the log beside the file
         shutil.copytree(file.parent, tmp_path / "copy")
-        other = VerdictCache(file)
-        other.put_many([row(5)])
+        writer = VerdictCache(file)
+        writer.put_many([row(5)])
         for path in file.parent.glob("*.sqlite3*"):
             shutil.copy(path, tmp_path / "copy" / path.name)
-        other.close()
+        writer.close()
         file = tmp_path / "copy" / file.name
     if left == "log without its index":
         file.with_name(f"{file.name}-shm").unlink()
@@ -168,10 +168,10 @@ def test_new_completions_go_to_the_user_s_cache_where_the_file_is_on_a_read_only
     if left == "log without its index":  # without which SQLite can't say what is in the log
         assert "copy the files to a writable one" in on_the_mount(7)
         return
-    said = on_the_mount(7)
-    assert f"{file} is read-only: new completions are kept in {tmp_path}/user/culture-tasks/verdicts.sqlite3" in said
-    assert said.count("read-only") == 1
-    assert f"{first}\n" in said
+    message = on_the_mount(7)
+    assert f"{file} is read-only: new completions are kept in {tmp_path}/user/culture-tasks/verdicts.sqlite3" in message
+    assert message.count("read-only") == 1
+    assert f"{first}\n" in message
     assert f"{[*first, 7]}\n" in on_the_mount(8)
 
 
@@ -190,16 +190,16 @@ def test_a_damaged_file_is_set_aside_and_its_readable_rows_are_saved(file, caplo
     damage(file)
     before = file.read_bytes()
     cache = VerdictCache(file)
-    found = texts(cache, range(2000))
+    replies = texts(cache, range(2000))
     cache.put_many([row(number) for number in range(2000)])
     assert len(texts(cache, range(2000))) == 2000
     cache.close()
-    assert fewest <= len(found) <= most
-    assert all(text.startswith(f"rating={number} ") for number, text in found.items())
-    assert {0, 1999} <= found.keys() or not fewest
+    assert fewest <= len(replies) <= most
+    assert all(text.startswith(f"rating={number} ") for number, text in replies.items())
+    assert {0, 1999} <= replies.keys() or not fewest
     assert [path.read_bytes() for path in beside(file, "damaged")] == [before]
     assert "set aside" in caplog.text
-    assert f"{len(found)} rows were saved" in caplog.text
+    assert f"{len(replies)} rows were saved" in caplog.text
 
 
 def test_two_that_find_the_same_damage_set_one_file_aside(file):
@@ -249,14 +249,14 @@ def test_a_file_of_another_layout_is_moved_aside_once(file, caplog, change):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda file: changed(file, "CREATE TABLE theirs (x)"), ["another program's database", "CULTURE_JUDGE_CACHE"]),
         (lambda file: file.mkdir(), ["can't be used for now"]),
     ],
     ids=["another program's database", "a folder"],
 )
-def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, make, said):
+def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, make, message):
     file.parent.mkdir()
     make(file)
     before = [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()]
@@ -264,6 +264,6 @@ def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, ma
     cache.put_many([row(1)])
     assert texts(cache, [1])
     cache.close()
-    assert all(caplog.text.count(part) >= 1 for part in said)
+    assert all(caplog.text.count(part) >= 1 for part in message)
     assert "1 completions are lost" in caplog.text
     assert [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()] == before

@@ -29,12 +29,12 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     judge = local_judge_for()
     with ThreadPoolExecutor(8) as pool:
         tickets = list(pool.map(lambda item: judge.submit(LAVE, item), [*items(20), *items(20)]))
-    other = judge.submit(CARE, items(1)[0])
+    ticket = judge.submit(CARE, items(1)[0])
     assert double.made == 0
     assert tickets[7].verdict().score == 2.0
     assert sorted(len(call) for call in double.calls) == [1, 20]
     assert sorted(ticket.verdict().attempts for ticket in tickets) == [0] * 20 + [1] * 20
-    assert other.verdict().score == 9.0
+    assert ticket.verdict().score == 9.0
     judge.close()
     assert ask(local_judge_for(), items(1)[0]).cached
     assert (double.made, len(double.calls)) == (1, 2)
@@ -46,12 +46,12 @@ def test_a_forked_child_has_a_cache_thread_of_its_own(double, local_judge_for, i
     child = os.fork()
     if not child:
         signal.alarm(30)
-        found = []
+        outcomes = []
         try:
-            found = [ask(judge, item).outcome for item in items(2)]
+            outcomes = [ask(judge, item).outcome for item in items(2)]
             judge.close()
         finally:
-            os._exit(found != ["scored"] * 2)
+            os._exit(outcomes != ["scored"] * 2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert [ask(judge, item).cached for item in items(3)] == [True, True, False]
 
@@ -116,8 +116,8 @@ def test_thinking_gets_a_larger_limit_which_is_learnt(double, local_judge_for, i
 
     double.max_length, double.opening, double.generate_until = 100_000, "" if opened else "<think>", generate
     judge = local_judge_for()
-    found = {(each.score, each.asked_again, each.attempts, each.max_tokens) for each in ask_all(judge, items(3))}
-    assert found == {(2.0, False, 2, 2048)}
+    for verdict in ask_all(judge, items(3)):
+        assert (verdict.score, verdict.asked_again, verdict.attempts, verdict.max_tokens) == (2.0, False, 2, 2048)
     assert ask(judge, items(4)[3]).attempts == 1
     assert limits == [512] * 3 + [2048] * 4
     assert judge.identity(LAVE).sampling["max_tokens"] == 512
@@ -141,12 +141,12 @@ def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judg
     judge = local_judge_for(judge_max_tokens=99, judge_temperature=0.5, judge_extra_body='{"top_p": 0.9}')
     assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
     assert dict(judge.identity(CROSSCULT).sampling) == dict(judge.identity(LAVE).sampling)
-    for changes, said in (
+    for changes, message in (
         ({"judge_reasoning_effort": "low"}, "takes no reasoning_effort"),
         ({"judge_budget": "5"}, "counts no tokens"),
         ({"judge_form": "regex"}, r"lm-eval's hf can't hold replies to a form.*lm_eval:vllm"),
     ):
-        with pytest.raises(SettingsError, match=said):
+        with pytest.raises(SettingsError, match=message):
             local_judge_for(**changes)
 
 
@@ -179,12 +179,12 @@ def test_a_folder_is_known_by_its_place_and_its_files(double, local_judge_for, i
 
 
 def test_where_and_how_fast_a_judge_runs_and_by_which_token_makes_no_other_judge(double, local_judge_for, item):
-    one = local_judge_for("hf,pretrained=org/name,device=cuda:1,batch_size=4,dtype=float16,token=hf_one")
-    two = local_judge_for("hf,pretrained=org/name,dtype=float16,token=hf_two")
-    assert one.identity(LAVE) == two.identity(LAVE)
-    assert "hf_one" not in str(one.identity(LAVE))
-    assert one.identity(LAVE) != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
-    assert [ask(judge, item).cached for judge in (one, two)] == [False, True]
+    first = local_judge_for("hf,pretrained=org/name,device=cuda:1,batch_size=4,dtype=float16,token=hf_one")
+    second = local_judge_for("hf,pretrained=org/name,dtype=float16,token=hf_two")
+    assert first.identity(LAVE) == second.identity(LAVE)
+    assert "hf_one" not in str(first.identity(LAVE))
+    assert first.identity(LAVE) != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
+    assert [ask(judge, item).cached for judge in (first, second)] == [False, True]
 
 
 @pytest.mark.parametrize(("named", "device"), [(True, "meta"), (False, "cpu")])
@@ -213,10 +213,10 @@ def check(text):
 def refusal(text):
     with pytest.raises(JudgeUnreachableError, match="CULTURE_JUDGE") as caught:
         check(text)
-    said = str(caught.value)
-    assert said.startswith("judge lm_eval:")
-    assert "\n" not in said
-    return said
+    message = str(caught.value)
+    assert message.startswith("judge lm_eval:")
+    assert "\n" not in message
+    return message
 
 
 def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder):
@@ -229,7 +229,7 @@ ONE_GPU, GPUS = "it needs 1 CUDA GPU, and this machine has 0", "it needs {} CUDA
 
 
 @pytest.mark.parametrize(
-    ("model", "gpus", "said"),
+    ("model", "gpus", "message"),
     [
         ("vlm,pretrained=x", 0, "Did you mean 'vllm'"),
         ("hf,batch_size=3", 0, "needs the argument pretrained="),
@@ -244,7 +244,7 @@ ONE_GPU, GPUS = "it needs 1 CUDA GPU, and this machine has 0", "it needs {} CUDA
         ("vllm,pretrained={},tensor_parallel_size=2", 2, None),
     ],
 )
-def test_a_model_its_package_and_its_gpus_must_be_there(folder, monkeypatch, model, gpus, said):
+def test_a_model_its_package_and_its_gpus_must_be_there(folder, monkeypatch, model, gpus, message):
     from lm_eval.api import registry
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
@@ -252,10 +252,10 @@ def test_a_model_its_package_and_its_gpus_must_be_there(folder, monkeypatch, mod
     monkeypatch.setattr(in_process.importlib.metadata, "version", lambda name: "0.20.0")
     if model.startswith("vllm"):
         monkeypatch.setattr(registry, "get_model", lambda name: object)
-    if said is None:
+    if message is None:
         check(model.format(folder))
     else:
-        assert said in refusal(model.format(folder))
+        assert message in refusal(model.format(folder))
 
 
 INDEX = "model.safetensors.index.json"
@@ -263,7 +263,7 @@ SHARDS = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model.safe
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "message"),
     [
         ("model.safetensors", None, "holds no weights"),
         (INDEX, SHARDS, "holds 1 of 2 weight files: model-1.safetensors is missing"),
@@ -272,12 +272,12 @@ SHARDS = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model.safe
         ("tokenizer.json", "{", "the tokenizer of"),
     ],
 )
-def test_a_folder_with_a_missing_or_damaged_part(folder, file, content, said):
+def test_a_folder_with_a_missing_or_damaged_part(folder, file, content, message):
     if content is None:
         (folder / file).unlink()
     else:
         (folder / file).write_text(content)
-    assert said in refusal(f"hf,pretrained={folder},device=cpu")
+    assert message in refusal(f"hf,pretrained={folder},device=cpu")
 
 
 def test_a_model_s_code_runs_only_if_the_user_says_so(folder):

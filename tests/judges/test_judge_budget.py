@@ -51,8 +51,8 @@ def test_the_sum_spent_never_exceeds_the_budget_or_a_rank_s_share(
     refused = [verdict.error for verdict in verdicts if verdict.outcome == "failed"]
     assert [verdict.outcome for verdict in verdicts].count("scored") == 300 - len(refused) == len(spent)
     part = f", of which this process has 1/{ranks}" if ranks > 1 else ""
-    said = f"the budget of {budget:,} tokens (CULTURE_JUDGE_BUDGET{part}) is used up"
-    assert all(said in error for error in refused)
+    message = f"the budget of {budget:,} tokens (CULTURE_JUDGE_BUDGET{part}) is used up"
+    assert all(message in error for error in refused)
     assert refused_requests().startswith(f"{len(refused)} requests to the judge were not sent: ")
     assert "raise the budget and grade the logged samples with `culture-tasks rejudge`" in refused_requests()
     server.requests.clear()  # a kept verdict costs nothing
@@ -84,17 +84,17 @@ def test_a_request_that_may_be_charged_counts_in_full(server, judge_for, item, b
     options = {"judge_timeout": 0.2, "judge_ask_again": 0, "openai_base_url": url}
     judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, **options)
     ask_all(judge, [item])
-    counted = sum(map(most, server.requests)) if is_charged else 0
-    assert f": {counted:,} tokens spent" in shared_budget(judge._settings).reason
+    tokens = sum(map(most, server.requests)) if is_charged else 0
+    assert f": {tokens:,} tokens spent" in shared_budget(judge._settings).reason
 
 
 def test_judges_of_a_process_share_the_budget(server, judge_for, items):
     server.decide = lambda request: costs(most(request), 0)
     first, second = judge_for(judge_budget="30000 tokens"), judge_for("other", judge_budget="30000 tokens")
     assert sum(verdict.outcome == "failed" for verdict in ask_all(first, items(100))) > 50
-    asked = len(server.requests)
+    requests = len(server.requests)
     assert {verdict.outcome for verdict in ask_all(second, items(5))} == {"failed"}
-    assert len(server.requests) == asked
+    assert len(server.requests) == requests
 
 
 def test_a_budget_too_small_for_the_first_question_is_an_error_before_inference(judge_for, item, server):
@@ -105,8 +105,8 @@ def test_a_budget_too_small_for_the_first_question_is_an_error_before_inference(
 
 @pytest.mark.parametrize("text", ["0", "-5", "x", "5 EUR", "5 tokens USD", "", "1e3"])
 def test_amounts_that_are_none_and_a_judge_without_a_price_are_refused_at_once(judge_for, text):
-    said = r"CULTURE_JUDGE_BUDGET=5 USD: the judge 'own' has no price by tokens.*CULTURE_JUDGE_PRICES=FILE"
-    with pytest.raises(SettingsError, match=said):
+    message = r"CULTURE_JUDGE_BUDGET=5 USD: the judge 'own' has no price by tokens.*CULTURE_JUDGE_PRICES=FILE"
+    with pytest.raises(SettingsError, match=message):
         judge_for("own", judge_budget="5")
     with pytest.raises(SettingsError, match="expected an amount of money above 0, as 5 or 5 USD"):
         judge_for("gpt-4o", judge_budget=text)

@@ -56,12 +56,12 @@ def refusal(judge, *items, **options):
 def test_a_judge_that_can_not_work_is_found_and_a_failed_check_repeated(server, judge_for, item, reply, advice):
     server.script(reply)
     judge = judge_for(judge_timeout=0.2)
-    said = refusal(judge, item)
-    assert advice in said
-    assert "CULTURE_JUDGE=none" in said
-    assert KEY not in said
-    assert "judge judge: http://127.0.0.1" in said
-    assert "\n" not in said
+    message = refusal(judge, item)
+    assert advice in message
+    assert "CULTURE_JUDGE=none" in message
+    assert KEY not in message
+    assert "judge judge: http://127.0.0.1" in message
+    assert "\n" not in message
     server.script(says())
     judge.check([(LAVE, item)])
 
@@ -70,7 +70,7 @@ def test_the_question_is_the_first_one_with_a_reference_as_the_response_and_its_
     server, judge_for, items
 ):
     server.script(says("hm"), says())
-    judge_for().check([(LAVE, JudgeItem(each.question, each.references, "")) for each in items(5)])
+    judge_for().check([(LAVE, JudgeItem(item.question, item.references, "")) for item in items(5)])
     request, reminder = server.requests
     assert reminder.body["messages"][:2] == request.body["messages"]
     assert not ask(judge_for(), replace(items(1)[0], response="biryani")).cached
@@ -81,35 +81,35 @@ def test_the_question_is_the_first_one_with_a_reference_as_the_response_and_its_
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [(fails(400, code="content_filter"), "declines the first question"), (fails(429), "limits the rate")],
 )
-def test_a_filter_or_a_rate_limit_is_not_the_end(server, judge_for, item, caplog, reply, said):
+def test_a_filter_or_a_rate_limit_is_not_the_end(server, judge_for, item, caplog, reply, message):
     server.script(reply)
     judge = judge_for()
     assert judge.check([(LAVE, item)]) is None
-    assert said in caplog.text
+    assert message in caplog.text
     server.script(WRONG_KEY)
     assert "Correct the key" in refusal(judge, item)
 
 
 def test_advice_names_the_variables_that_the_user_has_set(server, judge_for, item, monkeypatch):
-    def said(**settings):
+    def message(**settings):
         return refusal(judge_for("gpt-4o", **{"openai_base_url": None, "openai_api_key": None} | settings), item)
 
     azure = {"azure_endpoint": server.url, "azure_api_key": KEY, "openai_api_version": "2024-10-21"}
     server.script(fails(401))
-    assert "(AZURE_OPENAI_API_KEY)" in said(**azure)
-    assert "(OPENAI_API_KEY)" in said(**azure | {"azure_api_key": None, "openai_api_key": KEY})
+    assert "(AZURE_OPENAI_API_KEY)" in message(**azure)
+    assert "(OPENAI_API_KEY)" in message(**azure | {"azure_api_key": None, "openai_api_key": KEY})
     server.script(fails(404, code="DeploymentNotFound"))
-    assert "CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION" in said(**azure)
-    closed = said(**azure | {"azure_endpoint": CLOSED})
+    assert "CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION" in message(**azure)
+    closed = message(**azure | {"azure_endpoint": CLOSED})
     assert "Correct AZURE_OPENAI_ENDPOINT" in closed
     assert "OPENAI_BASE_URL" not in closed
-    assert "Correct OPENAI_BASE_URL, or start the server there" in said(openai_base_url=CLOSED)
-    assert "needs a key" in said()
+    assert "Correct OPENAI_BASE_URL, or start the server there" in message(openai_base_url=CLOSED)
+    assert "needs a key" in message()
     monkeypatch.setattr(addresses, "OPENAI_BASE_URL", CLOSED)
-    openai = said(openai_api_key=KEY)
+    openai = message(openai_api_key=KEY)
     assert "HTTPS_PROXY" in openai
     assert "OPENAI_BASE_URL" not in openai
 

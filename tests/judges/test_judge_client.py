@@ -61,7 +61,8 @@ def test_connections_are_kept(server):
     assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
 
 
-CHUNKS = [b"%x\r\n%s\r\n" % (len(BODY[at : at + 50]), BODY[at : at + 50]) for at in range(0, len(BODY), 50)]
+PIECES = [BODY[start : start + 50] for start in range(0, len(BODY), 50)]
+CHUNKS = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in PIECES]
 FORMS = {
     "chunks": writes(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *CHUNKS, b"0\r\n\r\n"),
     "of unknown length": writes(b"HTTP/1.1 200 OK\r\n\r\n" + BODY, closes=True),
@@ -104,20 +105,20 @@ def test_any_other_reply_is_a_problem_and_the_next_one_is_read(server, reply, me
 @pytest.mark.parametrize("head", [b"Content-Length: 1000000000", b"Transfer-Encoding: chunked"])
 @pytest.mark.parametrize(("status", "message"), [(b"200 OK", "the body is too long"), (b"503 Busy", "HTTP 503: ")])
 def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, status, message):
-    sent = []
+    chunks = []
 
     async def endless(writer, request):
         writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n" % (status, head))
-        while len(sent) < 1_000:
+        while len(chunks) < 1_000:
             writer.write(b"10000\r\n%s\r\n" % (b"x" * 65536))
-            sent.append(65536)
+            chunks.append(65536)
             await writer.drain()
 
     server.script(endless, says())
     first, second = post_all(server.url, 2)
     assert message in first.message
     assert isinstance(second, Completion)
-    assert len(sent) < 1_000
+    assert len(chunks) < 1_000
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
@@ -201,13 +202,13 @@ def complaint(message: str = "", param: str | None = None, status: int = 400) ->
 
 def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_named_once(caplog):
     adaptations, meant = Adaptations(), {"temperature": 0.0, "max_tokens": 5}
-    for problem, sent in (
+    for problem, sampling in (
         (complaint("Unsupported parameter", param="max_tokens"), {"temperature": 0.0, "max_completion_tokens": 5}),
         (complaint("max_completion_tokens: extra inputs are not permitted"), {"temperature": 0.0}),
         (complaint("'temperature' does not support 0.0"), {}),
     ):
         assert adaptations.learn(problem, adaptations.apply(meant))
-        assert adaptations.apply(meant) == sent
+        assert adaptations.apply(meant) == sampling
     late = complaint("Unsupported value", param="temperature")
     assert not adaptations.learn(late, {})
     assert adaptations.learn(late, meant)  # of a request that was under way
@@ -230,10 +231,10 @@ def test_other_complaints_change_nothing(problem):
 
 
 def test_an_earlier_run_is_taken_over():
-    for sent in ({"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}):
+    for sampling in ({"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}):
         adaptations, meant = Adaptations(), {"temperature": 0, "max_tokens": 5}
-        adaptations.adopt(meant, sent)
-        assert adaptations.apply(meant) == sent
+        adaptations.adopt(meant, sampling)
+        assert adaptations.apply(meant) == sampling
 
 
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)

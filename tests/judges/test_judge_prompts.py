@@ -81,11 +81,11 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
 def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
     item = JudgeItem(text, (text, text), text)
     for rubric in rubrics().values():
-        sent, texts = rubric.messages(item, secret="of this run"), rubric.messages(item)
+        messages, texts = rubric.messages(item, secret="of this run"), rubric.messages(item)
         request = ChatRequest("e", "m", texts, rubric.sampling)
         assert json.loads(request.body(rubric.sampling))["model"] == "m"
-        other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, texts=texts)
-        assert (other.key, other.chat != texts) == (request.key, True)
+        delimited_request = ChatRequest("e", "m", lambda messages=messages: messages, rubric.sampling, texts=texts)
+        assert (delimited_request.key, delimited_request.chat != texts) == (request.key, True)
     json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
 
 
@@ -130,8 +130,8 @@ PUBLISHED = {
 
 
 def test_a_published_prompt_never_changes():
-    found = {name: load(package, name).sha256[:16] for package, name in PROMPTS if name in PUBLISHED}
-    assert found == PUBLISHED
+    hashes = {name: load(package, name).sha256[:16] for package, name in PROMPTS if name in PUBLISHED}
+    assert hashes == PUBLISHED
 
 
 def test_every_prompt_has_a_version_is_clean_text_and_stands_in_the_folder_s_readme():

@@ -119,8 +119,8 @@ def test_a_prompt_without_room_for_the_larger_limit_is_asked_with_its_own(server
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
-    found = [(verdict.score, verdict.max_tokens) for verdict in (ask(judge, short), ask(judge, long))]
-    assert found == [(2.0, 2048), (1.0, None)]
+    limits = [(verdict.score, verdict.max_tokens) for verdict in (ask(judge, short), ask(judge, long))]
+    assert limits == [(2.0, 2048), (1.0, None)]
 
 
 def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, item):
@@ -133,8 +133,8 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
     }
     server.script(says("rating=2"))
     plain, judge = judge_for(), judge_for(**changes)
-    for each in (plain, judge):
-        ask(each, item)
+    for grader in (plain, judge):
+        ask(grader, item)
     mine = {"max_tokens": 4096, "temperature": 0.7, "reasoning_effort": "low", **extra}
     assert set(server.requests[0].body) == {"model", "messages", "temperature", "max_tokens"}
     assert set(server.requests[1].body) == {"model", "messages", *mine}
@@ -182,12 +182,12 @@ def test_crosscult_s_schema_gives_way_where_an_endpoint_takes_none(server, judge
     assert form["json_schema"]["schema"]["properties"]["score"] == {"type": "integer", "enum": list(range(11))}
     assert [verdict.score for verdict in verdicts] == [7.0, 7.0]
     assert verdicts[1].attempts == 1
-    sent = judge.identity(CROSSCULT).sampling.get("response_format")
-    assert sent == (None if takes is None else {"type": "json_object"})
+    identity = judge.identity(CROSSCULT)
+    assert identity.sampling.get("response_format") == (None if takes is None else {"type": "json_object"})
     judge.close()
     warm = judge_for()
     assert ask(warm, items(1)[0], CROSSCULT).cached
-    assert warm.identity(CROSSCULT).sampling.get("response_format") == sent
+    assert warm.identity(CROSSCULT) == identity
 
 
 WHY = "It is right, though some would give 1 of 10."

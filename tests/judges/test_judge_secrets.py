@@ -91,8 +91,8 @@ def test_credentials_that_a_proxy_echoes_are_hidden(server, judge_for, items, ca
 
 def test_a_judge_s_words_stay_as_they_are(server, judge_for, item):
     secrets = Secrets(["rating", "sk-very-secret-0123456789"])
-    said = "100 % \\u0041 &#65; the rating=2"
-    assert secrets.hidden_in_reply(said) == said
+    message = "100 % \\u0041 &#65; the rating=2"
+    assert secrets.hidden_in_reply(message) == message
     assert secrets.hidden("the rating") == "the ***"
     for placeholder in ("EMPTY", "ollama", "none", "token-abc123", "abc", ""):
         assert Secrets([placeholder]).hidden(f"model {placeholder} not found") == f"model {placeholder} not found"
@@ -190,14 +190,14 @@ def test_an_address_is_that_of_the_settings(settings, url, shown, headers):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         *(({"openai_base_url": url}, "not a URL") for url in ("localhost:8000", "ftp://x/v1", "http://[x", "/v1")),
         ({"azure_endpoint": "https://mine.openai.azure.com"}, "without OPENAI_API_VERSION"),
     ],
 )
-def test_an_address_that_is_none_is_refused(settings, said):
-    with pytest.raises(SettingsError, match=said):
+def test_an_address_that_is_none_is_refused(settings, message):
+    with pytest.raises(SettingsError, match=message):
         address_of(Settings(**settings), "m")
 
 

@@ -19,11 +19,11 @@ ANSWERS = json.loads(resources.files("culture_tasks.selftest").joinpath("known_a
 def rating(high):
     """A reply that every rubric reads: CARE's, LAVE's, or CrossCult's form."""
 
-    def reply(asked):
-        if "Rating: [[number]]" in asked:
+    def reply(prompt):
+        if "Rating: [[number]]" in prompt:
             return f"Rating: [[{10 if high else 1}]]"
-        if "rating=X" in asked:
-            return f"rating={(3 if 'rating=3' in asked or '1-3' in asked or '3 ' in asked else 2) if high else 1}"
+        if "rating=X" in prompt:
+            return f"rating={(3 if 'rating=3' in prompt or '1-3' in prompt or '3 ' in prompt else 2) if high else 1}"
         return json.dumps({"score": 10 if high else 0, "reason": "…"})
 
     return reply

@@ -7,13 +7,13 @@ from typing import Any
 
 from lm_eval.api.model import LM
 from support.in_process import run_lm_eval, run_lmms_eval
-from support.lmms_models import ChatEcho, SimpleEcho
+from support.lmms_models import ChatEcho
 
 Script = Callable[[Mapping[str, Any]], str]
 
 
-class _Scripted:
-    """Says what the script says to a document, and keeps what it was shown."""
+class ScriptedChat(ChatEcho):
+    """For lmms-eval: says what the script says to a document, and keeps its inputs."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -23,17 +23,9 @@ class _Scripted:
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Any) -> str:
-        model_input = self._input_of(request)  # type: ignore[attr-defined]
-        self.seen.append(model_input)  # type: ignore[attr-defined]
-        return self.script(self.task_dict[model_input.task][request.args[-1]][model_input.doc_id])  # type: ignore[attr-defined]
-
-
-class ScriptedChat(_Scripted, ChatEcho):
-    """For lmms-eval, of the chat type."""
-
-
-class ScriptedSimple(_Scripted, SimpleEcho):
-    """For lmms-eval, of the simple type."""
+        model_input = self._input_of(request)
+        self.seen.append(model_input)
+        return self.script(self.task_dict[model_input.task][request.args[-1]][model_input.doc_id])
 
 
 class ScriptedLM(LM):
