@@ -209,7 +209,7 @@ class Settings(BaseModel):
         if unknown := sorted(name for name in environ if name not in names and _is_meant_for_us(name, names)):
             raise SettingsError(
                 f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], names)} "
-                f"Known are {', '.join(names)}. Correct or unset it."
+                f"Expected one of {', '.join(names)}. Correct or unset it."
             )
         file = settings_file() if environment is None else None
         in_file = {} if file is None else read_settings_file(file)
@@ -372,7 +372,7 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
             )
         if key not in allowed:
             raise SettingsError(
-                f"settings: {file} has the unknown key {key!r}.{nearest(file_key(key), allowed)} Known are "
+                f"settings: {file} has the unknown key {key!r}.{nearest(file_key(key), allowed)} Expected one of "
                 f"{', '.join(allowed)}. Correct or remove it."
             )
         parts = value if isinstance(value, list) else [value]

@@ -188,7 +188,7 @@ def reading_data(settings: Settings) -> Iterator[Reading]:
             if name not in data_sets:
                 raise SettingsError(
                     f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, data_sets)} "
-                    f"Known are {', '.join(data_sets)}."
+                    f"Expected one of {', '.join(data_sets)}."
                 )
     with reading(settings) as block:
         yield block
@@ -203,5 +203,7 @@ def rubrics() -> Mapping[str, Rubric]:
 def rubric_named(name: str) -> Rubric:
     """Returns the rubric of that name; raises JudgeError if no benchmark has one."""
     if name not in rubrics():
-        raise JudgeError(f"judges: no rubric {name!r}.{nearest(name, rubrics())} Known are {', '.join(rubrics())}.")
+        raise JudgeError(
+            f"judges: no rubric {name!r}.{nearest(name, rubrics())} Expected one of {', '.join(rubrics())}."
+        )
     return rubrics()[name]

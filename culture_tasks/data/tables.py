@@ -77,7 +77,7 @@ def one_of(names: Collection[str]) -> AfterValidator:
 
     def check(text: str) -> str:
         if text not in names:
-            raise ValueError(f"{nearest(text, names)} Allowed are {', '.join(names)}".strip())
+            raise ValueError(f"{nearest(text, names)} Expected one of {', '.join(names)}".strip())
         return text
 
     return AfterValidator(check)
@@ -140,7 +140,9 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     elif suffix == ".json":
         table = RowTable(str(path), list(_objects(path, _json_list(path, *pairs))))
     else:
-        raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
+        raise DataError(
+            f"{path}: files ending in {path.suffix!r} can't be read. Expected one of {', '.join(SUFFIXES)}."
+        )
     if not table.rows:
         raise DataError(f"{path}: the file holds no rows. Expected at least one.")
     return table
@@ -309,7 +311,8 @@ def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -
     if missing:
         raise DataError(
             f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], columns)} "
-            f"Found are {', '.join(sorted(columns))}. Expected {', '.join(required_columns)}. Rename or add the column."
+            f"Found the columns {', '.join(sorted(columns))}. Expected {', '.join(required_columns)}. Rename or add it."
+            "column."
         )
     unknown = sorted(columns - set(model.model_fields))
     if not unknown or not table.local:
@@ -319,7 +322,7 @@ def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -
         return
     raise DataError(
         f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
-        f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or ignore all unknown ones with "
+        f"Expected one of {', '.join(model.model_fields)}. Rename or remove it, or ignore all unknown columns with "
         "CULTURE_TASKS_EXTRA_COLUMNS=allow."
     )
 

@@ -226,7 +226,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
         0.125
     """
     if level not in get_args(Level):
-        raise ValueError(f"krippendorff_alpha: unknown level {level!r}. Allowed are {', '.join(get_args(Level))}.")
+        raise ValueError(f"krippendorff_alpha: unknown level {level!r}. Expected one of {', '.join(get_args(Level))}.")
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(

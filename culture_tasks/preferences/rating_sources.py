@@ -110,7 +110,7 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, coll
     if column not in columns:
         raise DataError(
             f"preferences: {table.origin}: no column {column!r} with ratings.{nearest(column, columns)} "
-            f"Found are {', '.join(sorted(columns))}. Name the column with --rating."
+            f"Found the columns {', '.join(sorted(columns))}. Name the column with --rating."
         )
     try:
         fingerprint, responses = _rated_rows(table, column, collector)

@@ -133,6 +133,7 @@ def _names_in(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]
     for name in names:
         if name not in (*allowed, "all"):
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Allowed are {', '.join(allowed)}, or all."
+                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Expected one of {', '.join(allowed)}, or "
+                "all."
             )
     return tuple(name for name in allowed if name in names or "all" in names)

@@ -196,8 +196,11 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
     assert validated(RowTable("x", [{"q": "1", "answer": "a"}]), Row, aliases) == [Row(question="1", answer="a")]
     for row, said in (
         (GOOD | {"q": "1"}, "row 1: the columns 'question' and 'q' mean the same. Remove or rename one"),
-        ({"question": "q", "anwser": "a"}, "no column 'answer'. Did you mean 'anwser'? Found are anwser, question."),
-        (GOOD | {"knd": "food"}, "unknown column 'knd'. Did you mean 'kind'? Allowed are question, answer, kind"),
+        (
+            {"question": "q", "anwser": "a"},
+            "no column 'answer'. Did you mean 'anwser'? Found the columns anwser, question.",
+        ),
+        (GOOD | {"knd": "food"}, "unknown column 'knd'. Did you mean 'kind'? Expected one of question, answer, kind"),
     ):
         assert said in invalid([row], aliases)
 

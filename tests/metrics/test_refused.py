@@ -73,7 +73,7 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         *((partial(places, 3, [pair]), "pairs of two of the 3 models") for pair in ((0, 3), (-1, 0), (1, 1))),
         (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),
-        (partial(krippendorff_alpha, [[1], [2]], "ratio"), "Allowed are nominal"),
+        (partial(krippendorff_alpha, [[1], [2]], "ratio"), "Expected one of nominal"),
         (partial(agreement, [1], [1], clusters=[]), "0 for 1 items"),
         (partial(agreement, [1], [1], confidence=1.0), r"confidence=1\.0"),
         (partial(agreement, [1], [1], resamples=-1), "resamples=-1"),

@@ -109,7 +109,7 @@ def test_ratings_beyond_the_scale_of_the_others_are_on_another_scale(write):
 
 def test_rows_without_ratings_are_refused_with_what_is_there(write):
     path = write({"question": "q", "response": "a", "score": 3})
-    said = f"{path}: no column 'human_rating' with ratings. Found are question, response, score. Name the column with"
+    said = f"{path}: no column 'human_rating' with ratings. Found the columns question, response, score. Name the"
     assert said in refused(path)
     assert "no column 'scor' with ratings. Did you mean 'score'?" in refused(path, rating="scor")
 

@@ -157,7 +157,7 @@ def _counts(value: Any) -> Any:
 def _a_topic(text: str) -> str:
     if topic := next((topic for topic in TOPICS if text.casefold() == TOPICS[topic].casefold()), None):
         return topic
-    raise ValueError(f"{nearest(text, TOPICS.values())} Allowed are {', '.join(TOPICS.values())}".strip())
+    raise ValueError(f"{nearest(text, TOPICS.values())} Expected one of {', '.join(TOPICS.values())}".strip())
 
 
 def _choices(value: Any) -> Any:
@@ -229,7 +229,7 @@ class ChoiceRow(TableRow):
     @classmethod
     def _is_a_choice(cls, letter: str, info: ValidationInfo) -> str:
         if (choices := info.data.get("choices")) and letter not in choices:
-            raise ValueError(f"Allowed are {', '.join(choices)}")
+            raise ValueError(f"Expected one of {', '.join(choices)}")
         return letter
 
 
@@ -366,7 +366,7 @@ def load_choices(region: Region, settings: Settings) -> Documents:
     if not docs:
         raise DataError(
             f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
-            f"Allowed are {', '.join(allowed.name for allowed in REGIONS)}."
+            f"Expected one of {', '.join(allowed.name for allowed in REGIONS)}."
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)

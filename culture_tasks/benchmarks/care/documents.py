@@ -116,7 +116,9 @@ def category_of(text: str) -> Category:
     if category is None:
         allowed = ", ".join(repr(name) for name in RELEASED_NAMES.values())
         hint = nearest(text, [*RELEASED_NAMES.values(), *CATEGORIES])
-        raise DataError(f"care: unknown category {text!r}.{hint} Allowed are {allowed}, or {', '.join(CATEGORIES)}.")
+        raise DataError(
+            f"care: unknown category {text!r}.{hint} Expected one of {allowed}, or {', '.join(CATEGORIES)}."
+        )
     return category
 
 
@@ -132,7 +134,7 @@ def _a_scope(text: str) -> Scope:
     letters = re.sub(r"[^a-z]", "", text.casefold()).replace("nationalwide", "nationwide")
     if scope := next((scope for scope in SCOPES if letters == scope.replace("_", "")), None):
         return scope
-    raise ValueError(f"{nearest(text.casefold(), SCOPES)} Allowed are {', '.join(SCOPES)}".strip())
+    raise ValueError(f"{nearest(text.casefold(), SCOPES)} Expected one of {', '.join(SCOPES)}".strip())
 
 
 class CareRow(TableRow):

@@ -185,7 +185,8 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     for code in codes or ():
         if code not in LANGUAGES:
             raise SettingsError(
-                f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Allowed are {allowed}, with commas between them."
+                f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Expected some of {allowed}, with commas "
+                "between them."
             )
     return LANGUAGES if codes is None else codes
 
@@ -299,7 +300,7 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
         return label
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(_folded(word), _labels(language))} Allowed are: {', '.join(OPTION_WORDS[language].values())}. "
+        f"{nearest(_folded(word), _labels(language))} Expected one of: {', '.join(OPTION_WORDS[language].values())}. "
         "Correct it."
     )
 

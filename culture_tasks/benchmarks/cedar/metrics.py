@@ -116,7 +116,7 @@ def _codes(values: Sequence[Hashable], vocabulary: Sequence[Hashable], kind: str
         names = [str(name) for name in vocabulary if name is not None]
         raise DataError(
             f"{metric}: {kind} {values[row]!r} (record {row}) is not allowed.{nearest(str(values[row]), names)} "
-            f"Allowed are: {', '.join(names)}{' and None' if None in vocabulary else ''}."
+            f"Expected one of: {', '.join(names)}{' and None' if None in vocabulary else ''}."
         ) from None
 
 

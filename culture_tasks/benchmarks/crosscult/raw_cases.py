@@ -43,7 +43,7 @@ def _a_topic(text: str) -> Topic:
     """Reads a topic by its first word, as in ``Religious Values``."""
     if topic := next((topic for topic in TOPICS if text.strip().casefold().startswith(topic[:5])), None):
         return topic
-    raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
+    raise ValueError(f"Expected one of {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
 
 
 def _a_part(text: str) -> Part:
@@ -53,7 +53,7 @@ def _a_part(text: str) -> Part:
         label = "single-insert train" if part == "train" else f"{part}-insert test"
         if name in (part, label):
             return part
-    raise ValueError(f"Allowed are {', '.join(PARTS)}, for example 'single-insert test'")
+    raise ValueError(f"Expected one of {', '.join(PARTS)}, for example 'single-insert test'")
 
 
 class RawCaseRow(TableRow):

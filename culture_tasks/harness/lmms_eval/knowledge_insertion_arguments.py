@@ -67,7 +67,7 @@ class InsertionArguments(ModelOptions):
         if unknown:
             name, names = min(unknown), [*type(self).model_fields, *self._method_fields]
             advice = f" Options of {self.method} are chosen when it is fitted." if method.needs_state else ""
-            return f"unknown model argument {name!r}.{nearest(name, names)} Known are {', '.join(names)}.{advice}"
+            return f"unknown model argument {name!r}.{nearest(name, names)} Expected one of {', '.join(names)}.{advice}"
         if not self.pretrained:
             return "no model. Add pretrained=… to --model_args: a Hub name or a folder."
         if self.batch_size != "auto" and (not self.batch_size.isdigit() or int(self.batch_size) < 1):

@@ -227,10 +227,10 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"answer_idx": "C"}, "found 'C'. Allowed are A, B"),
+        ({"answer_idx": "C"}, "found 'C'. Expected one of A, B"),
         ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Expected a JSON object"),
         ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
-        ({"country": "UK"}, "no row has 'South_Korea' in the column 'country'. Allowed are Algeria, "),
+        ({"country": "UK"}, "no row has 'South_Korea' in the column 'country'. Expected one of Algeria, "),
     ],
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):

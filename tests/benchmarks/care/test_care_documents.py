@@ -62,7 +62,7 @@ def test_a_category_is_known_by_its_own_and_its_released_name_and_by_variants_of
 
 def test_another_category_is_refused_with_what_is_allowed_and_a_near_miss():
     for text in ("", "cultural", "social", "Nationwide", "文化", "norms and commonsense", "Literacie"):
-        with pytest.raises(DataError, match="Allowed are 'Cultural entities'") as caught:
+        with pytest.raises(DataError, match="Expected one of 'Cultural entities'") as caught:
             category_of(text)
         assert ("Did you mean 'Literacy'" in str(caught.value)) == (text == "Literacie")
 
@@ -117,7 +117,7 @@ def test_spellings_of_the_scope(folder):
     [
         ({"answer": ""}, "row 2, field 'answer': found ''. Expected a text that isn't empty"),
         ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
-        ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Allowed are"),
+        ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Expected one of"),
         ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
         ({"question": f" {ROW['question']} ", "culture_type": "Opinion"}, "with the answer of"),
     ],

@@ -104,7 +104,7 @@ def test_the_english_answer_counts_where_the_two_differ(tmp_path, caplog):
         (
             {"answer": "hapiness", "english_ver_answer": ""},
             "row 2, field 'answer': cedar: 'hapiness' is no gold label of english data. Did you mean 'happiness'? "
-            "Allowed are: anger, disgust",
+            "Expected one of: anger, disgust",
         ),
         ({"minority": "boredom"}, "row 2, field 'minority': cedar: 'boredom' is no gold label"),
         ({"id": "1"}, "row 2, field 'id': '1' is also the id of"),
@@ -153,7 +153,7 @@ def test_an_image_may_have_another_ending_or_name_and_a_bad_one_is_named_with_it
 def test_supported_languages_are_checked():
     assert supported_languages(None) == LANGUAGES
     assert set(supported_languages(("zh", "en", "en"))) == {"en", "zh"}
-    with pytest.raises(SettingsError, match=r"unknown language 'de'. Allowed are ar, en"):
+    with pytest.raises(SettingsError, match=r"unknown language 'de'. Expected some of ar, en"):
         supported_languages(("en", "de"))
     with pytest.raises(SettingsError, match=r"no language. Name some of ar"):
         supported_languages(())

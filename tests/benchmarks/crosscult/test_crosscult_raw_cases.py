@@ -45,9 +45,12 @@ def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
     ("changes", "message"),
     [
         ({"answer_arab_ar": " "}, r"row 3, field 'answer_arab_ar'"),
-        ({"topic": "Food"}, r"row 3, field 'topic': found 'Food'. Allowed are Social Values"),
+        ({"topic": "Food"}, r"row 3, field 'topic': found 'Food'. Expected one of Social Values"),
         ({"topic": "Ethical Values"}, r"row 4, field 'topic': .*row 3 of the same scenario 'scenario 1'"),
-        ({"split": "validation"}, r"row 3, field 'split': found 'validation'. Allowed are train, single, sequential"),
+        (
+            {"split": "validation"},
+            r"row 3, field 'split': found 'validation'. Expected one of train, single, sequential",
+        ),
         ({"id": "0-0"}, r"field 'id': '0-0' is also the id of .*row 1"),
     ],
 )
