@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, with_progress
+from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, with_progress, writing
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -130,7 +130,8 @@ def _rejudge(options: argparse.Namespace) -> int:
         for session, gradings in work:
             for run, tasks in gradings:
                 progress = partial(with_progress, label="verdicts")
-                new = rejudging.finish(run, tasks, progress=progress, prices=prices, now=datetime.now())
+                with writing("rejudge", run.result_file.parent):
+                    new = rejudging.finish(run, tasks, progress=progress, prices=prices, now=datetime.now())
                 summaries.append(_summary(new, tasks, session.settings.judge))
                 if not options.json:
                     _print(summaries[-1], prices, shows_judge=len(work) > 1)

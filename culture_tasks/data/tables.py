@@ -312,7 +312,6 @@ def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -
         raise DataError(
             f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], columns)} "
             f"Found the columns {', '.join(sorted(columns))}. Expected {', '.join(required_columns)}. Rename or add it."
-            "column."
         )
     unknown = sorted(columns - set(model.model_fields))
     if not unknown or not table.local:

@@ -25,9 +25,9 @@ def merge(
     """
     file = adapter / "adapter_config.json"
     try:
-        config = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not JSON"
+        config = dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or "it is no JSON object"
         raise SettingsError(
             f"preferences merge: {file} can't be read ({reason}). Name the folder of a LoRA adapter; a model that was "
             "trained without one needs no merging."

@@ -97,6 +97,10 @@ def test_without_an_adapter_a_new_folder_or_peft_the_way_out_is_named(own, tmp_p
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "model.safetensors").touch()
     assert "full/adapter_config.json can't be read (No such file or directory)" in refused(tmp_path, tmp_path / "full")
+    (tmp_path / "list").mkdir()
+    (tmp_path / "list" / "adapter_config.json").write_text("[1]", encoding="utf-8")
+    with pytest.raises(SettingsError, match="it is no JSON object"):
+        merge(tmp_path / "list", tmp_path / "merged")
     with pytest.raises(SettingsError, match="is there already"):
         merge(own, tmp_path / "full", base="x")
     assert [file.name for file in (tmp_path / "full").iterdir()] == ["model.safetensors"]

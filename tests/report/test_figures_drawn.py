@@ -248,6 +248,8 @@ def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_gr
         assert len(panel.series) <= 12
     [alone] = split_panel(_many(5, 17))
     assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
+    no_marks = Chart("k", "Title", "", "bars", "group", "model", "score", (replace(alone, series=()),))
+    assert no_marks.description == "Title. One panel. score by group, one model a series."
     drawn = [Chart("k", "Title", "", kind, "group", "model", "score", (alone,)) for kind in ("bars", "points", "dots")]
     shown = []
 

@@ -109,8 +109,6 @@ class Chart:
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
         panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         text = f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series."
-        if self.kind in ("pairs", "overview"):
-            return text
         values = [
             (cell.value, f"{series.label}, {group}")
             for panel in self.panels
@@ -118,6 +116,8 @@ class Chart:
             for group, cell in series.cells.items()
             if cell.value is not None
         ]
+        if self.kind in ("pairs", "overview") or not values:  # of published models alone there may be a band, no marks
+            return text
         ends = [f"{number(value, self.panels[0].scale)} ({name})" for value, name in (min(values), max(values))]
         return f"{text} Lowest {ends[0]}, highest {ends[1]}."
 
