@@ -415,7 +415,7 @@ def test_two_models_never_share_a_file(tmp_path):
     ("options", "message"),
     [
         (["--export", "eeee"], "unknown export 'eeee'. Did you mean 'eee'? Expected one of eee, hf, or all."),
-        (["--export-samples"], "--export-samples is for --export eee"),
+        (["--export-samples"], "--export-samples needs --export eee"),
         (["--source-url", "javascript:x"], "--source-url javascript:x. Expected an address"),
         (["--outside", "nowhere.json"], "nowhere.json: can't be read (No such file or directory)"),
     ],

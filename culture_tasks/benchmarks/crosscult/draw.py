@@ -297,7 +297,7 @@ def _write_draw(options: argparse.Namespace) -> str:
         options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise SettingsError(
-            f"data draw: can't write {options.output} ({error.strerror}). Choose another file."
+            f"data draw: can't write to {options.output} ({error.strerror}). Choose another place."
         ) from None
     counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
     return f"{options.output}: {counts} ({draw.fingerprint})"
