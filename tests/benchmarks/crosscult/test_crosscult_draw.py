@@ -129,8 +129,6 @@ def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_
     expected = {"seed": 9, "split_by": "scenario", "cross_language": "english", "locality_pool": "all"}
     assert json.loads(out.read_text())["options"] == expected
     assert load_release(folder).draw.options.seed == 9 != default.options.seed
-    assert main(["data", "draw", "crosscult", "--data", str(folder), "-o", "/dev/null/x"]) == 1
-    assert "data draw: can't write to /dev/null/x" in capsys.readouterr().err
 
 
 def test_the_command_makes_the_folder_and_says_what_it_can_not_write(tmp_path, capsys):
@@ -138,7 +136,7 @@ def test_the_command_makes_the_folder_and_says_what_it_can_not_write(tmp_path, c
     assert main([*command, str(tmp_path / "new" / "draw.json")]) == 0
     assert (tmp_path / "new" / "draw.json").is_file()
     assert main([*command, str(tmp_path)]) != 0
-    assert f"data draw: can't write {tmp_path} (Is a directory). Choose another file." in capsys.readouterr().err
+    assert f"data draw: can't write to {tmp_path} (Is a directory). Choose another place." in capsys.readouterr().err
 
 
 def pair(draw, **changes):
