@@ -29,7 +29,7 @@ class SharedQuestion(NamedTuple):
     similarity: float
 
 
-class Overlap(NamedTuple):
+class TaskOverlap(NamedTuple):
     """The questions that two benchmarks share; ``sizes`` are their numbers of different questions."""
 
     benchmarks: tuple[str, str]
@@ -50,7 +50,7 @@ def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
         yield Question(task.name, answered.item, answered.question or " ".join(texts))
 
 
-def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Overlap]:
+def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[TaskOverlap]:
     """Yields the questions that each two benchmarks share; a question counts once, however many tasks ask it."""
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
@@ -65,4 +65,4 @@ def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Over
             if text != similar_text:
                 similarity = min(round(pair.similarity, 3), 0.999)
                 shared.append(SharedQuestion(first[text], second[similar_text], similarity))
-        yield Overlap((first_name, second_name), (len(first), len(second)), shared)
+        yield TaskOverlap((first_name, second_name), (len(first), len(second)), shared)

@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCult
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.reading import Reading, reading
+from culture_tasks.data.reading import DataReading, reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -173,7 +173,7 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
 
 
 @contextmanager
-def reading_data(settings: Settings) -> Iterator[Reading]:
+def reading_data(settings: Settings) -> Iterator[DataReading]:
     """Applies the user's choices to the reading of data in a block of code, and yields the data read so far.
 
     Raises:

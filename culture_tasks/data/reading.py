@@ -11,7 +11,7 @@ from culture_tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DataReading:
     """The settings for a block of code, and what it has read by them.
 
     Attributes:
@@ -26,18 +26,18 @@ class Reading:
     differences: dict[str, str] = field(default_factory=dict)
 
 
-_current: ContextVar[Reading | None] = ContextVar("reading", default=None)
+_current: ContextVar[DataReading | None] = ContextVar("reading", default=None)
 
 
-def current() -> Reading:
+def current() -> DataReading:
     """Returns the reading of the block that runs; outside of all, a new one with the default settings."""
-    return _current.get() or Reading()
+    return _current.get() or DataReading()
 
 
 @contextmanager
-def reading(settings: Settings) -> Iterator[Reading]:
+def reading(settings: Settings) -> Iterator[DataReading]:
     """Applies the user's settings to the reading of data in a block of code, and yields this reading."""
-    token = _current.set(Reading(settings))
+    token = _current.set(DataReading(settings))
     try:
         yield current()
     finally:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
-from culture_tasks.data.reading import Reading
+from culture_tasks.data.reading import DataReading
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
@@ -76,7 +76,7 @@ class LoadedTask:
     shard: Shard | None
     places: Sequence[int]
     subset: Subset | None
-    reading: Reading
+    reading: DataReading
     needs_judge: bool
     is_ahead: bool = False
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from culture_tasks.data.reading import Reading
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import items_by_task
 from culture_tasks.preferences.pairs import SPLITS, PairSelection, PreferencePair, random_number
@@ -116,7 +116,7 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading: Reading, model: str) -> Manifest:
+def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading: DataReading, model: str) -> Manifest:
     """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
 
     The manifest names the commits that the reading had from the Hub, and says whether a file wasn't the release's.

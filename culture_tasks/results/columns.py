@@ -26,7 +26,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Grader, PromptHash, RunRows, RunSettings, RunUsage, Sample
+from culture_tasks.results.runs import PromptHash, RunJudge, RunRows, RunSettings, RunUsage, Sample
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
 Codebook = dict[str, int]
@@ -295,13 +295,13 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
 }
 
 
-def _graders(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
+def _graders(identities: Iterable[LoggedJudge]) -> tuple[RunJudge, ...]:
     """Returns the judges of records, each with the prompts of all its rubrics."""
     prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}
     for judge in identities:
         identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
         prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
-    return tuple(Grader(*identity, tuple(sorted(triples))) for identity, triples in sorted(prompts.items(), key=repr))
+    return tuple(RunJudge(*identity, tuple(sorted(triples))) for identity, triples in sorted(prompts.items(), key=repr))
 
 
 class FileSamples:

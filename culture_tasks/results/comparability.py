@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import Grader, RunSettings, TaskRun
+from culture_tasks.results.runs import RunJudge, RunSettings, TaskRun
 
 Flag = Literal[
     "other_judge",
@@ -144,7 +144,7 @@ def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
     return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
-def _other_prompts(first: Sequence[Grader], second: Sequence[Grader]) -> bool:
+def _other_prompts(first: Sequence[RunJudge], second: Sequence[RunJudge]) -> bool:
     """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
     ours, theirs = ({prompt for judge in judges for prompt in judge.prompts} for judges in (first, second))
     shared = {rubric for rubric, _, _ in ours} & {rubric for rubric, _, _ in theirs}

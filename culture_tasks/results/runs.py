@@ -40,8 +40,8 @@ class RunUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Grader:
-    """Who graded: sampling parameters are canonical JSON, prompts are sorted (rubric, prompt file, SHA-256) triples."""
+class RunJudge:
+    """A judge of a run: parameters are canonical JSON, prompts are sorted (rubric, prompt file, SHA-256) triples."""
 
     backend: str
     model: str
@@ -74,7 +74,7 @@ class RunSettings:
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
 
-    judges: tuple[Grader, ...] = ()
+    judges: tuple[RunJudge, ...] = ()
     task_version: str = ""
     prompt: str = ""
     data: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
 from culture_tasks.results.comparability import differences, variation
-from culture_tasks.results.runs import Grader, PromptHash, RunSettings, TaskRun
+from culture_tasks.results.runs import PromptHash, RunJudge, RunSettings, TaskRun
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -162,7 +162,9 @@ def run_of(args="", harness="lm_eval", **settings):
 
 
 def judge(**changes):
-    return {"judges": (Grader(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes),)}
+    return {
+        "judges": (RunJudge(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes),)
+    }
 
 
 PROMPTS = PromptHash(8, "a" * 16, "report")

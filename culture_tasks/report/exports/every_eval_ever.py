@@ -29,7 +29,7 @@ from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import Grader, Sample, TaskRun
+from culture_tasks.results.runs import RunJudge, Sample, TaskRun
 from culture_tasks.text import storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -243,7 +243,7 @@ def _metric(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
     return config
 
 
-def _judge(judge: Grader) -> dict[str, Any]:
+def _judge(judge: RunJudge) -> dict[str, Any]:
     temperature = json.loads(judge.sampling or "{}").get("temperature")
     details = {
         "backend": judge.backend,
@@ -256,7 +256,7 @@ def _judge(judge: Grader) -> dict[str, Any]:
     return config | ({"temperature": temperature} if isinstance(temperature, int | float) else {})
 
 
-def _wordings(judge: Grader) -> Iterator[str]:
+def _wordings(judge: RunJudge) -> Iterator[str]:
     """Yields the prompts of a judge; of one that isn't part of this version, its hash alone."""
     for name, prompt, sha in judge.prompts:
         rubric = rubrics().get(name)
