@@ -43,7 +43,7 @@ def draft(
     most: int | None = None,
     progress: Callable[[], Any],
 ) -> DraftResult:
-    """Asks a model for the rows of a step that it hasn't filled in, at most ``most``, and saves each reply as it comes.
+    """Asks a model for up to ``most`` rows of a step that it hasn't filled in yet, and saves each reply as it comes.
 
     Budget, concurrency, patience and timeout are those of judges.
 

@@ -65,7 +65,7 @@ class LoadedTask:
         places: The place of each document of the shard among all that are shared out.
         subset: The subset that they are, or that is shared out; None where that is all of them.
         reading: The commits and files that they were read from.
-        needs_judge: Whether a judge grades them that hasn't been checked.
+        needs_judge: Whether a judge grades them and still has to be checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
     """
 
