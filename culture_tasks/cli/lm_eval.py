@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.registry import task_folders
+from culture_tasks.benchmarks.registry import entries, task_folders
 from culture_tasks.cli.options import AddParser
-from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.errors import ImagesNotShownError, SettingsError, nearest
 from culture_tasks.harness.task_files import write_task_files_of_cultures
 
 
@@ -77,7 +77,16 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         from culture_tasks.harness.loading import check_judge, load_ahead
 
         check_engine(self.model, self.batch_size, advice="auto")
-        manager = original(self, *args, **kwargs)
+        try:
+            manager = original(self, *args, **kwargs)
+        except ValueError as error:
+            problem, _, unknown = str(error).partition(": ")
+            if problem != "Tasks not found":
+                raise
+            raise SettingsError(
+                f"lm-eval: no task or group {unknown}.{nearest(unknown.split(', ')[0], entries())} "
+                "`culture-tasks tasks` lists ours, `lm_eval ls tasks` lm-eval's."
+            ) from None
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
         if with_images and isinstance(self.model, str) and not getattr(get_model(self.model), "MULTIMODAL", False):

@@ -92,6 +92,12 @@ def test_what_lm_eval_was_asked_for_is_loaded_once_before_the_model(loads, tmp_p
     assert loads == expected
 
 
+def test_a_task_that_is_not_there_is_one_message_with_the_nearest_name(loads):
+    with pytest.raises(SettingsError, match=r"no task or group caree\. Did you mean 'care'\?"):
+        process_tasks(["care_zh", "caree"])
+    assert loads == []
+
+
 def test_data_or_a_judge_that_can_t_be_used_stop_lm_eval_before_the_model(loads, monkeypatch, tmp_path):
     monkeypatch.delenv("CULTURE_JUDGE")
     with pytest.raises(JudgeNotConfiguredError):
