@@ -47,8 +47,8 @@ OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade the
 _JOBS_A_BATCH = 128
 # At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
-# Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
-_SECONDS_BETWEEN_HANDOVERS = 0.005
+# Answers are handed out together after so long: a commit of the cache and a wake-up cost more than an answer does.
+_SECONDS_BETWEEN_HANDOVERS = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
