@@ -45,8 +45,8 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import (
     Identifier,
     Label,
@@ -56,8 +56,6 @@ from culture_tasks.data.tables import (
     Text,
     fingerprint,
     one_of,
-    unique,
-    validated,
 )
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
@@ -129,19 +127,10 @@ SOURCE = Source(
     ),
 )
 
-ALIASES = {
-    "ID": "id",
-    "Country": "country",
-    "Background": "background",
-    "Axis": "axis",
-    "Subaxis": "subaxis",
-    "Value": "value",
-    "Rule-of-Thumb": "rule",
-    "Story": "story",
-    "Explanation": "explanation",
-    "Gold Label": "label",
+ALIASES = {"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"}
+ALIASES |= {
+    name.capitalize(): name for name in ("country", "background", "axis", "subaxis", "value", "story", "explanation")
 }
-
 
 ABOUT: dict[Condition, str] = {
     "none": "no context: the control",
@@ -186,12 +175,20 @@ class StoryRow(TableRow):
     explanation: OptionalText = None
 
 
+def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
+    yield Count("stories", str(len(rows)), f"{STORIES}")
+    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
+    labels = Counter(row.label for row in rows)
+    for label in LABELS:
+        yield Count(f"stories labelled {label}", str(labels[label]))
+
+
+_STORIES = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="ID", counts=_counts)
+
+
 def load(condition: Condition, settings: Settings) -> Documents:
     """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
-    table = read_source(SOURCE, settings.data_folder)
-    rows = validated(table, StoryRow, ALIASES)
-    ids = list(unique(table, (row.id for row in rows), "ID"))
-    check_release(SOURCE.release, table, [vars(row) for row in rows])
+    table, rows, ids = _STORIES.read(settings.data_folder)
     data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
     context = {"value": "value", "country_value": "value", "rule": "rule"}.get(condition)  # a field of the rows
     for index, row in enumerate(rows):
@@ -263,8 +260,7 @@ class NormAd(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the stories."""
-        stories = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="id", counts=_counts)
-        return check_tables(self.name, data_folder, [stories])
+        return check_tables(self.name, data_folder, [_STORIES])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -338,14 +334,6 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
         cluster=doc["id"],
         prompt=prompt_of(condition),
     )
-
-
-def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
-    yield Count("stories", str(len(rows)), f"{STORIES}")
-    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
-    labels = Counter(row.label for row in rows)
-    for label in LABELS:
-        yield Count(f"stories labelled {label}", str(labels[label]))
 
 
 _TITLES = {
