@@ -30,7 +30,6 @@ from culture_tasks.data.tables import (
     fingerprint,
     read_file,
     unique,
-    usable_rows,
     validated,
 )
 from culture_tasks.errors import DataError, DataUnavailableError, nearest
@@ -235,7 +234,6 @@ class ChoiceRow(TableRow):
 
 _NUMBER = {"": "number", "Unnamed: 0": "number"}  # the row numbers that pandas wrote
 _TEXTS = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
-ANNOTATION_ALIASES = {"ID": "id"}
 QUESTION_ALIASES = {"ID": "id", **_TEXTS, **_NUMBER}
 CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
 _PROMPT_COLUMNS = {"id": "id", "Translation": "translation"}
@@ -279,16 +277,12 @@ def load(
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
-    table = read_source(annotation_source(region), data_folder)
-    rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
-    check_release(annotation_source(region).release, table, list(map(vars, rows)))
-    questions = read_source(question_source(region), data_folder)
-    question_rows = validated(questions, TopicRow, QUESTION_ALIASES)
-    ids = unique(questions, (row.id for row in question_rows), "ID")
-    topics = dict(zip(ids, (row.topic for row in question_rows), strict=True))
-    for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
-        if identifier not in topics:
-            raise DataError(missing_topic(table, index, identifier, question_source(region).stems[0]))
+    table, rows, _ = _annotation_check(region).read(data_folder)
+    _, topic_rows, _ = _topic_check(region).read(data_folder)
+    topics = {row.id: row.topic for row in topic_rows}
+    for index, row in enumerate(rows):
+        if row.id not in topics:
+            raise DataError(_missing_topic(table, index, row.id, question_source(region).stems[0]))
     valid = [row for row in rows if row.valid]
     if not valid:
         raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
@@ -321,8 +315,7 @@ def load(
     return documents
 
 
-def missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
-    """Says that a row's question has no topic."""
+def _missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
     return (
         f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
         "its topic. Take both files from one release."
@@ -390,14 +383,7 @@ def load_choices(region: Region, settings: Settings) -> Documents:
 def check(data_folder: Path | None) -> DataReport:
     """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
     regions = [
-        TableCheck(
-            source=annotation_source(region),
-            model=AnnotationRow,
-            aliases=ANNOTATION_ALIASES,
-            id="ID",
-            problems=partial(_topics_and_prompts, region, data_folder),
-            counts=partial(_region_counts, region),
-        )
+        replace(_annotation_check(region), problems=partial(_topics_and_prompts, region, data_folder))
         for region in REGIONS
     ]
     choices = TableCheck(
@@ -406,6 +392,17 @@ def check(data_folder: Path | None) -> DataReport:
     report = check_tables("blend", data_folder, [*regions, choices])
     report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
     return report
+
+
+def _annotation_check(region: Region) -> TableCheck[AnnotationRow]:
+    counts = partial(_region_counts, region)
+    return TableCheck(
+        source=annotation_source(region), model=AnnotationRow, aliases={"ID": "id"}, id="ID", counts=counts
+    )
+
+
+def _topic_check(region: Region) -> TableCheck[TopicRow]:
+    return TableCheck(source=question_source(region), model=TopicRow, aliases=QUESTION_ALIASES, id="ID")
 
 
 def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
@@ -421,15 +418,15 @@ def _topics_and_prompts(
 ) -> Iterator[str]:
     try:
         questions = read_source(question_source(region), data_folder)
-        topics, problems = usable_rows(questions, TopicRow, QUESTION_ALIASES)
-        yield from problems
-        identifiers = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
     except DataError as error:
         yield str(error)
     else:
+        topics, problems = _topic_check(region).all_problems(questions)
+        yield from problems
+        identifiers = {row.id for row in topics.values()}
         for index, row in rows.items():
             if row.id not in identifiers:
-                yield missing_topic(table, index, row.id, questions.origin)
+                yield _missing_topic(table, index, row.id, questions.origin)
     for wording in PAPER_NAMES if region.language != "en" else ():
         try:
             local_prompt(region, wording, data_folder)
