@@ -55,34 +55,15 @@ def test_the_prompts():
     )
 
 
-@pytest.mark.parametrize(
-    ("reply", "score", "unparsed"),
-    [("B", 1, 0), ("B. milk", 1, 0), ("milk", 1, 0), ("The answer is (C).", 0, 0), ("A or B", 0, 1), ("", 0, 1)],
-)
-def test_a_choice(reply, score, unparsed):
-    answered = score_easy(EASY, [reply])
-    assert (answered.score, answered.values[UNPARSED.name], answered.cluster) == (score, unparsed, "7")
-
-
-@pytest.mark.parametrize(
-    ("reply", "score", "said_true", "unparsed"),
-    [
-        ("True", 1, 1, 0),
-        ("true.", 1, 1, 0),
-        ("**False**", 0, 0, 0),
-        ("The answer is True.", 1, 1, 0),
-        ("It is not true.", 0, 0, 1),
-        ("True or False", 0, 0, 1),
-    ],
-)
-def test_a_judgement(reply, score, said_true, unparsed):
-    answered = score_hard(HARD, [reply])
-    assert (answered.score, answered.values[SAID_TRUE.name], answered.values[UNPARSED.name]) == (
-        score,
-        said_true,
-        unparsed,
-    )
-    assert answered.values[OF_ROWS.name] == score
+def test_a_reply_is_right_wrong_or_unread():
+    choice = score_easy(EASY, ["milk", "The answer is (C).", "A or B", ""])
+    assert (choice.score, choice.labels, choice.values) == (1 / 4, ("B", "C", None, None), {UNPARSED.name: 2 / 4})
+    assert choice.cluster == "7"
+    judgement = score_hard(HARD, ["true.", "**False**", "It is not true.", "True or False"])
+    assert (judgement.score, judgement.labels) == (1 / 4, ("True", "False", None, None))
+    assert judgement.values == {OF_ROWS.name: 1 / 4, SAID_TRUE.name: 1 / 4, UNPARSED.name: 2 / 4}
+    wrong = score_hard({**HARD, "answer": "False"}, ["True"])
+    assert (wrong.score, wrong.values[SAID_TRUE.name]) == (0, 1)
 
 
 def test_questions_without_four_options_are_left_out_of_hard_and_said(fixture_data, caplog):

@@ -47,17 +47,10 @@ def test_the_prompts(suite, text):
     assert ask(suite, DOC).parts == (Picture(), text)
 
 
-@pytest.mark.parametrize(
-    ("reply", "right", "unparsed"),
-    [("C", 1, 0), ("c.", 1, 0), ("three", 1, 0), ("It is a temple", 0, 1), ("A", 0, 0), ("B or C", 0, 1)],
-)
-def test_a_reply(reply, right, unparsed):
-    answered = score("pangea", DOC, [reply])
-    assert (answered.score, answered.values[UNPARSED.name], answered.values[MACRO.name]) == (
-        right,
-        unparsed,
-        ["Tamil (India)", right],
-    )
+def test_a_reply_is_right_wrong_or_unread():
+    answered = score("pangea", DOC, ["three", "A", "It is a temple", "B or C"])
+    assert (answered.score, answered.labels) == (1 / 4, ("C", "A", None, None))
+    assert answered.values == {MACRO.name: ["Tamil (India)", 1 / 4], UNPARSED.name: 2 / 4}
     assert (answered.cluster, answered.facts) == ("7", {"license": "CC0 1.0"})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 
 import pytest
 
@@ -12,7 +11,6 @@ from culture_tasks.benchmarks.normad.benchmark import (
     AUTHORS,
     BENCHMARK,
     BIN_OF,
-    CONDITIONS,
     LABELS,
     SAID,
     TOPICS,
@@ -20,7 +18,6 @@ from culture_tasks.benchmarks.normad.benchmark import (
     ask,
     authors_label,
     load,
-    prompt_of,
     score,
 )
 from culture_tasks.errors import DataError
@@ -174,8 +171,3 @@ def test_bad_rows_are_named(tmp_path, changes, message):
 def test_a_story_without_a_norm_is_no_obstacle_where_none_is_shown(tmp_path):
     write(tmp_path, **{"Rule-of-Thumb": "", "Value": ""})
     assert len(load("none", Settings(data=tmp_path)).rows) == 1
-
-
-def test_each_condition_has_its_template():
-    hashes = {hashlib.sha256(prompt_of(condition).text.encode()).hexdigest() for condition in CONDITIONS}
-    assert len(hashes) == 4
