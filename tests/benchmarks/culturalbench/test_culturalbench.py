@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 
 import pytest
@@ -84,31 +83,6 @@ def test_the_check_counts_options_that_are_missing(fixture_data):
     assert len(COUNTRIES) == 45
 
 
-def hard_row(option="tea", answer=False, **changes):
-    row = {"question_idx": 1, "prompt_question": "Which?", "prompt_option": option, "answer": answer, "country": "Peru"}
-    return {**row, **changes}
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([hard_row(answer="maybe")], "row 1, field 'answer': found 'maybe'"),
-        ([hard_row(), hard_row("milk", True, prompt_question="What?")], "row 2, field 'question_idx': '1' has another"),
-        ([hard_row()] * 4, "found no row with the answer true for '1'"),
-        ([hard_row()] * 4 + [hard_row(answer=True)], "found 5 rows for '1'. Expected at most 4"),
-        ([hard_row(answer=True)], "found no question with four rows that have an option"),
-        ([hard_row(answer=True, country="Atlantis")], "field 'country': found 'Atlantis'. Expected one of Argentina"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path, rows, message):
-    folder = tmp_path / "culturalbench"
-    folder.mkdir()
-    (folder / "hard.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with pytest.raises(DataError, match=r"hard\.jsonl") as error:
-        load_hard(Settings(data=tmp_path))
-    assert message in str(error.value)
-
-
 def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fixture_data, tmp_path):
     rows = (fixture_data / "culturalbench" / "easy.jsonl").read_text(encoding="utf-8").splitlines()
     (tmp_path / "culturalbench").mkdir()
@@ -118,10 +92,13 @@ def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fi
     assert any("row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(tmp_path).problems)
 
 
-def test_truth_values_of_csv_files_are_read(tmp_path):
+def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_is_none(tmp_path):
     folder = tmp_path / "culturalbench"
     folder.mkdir()
     rows = [f"{n},1,Which?,option {n},{str(n == 2).upper()},Peru" for n in range(4)]
     header = "data_idx,question_idx,prompt_question,prompt_option,answer,country"
     (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     assert [doc["answer"] for doc in load_hard(Settings(data=tmp_path)).rows] == ["False", "False", "True", "False"]
+    (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, rows[2]]) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"Hard\.csv: found no question with four rows that have an option"):
+        load_hard(Settings(data=tmp_path))
