@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
@@ -36,6 +36,7 @@ from culture_tasks.errors import DataError, DataUnavailableError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
+from culture_tasks.vocabulary import language
 
 _log = logging.getLogger(__name__)
 
@@ -250,7 +251,7 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
         table = read_source(prompt_source(region), data_folder)
     except DataUnavailableError:
         raise DataUnavailableError(
-            f"blend: found no prompts in {LANGUAGES[region.language]}. Expected "
+            f"blend: found no prompts in {language(region.language).name}. Expected "
             f"blend/prompts/{region.name}_prompts.csv in the folder that CULTURE_TASKS_DATA names. "
             f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
         ) from None
@@ -262,7 +263,8 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
         if row.translation is None or row.translation.count("{q}") != 1:
             raise DataError(
                 f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
-                f"{paper_name} in {LANGUAGES[region.language]}, with {{q}} once, where the question goes. Correct it."
+                f"{paper_name} in {language(region.language).name}, with {{q}} once, where the question goes. Correct "
+                "it."
             )
         return PromptFile(f"{paper_name.replace('-', '_')}.{region.slug}", row.translation)
     raise DataError(f"{table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}.")
@@ -289,7 +291,7 @@ def load(
     if not english and (blank := [row.id for row in valid if not row.question.strip()]):
         _log.warning(
             "%s: %d valid questions have no text in %s (first %s); they are asked as they are, as in the paper",
-            *(table.origin, len(blank), LANGUAGES[region.language], blank[0]),
+            *(table.origin, len(blank), language(region.language).name, blank[0]),
         )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in rows)
     documents = []
@@ -410,7 +412,7 @@ def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Co
     yield Count(f"{region.label}: questions", str(len(rows)), str(QUESTIONS))
     yield Count(f"{region.label}: valid", str(len(valid)), str(region.valid))
     if blank := sum(not row.question.strip() for row in valid):
-        yield Count(f"{region.label}: valid, without a text in {LANGUAGES[region.language]}", str(blank))
+        yield Count(f"{region.label}: valid, without a text in {language(region.language).name}", str(blank))
 
 
 def _topics_and_prompts(

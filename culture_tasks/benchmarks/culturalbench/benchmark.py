@@ -287,9 +287,8 @@ class CulturalBench(Benchmark):
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers over all questions and by country, Easy beside Hard."""
-        names = {country: country for country in COUNTRIES}
         return BenchmarkReport(
-            fields=(Field("country", COUNTRIES, names, places=places(COUNTRIES)),),
+            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
             splits=(("country",),),
             culture="country",
             further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS["hard"][1:]),

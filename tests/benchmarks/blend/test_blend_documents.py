@@ -17,7 +17,7 @@ from culture_tasks.benchmarks.blend.documents import (
     load,
     load_choices,
 )
-from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
+from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError, DataUnavailableError
@@ -76,8 +76,8 @@ def refused(read, *arguments):
 
 
 def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
-    assert {region.language for region in REGIONS} == set(LANGUAGES)
-    assert (len(REGIONS), len(LANGUAGES), sum(region.valid for region in REGIONS)) == (16, 13, 7422)
+    languages = {region.language for region in REGIONS}
+    assert (len(REGIONS), len(languages), sum(region.valid for region in REGIONS)) == (16, 13, 7422)
 
 
 def test_the_english_prompts_are_those_of_the_paper():
