@@ -78,6 +78,7 @@ Matcher: TypeAlias = Callable[[str, str, str], bool]
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _PAPER = "BLEnD (Myung et al., 2024)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _CARE_COLUMNS = {"Algeria": "Arabic", "China": "Chinese"}  # of CARE's Table 16, by region
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
@@ -375,12 +376,10 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
         yield _region_table(unit, "score", f"SEM-B{rule}")
         yield _region_table(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_by_topic",
             title=f"{unit.key}: SEM-B{rule} in percent, by topic",
-            source=_PAPER,
             columns=columns_by("topic", _TOPICS, unit.key),
-            headers=MODEL,
         )
         if not _is_in_english(unit.key):
             local_units.append(unit)
@@ -410,12 +409,10 @@ def _region_table(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
     if _is_multiple_choice(unit.key) and statistic == "score":
         columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit.key, UNPARSED.name)))
         notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
-    return TableOf(
+    return _table(
         key=f"{unit.key}_{statistic}_by_region",
         title=f"{unit.key}: {quantity} in percent, by region",
-        source=_PAPER,
         columns=tuple(columns),
-        headers=MODEL,
         notes=notes,
     )
 

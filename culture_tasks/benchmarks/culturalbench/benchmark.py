@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -98,6 +98,7 @@ _METRICS = {
 }
 _CUE = "\nAnswer:"
 _PAPER = "CulturalBench (Chiu et al., 2024)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 def _source(config: str, rows: int) -> Source:
@@ -360,19 +361,15 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
             *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
         ]
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_by_country",
             title=f"CulturalBench-{form}: questions answered right in percent, by country",
-            source=_PAPER,
             columns=columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key, total="All"),
-            headers=MODEL,
         )
-    yield TableOf(
+    yield _table(
         key="culturalbench",
         title="CulturalBench: questions answered right in percent",
-        source=_PAPER,
         columns=tuple(columns),
-        headers=MODEL,
         papers=("culturalbench_abstract",),
         notes=(
             "Hard: a question counts if all of its four options are judged right. Options: the share of single options "

@@ -158,6 +158,7 @@ SAID = {
 _METRICS = (_OF_STORIES, YES_OR_NO, AUTHORS, *SAID.values(), UNPARSED)
 _OPTIONS = {str(number): option for number, option in enumerate(LABELS.values(), start=1)}
 _PAPER = "NormAd (Rao et al., 2025)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 class StoryRow(TableRow):
@@ -357,10 +358,9 @@ _QUANTITIES = {
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     units = list(units)
     for statistic, quantity in _QUANTITIES.items():
-        yield TableOf(
+        yield _table(
             key=f"normad_{statistic}",
             title=f"NormAd: {quantity} in percent, by amount of context",
-            source=_PAPER,
             columns=tuple(
                 ColumnOf(
                     unit.key,
@@ -370,28 +370,23 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                 )
                 for unit in units
             ),
-            headers=MODEL,
             papers=("normad_notebook",) if statistic == AUTHORS.name else (),
         )
     for unit in units:
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_said",
             title=f"{unit.key}: replies in percent, by option",
-            source=_PAPER,
             columns=columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
-            headers=MODEL,
             notes=(
                 "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
             ),
             question="biases",
         )
         for field, groups in _GROUPS.items():
-            yield TableOf(
+            yield _table(
                 key=f"{unit.key}_by_{field}",
                 title=f"{unit.key}: accuracy in percent, by {field}",
-                source=_PAPER,
                 columns=columns_by(field, groups, unit.key, total="All"),
-                headers=MODEL,
             )
 
 
