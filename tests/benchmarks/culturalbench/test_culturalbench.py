@@ -31,15 +31,7 @@ EASY = {
     "answer": "B",
     "data": "0",
 }
-HARD = {
-    "id": "7-2",
-    "question_id": "7",
-    "country": "Peru",
-    "question": "Which?",
-    "option": "milk",
-    "answer": "True",
-    "data": "0",
-}
+HARD = {**EASY, "id": "7-2", "option": "milk", "answer": "True"}
 
 
 def test_the_prompts():
