@@ -168,7 +168,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
             continue
         asked_in = "en" if english else region.language
-        sources = [documents.annotation_source(region), documents.question_source(region)]
+        sources = [documents.annotation_check(region).source, documents.topic_check(region).source]
         load = partial(_documents, region, wording, english=english, official=official)
         task = Task(
             name=f"{name}_{region.slug}",

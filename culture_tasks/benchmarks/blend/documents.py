@@ -51,30 +51,6 @@ Wording = Literal["inst", "pers"]
 PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
 
 
-def annotation_source(region: Region) -> Source:
-    """Where a region's answers are looked for; a folder that holds its prompts alone leaves them to the Hub."""
-    return _source(region, "annotations", "data", "annotations", ReleaseFacts(rows=QUESTIONS))
-
-
-def question_source(region: Region) -> Source:
-    """Where the topics of a region's questions are looked for."""
-    return _source(region, "questions", "questions", "short-answer-questions", None)
-
-
-def _source(region: Region, folder: str, ending: str, config: str, release: ReleaseFacts | None) -> Source:
-    name = f"{region.name}_{ending}"
-    return Source(
-        folder="blend",
-        stems=(f"{folder}/{name}", f"*/{name}", name),
-        hub=HUB,
-        config=config,
-        split=region.code,
-        key="ID",
-        additions=(f"prompts/{region.name}_prompts",),
-        release=release,
-    )
-
-
 def prompt_source(region: Region) -> Source:
     """Where the prompts in a region's language are looked for."""
     return Source(folder="blend", stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"), hub=None)
@@ -240,6 +216,31 @@ CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
 _PROMPT_COLUMNS = {"id": "id", "Translation": "translation"}
 
 
+def annotation_check(region: Region) -> TableCheck[AnnotationRow]:
+    """A region's answers; a folder that holds its prompts alone leaves them to the Hub."""
+    name = f"{region.name}_data"
+    source = Source(
+        folder="blend",
+        stems=(f"annotations/{name}", f"*/{name}", name),
+        hub=HUB,
+        config="annotations",
+        split=region.code,
+        key="ID",
+        additions=(f"prompts/{region.name}_prompts",),
+        release=ReleaseFacts(rows=QUESTIONS),
+    )
+    counts = partial(_region_counts, region)
+    return TableCheck(source=source, model=AnnotationRow, aliases={"ID": "id"}, id="ID", counts=counts)
+
+
+def topic_check(region: Region) -> TableCheck[TopicRow]:
+    """The topics of a region's questions, from the same places as its answers."""
+    name, config = f"{region.name}_questions", "short-answer-questions"
+    stems = (f"questions/{name}", f"*/{name}", name)
+    source = replace(annotation_check(region).source, stems=stems, config=config, release=None)
+    return TableCheck(source=source, model=TopicRow, aliases=QUESTION_ALIASES, id="ID")
+
+
 def english_prompt(wording: Wording) -> PromptFile:
     """Returns the English prompt, with the slots ``{question}`` and, for ``pers``, ``{region}``."""
     return load_prompt(__package__, f"{PAPER_NAMES[wording].replace('-', '_')}.en.v1")
@@ -279,12 +280,12 @@ def load(
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
-    table, rows, _ = _annotation_check(region).read(data_folder)
-    _, topic_rows, _ = _topic_check(region).read(data_folder)
+    table, rows, _ = annotation_check(region).read(data_folder)
+    _, topic_rows, _ = topic_check(region).read(data_folder)
     topics = {row.id: row.topic for row in topic_rows}
     for index, row in enumerate(rows):
         if row.id not in topics:
-            raise DataError(_missing_topic(table, index, row.id, question_source(region).stems[0]))
+            raise DataError(_missing_topic(table, index, row.id, topic_check(region).source.stems[0]))
     valid = [row for row in rows if row.valid]
     if not valid:
         raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
@@ -385,7 +386,7 @@ def load_choices(region: Region, settings: Settings) -> Documents:
 def check(data_folder: Path | None) -> DataReport:
     """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
     regions = [
-        replace(_annotation_check(region), problems=partial(_topics_and_prompts, region, data_folder))
+        replace(annotation_check(region), problems=partial(_topics_and_prompts, region, data_folder))
         for region in REGIONS
     ]
     choices = TableCheck(
@@ -394,17 +395,6 @@ def check(data_folder: Path | None) -> DataReport:
     report = check_tables("blend", data_folder, [*regions, choices])
     report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
     return report
-
-
-def _annotation_check(region: Region) -> TableCheck[AnnotationRow]:
-    counts = partial(_region_counts, region)
-    return TableCheck(
-        source=annotation_source(region), model=AnnotationRow, aliases={"ID": "id"}, id="ID", counts=counts
-    )
-
-
-def _topic_check(region: Region) -> TableCheck[TopicRow]:
-    return TableCheck(source=question_source(region), model=TopicRow, aliases=QUESTION_ALIASES, id="ID")
 
 
 def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
@@ -419,11 +409,11 @@ def _topics_and_prompts(
     region: Region, data_folder: Path | None, table: RowTable, rows: Mapping[int, AnnotationRow]
 ) -> Iterator[str]:
     try:
-        questions = read_source(question_source(region), data_folder)
+        questions = read_source(topic_check(region).source, data_folder)
     except DataError as error:
         yield str(error)
     else:
-        topics, problems = _topic_check(region).all_problems(questions)
+        topics, problems = topic_check(region).all_problems(questions)
         yield from problems
         identifiers = {row.id for row in topics.values()}
         for index, row in rows.items():
