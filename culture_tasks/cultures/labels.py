@@ -35,7 +35,6 @@ _SLOT = re.compile(r"\{\w+\}")
 class Labels:
     """The labels of a project, with the translation of each English one; empty where there is none yet."""
 
-    language: str
     direction: str  # ``ltr`` or ``rtl``
     texts: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)  # made at a step, which come before those in the file
@@ -60,7 +59,7 @@ def read_labels(folder: Path, language: str) -> Labels:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return Labels(language, "rtl" if language in _RIGHT_TO_LEFT else "ltr")
+        return Labels("rtl" if language in _RIGHT_TO_LEFT else "ltr")
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: can't be read ({error}). Correct it there.") from None
     texts = content.get("labels") if isinstance(content, dict) else None
@@ -72,7 +71,7 @@ def read_labels(folder: Path, language: str) -> Labels:
         if text.strip() and sorted(_SLOT.findall(text)) != sorted(_SLOT.findall(label)):
             slots = " and ".join(_SLOT.findall(label)) or "no braces"
             raise DataError(f"{path}, label {label!r:.60}: found {text!r:.60}. Expected {slots} in it, as in English.")
-    return Labels(language, content["direction"], texts)
+    return Labels(content["direction"], texts)
 
 
 def write_labels(folder: Path, labels: Labels, english: Iterable[str]) -> int:

@@ -363,5 +363,5 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
     ],
 )
 def test_cells_are_read_as_people_write_them(column, text, value):
-    labels = Labels("ar", "rtl", {"No": "لا", "A joke": "نكتة"})
+    labels = Labels("rtl", {"No": "لا", "A joke": "نكتة"})
     assert read_value(column, text, labels) == value
