@@ -1,23 +1,20 @@
 """Collects returned sheets: each row is new, known, empty, skipped, in conflict or refused with a reason.
 
 Files may come twice, partly, renamed, merged, or changed by a spreadsheet. Nothing is overwritten unless a group says
-so, and a copy of each file is kept in ``collected``.
+so.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from culture_tasks.benchmarks.culture_forms import Entry
 from culture_tasks.cultures.project import Project
 from culture_tasks.cultures.returned_sheets import ReturnedRow, SheetReader
-
-COLLECTED = "collected"
 
 Outcome = Literal["new", "skipped", "replaced", "same", "empty", "conflict", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -59,7 +56,7 @@ def collect(
     in these files, the last one does.
     """
     reader = SheetReader(project, data_folder)
-    returned = [row for path in files for row in _read(reader, path, project.folder / COLLECTED)]
+    returned = [row for path in files for row in reader.read(path)]
     there = {(entry.step, entry.row, entry.person): entry for entry in project.entries()}
     rivals = {} if overwrite else _rivals(returned)
     lines: list[Line] = []
@@ -74,16 +71,6 @@ def collect(
     for file, entries in added.items():
         project.add(entries, Path(file).name)
     return Collection(lines, list(dict.fromkeys(reader.notes)))
-
-
-def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        yield ReturnedRow(str(path), problem=f"can't be read ({error.strerror}). Name the files that came back.")
-        return
-    _keep(copies, path, content)
-    yield from reader.read(str(path), content)
 
 
 def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: bool) -> tuple[Outcome, str]:
@@ -110,14 +97,3 @@ def _rivals(returned: Iterable[ReturnedRow]) -> dict[tuple[str, str, str], str]:
         for key, versions in places.items()
         if len(versions) > 1
     }
-
-
-def _keep(folder: Path, path: Path, content: bytes) -> None:
-    """Keeps a copy of a file, by its hash."""
-    folder.mkdir(exist_ok=True)
-    suffix = path.suffix.lower() if path.suffix.lower() in (".csv", ".json") else ".other"
-    copy = folder / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
-    if not copy.exists():
-        unfinished = copy.with_suffix(".part")
-        unfinished.write_bytes(content)
-        unfinished.replace(copy)

@@ -35,7 +35,6 @@ _SLOT = re.compile(r"\{\w+\}")
 class Labels:
     """The labels of a project, with the translation of each English one; empty where there is none yet."""
 
-    language: str
     direction: str  # ``ltr`` or ``rtl``
     texts: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)  # made at a step, which come before those in the file
@@ -50,11 +49,6 @@ class Labels:
         return any(text.strip() for text in self.texts.values())
 
 
-def direction(language: str) -> str:
-    """Returns the direction in which a language is mostly written."""
-    return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
-
-
 def read_labels(folder: Path, language: str) -> Labels:
     """Reads the labels of a project; all are English where it has no such file.
 
@@ -65,7 +59,7 @@ def read_labels(folder: Path, language: str) -> Labels:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return Labels(language, direction(language))
+        return Labels("rtl" if language in _RIGHT_TO_LEFT else "ltr")
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: can't be read ({error}). Correct it there.") from None
     texts = content.get("labels") if isinstance(content, dict) else None
@@ -77,7 +71,7 @@ def read_labels(folder: Path, language: str) -> Labels:
         if text.strip() and sorted(_SLOT.findall(text)) != sorted(_SLOT.findall(label)):
             slots = " and ".join(_SLOT.findall(label)) or "no braces"
             raise DataError(f"{path}, label {label!r:.60}: found {text!r:.60}. Expected {slots} in it, as in English.")
-    return Labels(language, content["direction"], texts)
+    return Labels(content["direction"], texts)
 
 
 def write_labels(folder: Path, labels: Labels, english: Iterable[str]) -> int:
@@ -90,13 +84,10 @@ def write_labels(folder: Path, labels: Labels, english: Iterable[str]) -> int:
     return len(missing)
 
 
-def labels_of_page() -> Iterator[str]:
-    """Yields the labels that every page has."""
-    yield from dict.fromkeys(_IN_TEMPLATE.findall(asset("culture_tasks.cultures", "page/sheet.html")))
-
-
-def labels_of_step(step: Step) -> Iterator[str]:
-    """Yields the labels that a step has on its pages, those of its rows aside."""
-    yield from (step.title, step.about)
-    for column in step.columns:
-        yield from (column.title, column.about, *column.choices.values())
+def labels_of(steps: Iterable[Step]) -> Iterator[str]:
+    """Yields the labels that pages of these steps have, those of their rows aside."""
+    yield from _IN_TEMPLATE.findall(asset("culture_tasks.cultures", "page/sheet.html"))
+    for step in steps:
+        yield from (step.title, step.about)
+        for column in step.columns:
+            yield from (column.title, column.about, *column.choices.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.culture_forms import FormOption
-from culture_tasks.cultures.labels import Labels, direction, labels_of_page, labels_of_step, write_labels
+from culture_tasks.cultures.labels import labels_of, read_labels, write_labels
 from culture_tasks.cultures.project import CONFIG, Project, form_like
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.pages.markup import templates_of
@@ -70,13 +70,12 @@ def create(
             project = Project.open(unfinished)
         except CultureTasksError as error:
             raise type(error)(str(error).replace(str(config), "culture new")) from None
-        steps, code = project.steps.values(), fields["language"]
+        steps = project.steps.values()
         _write(config, _toml(fields, form.options(fields["way"]), [step.name for step in steps if step.by_people]))
-        labels = (*labels_of_page(), *(label for step in steps for label in labels_of_step(step)))
-        write_labels(unfinished, Labels(code, direction(code)), labels)
+        write_labels(unfinished, read_labels(unfinished, fields["language"]), labels_of(steps))
         guide = templates_of("culture_tasks.cultures").get_template("project.md")
         text = guide.render(config=project.config, steps=steps, form=form, folder=folder.name, ways=form.ways)
-        _write(unfinished / "README.md", text)
+        _write(unfinished / "README.md", [text.removesuffix("\n")])
         if folder.exists():
             folder.rmdir()
         unfinished.replace(folder)
@@ -85,8 +84,8 @@ def create(
     return Project.open(folder)
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
 def _language(code: str) -> str:
@@ -108,11 +107,7 @@ def _place(code: str, name: str) -> str:
         ) from None
 
 
-def _toml(fields: Mapping[str, str], options: Iterable[FormOption], steps: Sequence[str]) -> str:
-    return "\n".join(_toml_lines(fields, options, steps)) + "\n"
-
-
-def _toml_lines(fields: Mapping[str, str], options: Iterable[FormOption], steps: Sequence[str]) -> Iterator[str]:
+def _toml(fields: Mapping[str, str], options: Iterable[FormOption], steps: Sequence[str]) -> Iterator[str]:
     yield from _comment("What this project makes, and what the group decides. Decide before the first sheet is out.")
     yield from (f"{name} = {_value(value)}" for name, value in fields.items())
     yield from ("seed = 0", "", "[people]")

@@ -1,11 +1,13 @@
 """Reads returned sheets: files that pages saved, and CSV files as spreadsheets leave them.
 
-Every row that a file holds becomes one row here, with what is wrong with it, if anything is.
+Every row that a file holds becomes one row here, with what is wrong with it, if anything is. The project keeps a copy
+of each file.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -79,12 +81,27 @@ class SheetReader:
         self._rows: dict[str, dict[str, SheetRow]] = {}
         self.notes: list[tuple[str, str]] = []
 
-    def read(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
+    def read(self, path: Path) -> Iterator[ReturnedRow]:
         """Yields every row of a file; one without a row where it can't be read."""
         try:
-            yield from self._rows_of(file, content)
+            yield from self._rows_of(str(path), self._kept(path))
         except DataError as error:
-            yield ReturnedRow(file, problem=str(error))
+            yield ReturnedRow(str(path), problem=str(error))
+
+    def _kept(self, path: Path) -> bytes:
+        """Returns the content of a file, of which a copy is kept in the project."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DataError(f"can't be read ({error.strerror}). Name the files that came back.") from None
+        suffix = path.suffix.lower() if path.suffix.lower() in (".csv", ".json") else ".other"
+        copy = self._project.folder / "collected" / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+        copy.parent.mkdir(exist_ok=True)
+        if not copy.exists():
+            unfinished = copy.with_suffix(".part")
+            unfinished.write_bytes(content)
+            unfinished.replace(copy)
+        return content
 
     def _rows_of(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
         text = self._text(file, content)

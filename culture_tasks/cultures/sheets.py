@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from culture_tasks.benchmarks.culture_forms import Config, SheetRow, Step
+from culture_tasks.benchmarks.culture_forms import SheetRow, Step
 from culture_tasks.cultures.project import Project, append_objects, read_objects
 from culture_tasks.errors import DataError
 from culture_tasks.text import storable
@@ -70,14 +70,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def name_on_sheets(config: Config, step: str, row: str) -> str:
-    """Returns the name of a row on the sheets of a project.
-
-    No other project has this name, no spreadsheet takes it for a number, and it doesn't say where the row is from.
-    """
-    return f"r{digest(f'{config.like} {config.name} {config.seed} {step} {row}')[:10]}"
-
-
 def texts_of(row: SheetRow) -> list[str]:
     """Returns the texts that a sheet shows of a row, its image's name included."""
     return [*row.facts.values(), row.image]
@@ -93,7 +85,10 @@ def make_sheet(
     project: Project, step: Step, person: str, units: Iterable[Sequence[SheetRow]], before: Sequence[Sheet]
 ) -> tuple[Sheet, dict[str, SheetRow]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    sheet_rows = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
+    config = project.config
+    # No other project has the names, no spreadsheet takes them for numbers, and they don't say where a row is from.
+    seed = f"{config.like} {config.name} {config.seed} {step.name}"
+    sheet_rows = {f"r{digest(f'{seed} {row.name}')[:10]}": row for unit in units for row in unit}
     rows = {
         name: SentRow(
             step=f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name,

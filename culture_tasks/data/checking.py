@@ -8,9 +8,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple
 
-from culture_tasks.data.releases import contradictions
+from culture_tasks.data.releases import check_release, contradictions
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Row, RowTable, unique, usable_rows
+from culture_tasks.data.tables import Row, RowTable, unique, usable_rows, validated
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
@@ -56,12 +56,12 @@ class DataReport:
 
 @dataclass(frozen=True, kw_only=True)
 class TableCheck(Generic[Row]):
-    """How one source of a benchmark is checked.
+    """How one source of a benchmark is read and checked.
 
     Attributes:
         source: The source.
         model: The pydantic model of a row.
-        counts: Counts the usable rows.
+        counts: Counts the usable rows; by default nothing.
         aliases: Other column names, each with its field.
         id: The name of the rows' id in messages, which must be different in each row; empty where rows have none.
         id_of: Gives a row's id.
@@ -71,12 +71,22 @@ class TableCheck(Generic[Row]):
 
     source: Source
     model: type[Row]
-    counts: Callable[[Sequence[Row]], Iterable[Count]]
+    counts: Callable[[Sequence[Row]], Iterable[Count]] = lambda rows: ()  # noqa: ARG005
     aliases: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     id_of: Callable[[Row], str | None] = attrgetter("id")
     tables: Callable[[Path | None], Iterable[RowTable]] | None = None
     problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
+
+    def read(self, data_folder: Path | None) -> tuple[RowTable, list[Row], list[str]]:
+        """Returns the source as a run needs it: its table, all rows, and their ids; raises DataError for a problem."""
+        table = read_source(self.source, data_folder)
+        rows = validated(table, self.model, self.aliases)
+        ids = list(unique(table, map(self.id_of, rows), self.id)) if self.id else []
+        for problem in self.problems(table, dict(enumerate(rows))):
+            raise DataError(problem)
+        check_release(self.source.release, table, list(map(vars, rows)))
+        return table, rows, ids
 
     def all_problems(self, table: RowTable) -> tuple[dict[int, Row], list[str]]:
         """Returns the usable rows of a table by their place, and the problems of rows and between them."""

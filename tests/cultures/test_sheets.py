@@ -12,8 +12,7 @@ from support.toy_culture import STEPS, project, written
 
 from culture_tasks.benchmarks.culture_forms import Config, Entry, SheetRow, State
 from culture_tasks.cli.main import main
-from culture_tasks.cultures.assignment import assign
-from culture_tasks.cultures.giving_out import give_out
+from culture_tasks.cultures.giving_out import assign, give_out
 from culture_tasks.cultures.gold import gold_shares, read_gold
 from culture_tasks.cultures.project import Project
 from culture_tasks.cultures.sheets import SentRow, Sheet, read_sheets

@@ -29,10 +29,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from culture_tasks import vocabulary
 from culture_tasks.benchmarks.blend import documents
 from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
-from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, by_likelihood, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -65,7 +66,6 @@ from culture_tasks.data.checking import DataReport
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, tokens
-from culture_tasks.vocabulary import places
 
 SEM_B, SEM_W = "sem_b", "sem_w"
 OFFICIAL = "_official"  # ends the names of both where the paper's own matcher found the answers
@@ -78,6 +78,7 @@ Matcher: TypeAlias = Callable[[str, str, str], bool]
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _PAPER = "BLEnD (Myung et al., 2024)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _CARE_COLUMNS = {"Algeria": "Arabic", "China": "Chinese"}  # of CARE's Table 16, by region
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
@@ -111,8 +112,8 @@ class Blend(Benchmark):
         """Returns the numbers by region and topic, in the region's language beside English, and in CARE's Table 16."""
         # The north of Nigeria isn't a part of it in ISO 3166-2, so its questions count as Nigeria's.
         codes = {"Assam": "IN-AS", "Northern Nigeria": "NG", "West Java": "ID-JB"}
-        region_places = places((region.label for region in REGIONS), codes)
-        sem_b, both_fields = "SEM-B (percent)", {"region": "regions", "topic": "topics"}
+        region_places = vocabulary.places((region.label for region in REGIONS), codes)
+        sem_b = "SEM-B (percent)"
         return BenchmarkReport(
             fields=(
                 Field("region", tuple(region.label for region in REGIONS), places=region_places),
@@ -128,20 +129,14 @@ class Blend(Benchmark):
             tables=_tables,
             figures=tuple(
                 bars_by(
-                    field, key=f"{kind}_{plural}", title=f"{title} by {field}", source=_PAPER, value=value, units=units
+                    field, key=f"{kind}_{field}s", title=f"{title} by {field}", source=_PAPER, value=value, units=units
                 )
                 for kind, title, value, units, fields in (
-                    ("blend", "BLEnD", sem_b, _is_by_tokens, both_fields),
-                    ("blend_official", "BLEnD, the paper's matcher,", sem_b, _is_official, both_fields),
-                    (
-                        "blend_mcq",
-                        "BLEnD, multiple choice,",
-                        "Accuracy (percent)",
-                        _is_multiple_choice,
-                        {"region": "regions"},
-                    ),
+                    ("blend", "BLEnD", sem_b, _is_by_tokens, ("region", "topic")),
+                    ("blend_official", "BLEnD, the paper's matcher,", sem_b, _is_official, ("region", "topic")),
+                    ("blend_mcq", "BLEnD, multiple choice,", "Accuracy (percent)", _is_multiple_choice, ("region",)),
                 )
-                for field, plural in fields.items()
+                for field in fields
             ),
             contrasts=(
                 ContrastOf(
@@ -173,7 +168,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
             continue
         asked_in = "en" if english else region.language
-        sources = [documents.annotation_source(region), documents.question_source(region)]
+        sources = [documents.annotation_check(region).source, documents.topic_check(region).source]
         load = partial(_documents, region, wording, english=english, official=official)
         task = Task(
             name=f"{name}_{region.slug}",
@@ -381,12 +376,10 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
         yield _region_table(unit, "score", f"SEM-B{rule}")
         yield _region_table(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_by_topic",
             title=f"{unit.key}: SEM-B{rule} in percent, by topic",
-            source=_PAPER,
             columns=columns_by("topic", _TOPICS, unit.key),
-            headers=MODEL,
         )
         if not _is_in_english(unit.key):
             local_units.append(unit)
@@ -405,7 +398,7 @@ def _region_table(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
             region.slug,
             region.label,
             At(unit.key, statistic, (("region", region.label),)),
-            LANGUAGES["en" if _is_in_english(unit.key) else region.language],
+            vocabulary.language("en" if _is_in_english(unit.key) else region.language).name,
         )
         for region in _regions(unit)
     ]
@@ -416,12 +409,10 @@ def _region_table(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
     if _is_multiple_choice(unit.key) and statistic == "score":
         columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit.key, UNPARSED.name)))
         notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
-    return TableOf(
+    return _table(
         key=f"{unit.key}_{statistic}_by_region",
         title=f"{unit.key}: {quantity} in percent, by region",
-        source=_PAPER,
         columns=tuple(columns),
-        headers=MODEL,
         notes=notes,
     )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
@@ -30,13 +30,13 @@ from culture_tasks.data.tables import (
     fingerprint,
     read_file,
     unique,
-    usable_rows,
     validated,
 )
 from culture_tasks.errors import DataError, DataUnavailableError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
+from culture_tasks.vocabulary import language
 
 _log = logging.getLogger(__name__)
 
@@ -49,30 +49,6 @@ Wording = Literal["inst", "pers"]
 """``inst`` asks for an answer (the paper's inst-4), ``pers`` asks a person from the region (its pers-3)."""
 
 PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
-
-
-def annotation_source(region: Region) -> Source:
-    """Where a region's answers are looked for; a folder that holds its prompts alone leaves them to the Hub."""
-    return _source(region, "annotations", "data", "annotations", ReleaseFacts(rows=QUESTIONS))
-
-
-def question_source(region: Region) -> Source:
-    """Where the topics of a region's questions are looked for."""
-    return _source(region, "questions", "questions", "short-answer-questions", None)
-
-
-def _source(region: Region, folder: str, ending: str, config: str, release: ReleaseFacts | None) -> Source:
-    name = f"{region.name}_{ending}"
-    return Source(
-        folder="blend",
-        stems=(f"{folder}/{name}", f"*/{name}", name),
-        hub=HUB,
-        config=config,
-        split=region.code,
-        key="ID",
-        additions=(f"prompts/{region.name}_prompts",),
-        release=release,
-    )
 
 
 def prompt_source(region: Region) -> Source:
@@ -235,10 +211,34 @@ class ChoiceRow(TableRow):
 
 _NUMBER = {"": "number", "Unnamed: 0": "number"}  # the row numbers that pandas wrote
 _TEXTS = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
-ANNOTATION_ALIASES = {"ID": "id"}
 QUESTION_ALIASES = {"ID": "id", **_TEXTS, **_NUMBER}
 CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
 _PROMPT_COLUMNS = {"id": "id", "Translation": "translation"}
+
+
+def annotation_check(region: Region) -> TableCheck[AnnotationRow]:
+    """A region's answers; a folder that holds its prompts alone leaves them to the Hub."""
+    name = f"{region.name}_data"
+    source = Source(
+        folder="blend",
+        stems=(f"annotations/{name}", f"*/{name}", name),
+        hub=HUB,
+        config="annotations",
+        split=region.code,
+        key="ID",
+        additions=(f"prompts/{region.name}_prompts",),
+        release=ReleaseFacts(rows=QUESTIONS),
+    )
+    counts = partial(_region_counts, region)
+    return TableCheck(source=source, model=AnnotationRow, aliases={"ID": "id"}, id="ID", counts=counts)
+
+
+def topic_check(region: Region) -> TableCheck[TopicRow]:
+    """The topics of a region's questions, from the same places as its answers."""
+    name, config = f"{region.name}_questions", "short-answer-questions"
+    stems = (f"questions/{name}", f"*/{name}", name)
+    source = replace(annotation_check(region).source, stems=stems, config=config, release=None)
+    return TableCheck(source=source, model=TopicRow, aliases=QUESTION_ALIASES, id="ID")
 
 
 def english_prompt(wording: Wording) -> PromptFile:
@@ -252,7 +252,7 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
         table = read_source(prompt_source(region), data_folder)
     except DataUnavailableError:
         raise DataUnavailableError(
-            f"blend: found no prompts in {LANGUAGES[region.language]}. Expected "
+            f"blend: found no prompts in {language(region.language).name}. Expected "
             f"blend/prompts/{region.name}_prompts.csv in the folder that CULTURE_TASKS_DATA names. "
             f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
         ) from None
@@ -264,7 +264,8 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
         if row.translation is None or row.translation.count("{q}") != 1:
             raise DataError(
                 f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
-                f"{paper_name} in {LANGUAGES[region.language]}, with {{q}} once, where the question goes. Correct it."
+                f"{paper_name} in {language(region.language).name}, with {{q}} once, where the question goes. Correct "
+                "it."
             )
         return PromptFile(f"{paper_name.replace('-', '_')}.{region.slug}", row.translation)
     raise DataError(f"{table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}.")
@@ -279,23 +280,19 @@ def load(
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
-    table = read_source(annotation_source(region), data_folder)
-    rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
-    check_release(annotation_source(region).release, table, list(map(vars, rows)))
-    questions = read_source(question_source(region), data_folder)
-    question_rows = validated(questions, TopicRow, QUESTION_ALIASES)
-    ids = unique(questions, (row.id for row in question_rows), "ID")
-    topics = dict(zip(ids, (row.topic for row in question_rows), strict=True))
-    for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
-        if identifier not in topics:
-            raise DataError(missing_topic(table, index, identifier, question_source(region).stems[0]))
+    table, rows, _ = annotation_check(region).read(data_folder)
+    _, topic_rows, _ = topic_check(region).read(data_folder)
+    topics = {row.id: row.topic for row in topic_rows}
+    for index, row in enumerate(rows):
+        if row.id not in topics:
+            raise DataError(_missing_topic(table, index, row.id, topic_check(region).source.stems[0]))
     valid = [row for row in rows if row.valid]
     if not valid:
         raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
     if not english and (blank := [row.id for row in valid if not row.question.strip()]):
         _log.warning(
             "%s: %d valid questions have no text in %s (first %s); they are asked as they are, as in the paper",
-            *(table.origin, len(blank), LANGUAGES[region.language], blank[0]),
+            *(table.origin, len(blank), language(region.language).name, blank[0]),
         )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in rows)
     documents = []
@@ -321,8 +318,7 @@ def load(
     return documents
 
 
-def missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
-    """Says that a row's question has no topic."""
+def _missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
     return (
         f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
         "its topic. Take both files from one release."
@@ -390,14 +386,7 @@ def load_choices(region: Region, settings: Settings) -> Documents:
 def check(data_folder: Path | None) -> DataReport:
     """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
     regions = [
-        TableCheck(
-            source=annotation_source(region),
-            model=AnnotationRow,
-            aliases=ANNOTATION_ALIASES,
-            id="ID",
-            problems=partial(_topics_and_prompts, region, data_folder),
-            counts=partial(_region_counts, region),
-        )
+        replace(annotation_check(region), problems=partial(_topics_and_prompts, region, data_folder))
         for region in REGIONS
     ]
     choices = TableCheck(
@@ -413,23 +402,23 @@ def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Co
     yield Count(f"{region.label}: questions", str(len(rows)), str(QUESTIONS))
     yield Count(f"{region.label}: valid", str(len(valid)), str(region.valid))
     if blank := sum(not row.question.strip() for row in valid):
-        yield Count(f"{region.label}: valid, without a text in {LANGUAGES[region.language]}", str(blank))
+        yield Count(f"{region.label}: valid, without a text in {language(region.language).name}", str(blank))
 
 
 def _topics_and_prompts(
     region: Region, data_folder: Path | None, table: RowTable, rows: Mapping[int, AnnotationRow]
 ) -> Iterator[str]:
     try:
-        questions = read_source(question_source(region), data_folder)
-        topics, problems = usable_rows(questions, TopicRow, QUESTION_ALIASES)
-        yield from problems
-        identifiers = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
+        questions = read_source(topic_check(region).source, data_folder)
     except DataError as error:
         yield str(error)
     else:
+        topics, problems = topic_check(region).all_problems(questions)
+        yield from problems
+        identifiers = {row.id for row in topics.values()}
         for index, row in rows.items():
             if row.id not in identifiers:
-                yield missing_topic(table, index, row.id, questions.origin)
+                yield _missing_topic(table, index, row.id, questions.origin)
     for wording in PAPER_NAMES if region.language != "en" else ():
         try:
             local_prompt(region, wording, data_folder)

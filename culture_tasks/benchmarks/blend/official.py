@@ -26,7 +26,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from culture_tasks.benchmarks.blend.regions import LANGUAGES
+from culture_tasks import vocabulary
 from culture_tasks.errors import CultureTasksError, MissingExtraError
 
 Lemmatiser = Callable[[str], Iterable[str]]
@@ -67,11 +67,12 @@ def _lemmatiser(language: str) -> Lemmatiser:
     return _LEMMATISERS[language]()
 
 
-def _imported(module: str, package: str, language: str) -> Any:
+def _imported(module: str, package: str, code: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise MissingExtraError(f"blend: the paper's matcher for {LANGUAGES[language]}", package, "blend") from None
+        language = vocabulary.language(code).name
+        raise MissingExtraError(f"blend: the paper's matcher for {language}", package, "blend") from None
 
 
 def _arabic() -> Lemmatiser:

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,8 +49,8 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import (
     Identifier,
     Label,
@@ -61,11 +61,8 @@ from culture_tasks.data.tables import (
     Text,
     fingerprint,
     one_of,
-    unique,
-    validated,
 )
 from culture_tasks.errors import DataError
-from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 from culture_tasks.vocabulary import places
@@ -101,6 +98,7 @@ _METRICS = {
 }
 _CUE = "\nAnswer:"
 _PAPER = "CulturalBench (Chiu et al., 2024)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 def _source(config: str, rows: int) -> Source:
@@ -152,12 +150,50 @@ class HardRow(TableRow):
     country: Label
 
 
+def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
+    """Yields contradictions between the rows of a question: two wordings, too many options, or none that is right."""
+    first: dict[str, int] = {}
+    for index, row in rows.items():
+        first_row = rows[first.setdefault(row.question_idx, index)]
+        if (row.prompt_question, row.country) != (first_row.prompt_question, first_row.country):
+            yield (
+                f"{table.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
+                f"{table.where(first[row.question_idx])}. Expected the same in all rows of a question."
+            )
+    counts = Counter(row.question_idx for row in rows.values())
+    right = {row.question_idx for row in rows.values() if row.answer}
+    for question, index in first.items():
+        if counts[question] > len(OPTIONS) or question not in right:
+            fault = f"{counts[question]} rows" if question in right else "no row with the answer true"
+            yield (
+                f"{table.where(index)}, field 'question_idx': found {fault} for {question!r}. Expected at most "
+                f"{len(OPTIONS)}, one of them true. Correct the rows."
+            )
+
+
+def _easy_counts(rows: Sequence[EasyRow]) -> Iterator[Count]:
+    yield Count("Easy: questions", str(len(rows)), str(QUESTIONS))
+    yield Count("Easy: countries and regions", str(len({row.country for row in rows})), str(len(COUNTRIES)))
+
+
+def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
+    options = Counter(row.question_idx for row in rows if row.prompt_option is not None)
+    yield Count("Hard: rows", str(len(rows)), str(QUESTIONS * len(OPTIONS)))
+    yield Count("Hard: questions", str(len({row.question_idx for row in rows})), str(QUESTIONS))
+    yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
+    complete_questions = sum(count == len(OPTIONS) for count in options.values())
+    yield Count("Hard: questions with four options, which are asked", str(complete_questions))
+
+
+_EASY_CHECK = TableCheck(
+    source=EASY, model=EasyRow, id="question_idx", id_of=attrgetter("question_idx"), counts=_easy_counts
+)
+_HARD_CHECK = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
+
+
 def load_easy(settings: Settings) -> Documents:
     """Loads the questions with four options; raises DataError if they can't be used."""
-    table = read_source(EASY, settings.data_folder)
-    rows = validated(table, EasyRow)
-    ids = list(unique(table, (row.question_idx for row in rows), "question_idx"))
-    check_release(EASY.release, table, list(map(vars, rows)))
+    _, rows, ids = _EASY_CHECK.read(settings.data_folder)
     data = fingerprint(row.model_dump() for row in rows)
     documents = []
     for question, row in zip(ids, rows, strict=True):
@@ -171,11 +207,7 @@ def load_easy(settings: Settings) -> Documents:
 
 def load_hard(settings: Settings) -> Documents:
     """Loads the options of all questions that have four, each to be judged; raises DataError if they can't be used."""
-    table = read_source(HARD, settings.data_folder)
-    rows = validated(table, HardRow)
-    for problem in _contradictory(table, dict(enumerate(rows))):
-        raise DataError(problem)
-    check_release(HARD.release, table, list(map(vars, rows)))
+    table, rows, _ = _HARD_CHECK.read(settings.data_folder)
     data = fingerprint(row.model_dump() for row in rows)
     counts = Counter(row.question_idx for row in rows if row.prompt_option is not None)
     complete_rows = [row for row in rows if counts[row.question_idx] == len(OPTIONS)]
@@ -205,27 +237,6 @@ def _document(row: EasyRow | HardRow, identifier: str, fields: Mapping[str, Any]
         **fields,
         "data": data,
     }
-
-
-def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
-    """Yields contradictions between the rows of a question: two wordings, too many options, or none that is right."""
-    first: dict[str, int] = {}
-    for index, row in rows.items():
-        first_row = rows[first.setdefault(row.question_idx, index)]
-        if (row.prompt_question, row.country) != (first_row.prompt_question, first_row.country):
-            yield (
-                f"{table.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
-                f"{table.where(first[row.question_idx])}. Expected the same in all rows of a question."
-            )
-    counts = Counter(row.question_idx for row in rows.values())
-    right = {row.question_idx for row in rows.values() if row.answer}
-    for question, index in first.items():
-        if counts[question] > len(OPTIONS) or question not in right:
-            fault = f"{counts[question]} rows" if question in right else "no row with the answer true"
-            yield (
-                f"{table.where(index)}, field 'question_idx': found {fault} for {question!r}. Expected at most "
-                f"{len(OPTIONS)}, one of them true. Correct the rows."
-            )
 
 
 class CulturalBench(Benchmark):
@@ -272,17 +283,13 @@ class CulturalBench(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both forms."""
-        identifier = attrgetter("question_idx")
-        easy = TableCheck(source=EASY, model=EasyRow, id="question_idx", id_of=identifier, counts=_easy_counts)
-        hard = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
-        return check_tables(self.name, data_folder, [easy, hard])
+        return check_tables(self.name, data_folder, [_EASY_CHECK, _HARD_CHECK])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers over all questions and by country, Easy beside Hard."""
-        names = {country: country for country in COUNTRIES}
         return BenchmarkReport(
-            fields=(Field("country", COUNTRIES, names, places=places(COUNTRIES)),),
+            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
             splits=(("country",),),
             culture="country",
             further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS["hard"][1:]),
@@ -299,19 +306,16 @@ class CulturalBench(Benchmark):
         )
 
 
-def _prompt_of(form: Literal["easy", "hard"]) -> PromptFile:
-    return prompt_file(__package__, f"{form}.v1")
-
-
 def ask_easy(doc: Doc) -> Prompt:
     """Returns the prompt of a question with four options."""
     options = dict(zip("abcd", doc["options"], strict=True))
-    return Prompt((_prompt_of("easy").fill({"question": doc["question"], **options}),))
+    return Prompt((prompt_file(__package__, "easy.v1").fill({"question": doc["question"], **options}),))
 
 
 def ask_hard(doc: Doc) -> Prompt:
     """Returns the prompt of an option."""
-    return Prompt((_prompt_of("hard").fill({"question": doc["question"], "option": doc["option"]}),))
+    slots = {"question": doc["question"], "option": doc["option"]}
+    return Prompt((prompt_file(__package__, "hard.v1").fill(slots),))
 
 
 def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
@@ -326,7 +330,7 @@ def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
         references=(f"{doc['answer']}. {options[doc['answer']]}",),
         groups={"country": doc["country"]},
         cluster=doc["question_id"],
-        prompt=_prompt_of("easy"),
+        prompt=prompt_file(__package__, "easy.v1"),
     )
 
 
@@ -343,22 +347,8 @@ def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
         references=(doc["answer"],),
         groups={"country": doc["country"]},
         cluster=doc["question_id"],
-        prompt=_prompt_of("hard"),
+        prompt=prompt_file(__package__, "hard.v1"),
     )
-
-
-def _easy_counts(rows: Sequence[EasyRow]) -> Iterator[Count]:
-    yield Count("Easy: questions", str(len(rows)), str(QUESTIONS))
-    yield Count("Easy: countries and regions", str(len({row.country for row in rows})), str(len(COUNTRIES)))
-
-
-def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
-    options = Counter(row.question_idx for row in rows if row.prompt_option is not None)
-    yield Count("Hard: rows", str(len(rows)), str(QUESTIONS * len(OPTIONS)))
-    yield Count("Hard: questions", str(len({row.question_idx for row in rows})), str(QUESTIONS))
-    yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
-    complete_questions = sum(count == len(OPTIONS) for count in options.values())
-    yield Count("Hard: questions with four options, which are asked", str(complete_questions))
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
@@ -371,19 +361,15 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
             *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
         ]
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_by_country",
             title=f"CulturalBench-{form}: questions answered right in percent, by country",
-            source=_PAPER,
             columns=columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key, total="All"),
-            headers=MODEL,
         )
-    yield TableOf(
+    yield _table(
         key="culturalbench",
         title="CulturalBench: questions answered right in percent",
-        source=_PAPER,
         columns=tuple(columns),
-        headers=MODEL,
         papers=("culturalbench_abstract",),
         notes=(
             "Hard: a question counts if all of its four options are judged right. Options: the share of single options "

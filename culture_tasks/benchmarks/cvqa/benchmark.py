@@ -44,20 +44,9 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images, image_column
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, folder_of, read_source
-from culture_tasks.data.tables import (
-    Identifier,
-    Label,
-    OptionalLabel,
-    RowTable,
-    TableRow,
-    Text,
-    fingerprint,
-    unique,
-    validated,
-)
-from culture_tasks.prompt_files import PromptFile
+from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.sources import Source, folder_of
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, TableRow, Text, fingerprint
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 from culture_tasks.vocabulary import places
@@ -91,17 +80,12 @@ SOURCE = Source(
 
 ALIASES = {
     "ID": "id",
-    "Subset": "subset",
-    "Question": "question",
     "Translated Question": "question_en",
-    "Options": "options",
     "Translated Options": "options_en",
-    "Label": "label",
-    "Category": "category",
     "Image Type": "image_type",
     "Image Source": "image_source",
-    "License": "license",
 }
+ALIASES |= {name.capitalize(): name for name in ("subset", "question", "options", "label", "category", "license")}
 
 
 def macro(values: Sequence[tuple[str, float]]) -> float:
@@ -161,12 +145,21 @@ class CvqaRow(TableRow):
     license: OptionalLabel = None
 
 
+def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
+    yield Count("questions", str(len(rows)), str(QUESTIONS))
+    yield Count("pairs of language and country", str(len({row.subset for row in rows})), str(PAIRS))
+    for number, letter in enumerate(OPTIONS):
+        yield Count(f"right answer {letter}", str(sum(row.label == number for row in rows)))
+    for name, count in Counter(row.license or "none" for row in rows).most_common():
+        yield Count(f"licence {name}", str(count))
+
+
+_QUESTIONS = TableCheck(source=SOURCE, model=CvqaRow, aliases=ALIASES, id="ID", counts=_counts)
+
+
 def load(settings: Settings, *, english: bool) -> Documents:
     """Loads the questions in one of their two languages; raises DataError if they can't be used."""
-    table = read_source(SOURCE, settings.data_folder)
-    rows = validated(table, CvqaRow, ALIASES)
-    ids = unique(table, (row.id for row in rows), "ID")
-    check_release(SOURCE.release, table, list(map(vars, rows)))
+    table, rows, ids = _QUESTIONS.read(settings.data_folder)
     data = fingerprint(row.model_dump(include={"id", "question", "question_en", "options", "label"}) for row in rows)
     documents = []
     for identifier, row in zip(ids, rows, strict=True):
@@ -228,10 +221,7 @@ class Cvqa(Benchmark):
             names = [row.image for row in rows.values()]
             yield from broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
 
-        questions = TableCheck(
-            source=SOURCE, model=CvqaRow, aliases=ALIASES, id="id", problems=problems, counts=_counts
-        )
-        return check_tables(self.name, data_folder, [questions])
+        return check_tables(self.name, data_folder, [replace(_QUESTIONS, problems=problems)])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -259,15 +249,10 @@ class Cvqa(Benchmark):
         )
 
 
-def prompt_of(suite: Suite) -> PromptFile:
-    """Returns the template of a suite."""
-    return prompt_file(__package__, f"{suite}.v1")
-
-
 def ask(suite: Suite, doc: Doc) -> Prompt:
     """Returns the prompt of a question, behind its image."""
     options = dict(zip("abcd", doc["options"], strict=True))
-    return Prompt((Picture(), prompt_of(suite).fill({"question": doc["question"], **options})))
+    return Prompt((Picture(), prompt_file(__package__, f"{suite}.v1").fill({"question": doc["question"], **options})))
 
 
 def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
@@ -286,18 +271,9 @@ def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
         groups={"pair": pair, **{name: doc[name] for name in ("language", "country", "category")}},
         cluster=doc["image_id"],
         image=doc["image_id"],
-        prompt=prompt_of(suite),
+        prompt=prompt_file(__package__, f"{suite}.v1"),
         facts={"license": doc["license"]} if doc["license"] else {},
     )
-
-
-def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
-    yield Count("questions", str(len(rows)), str(QUESTIONS))
-    yield Count("pairs of language and country", str(len({row.subset for row in rows})), str(PAIRS))
-    for number, letter in enumerate(OPTIONS):
-        yield Count(f"right answer {letter}", str(sum(row.label == number for row in rows)))
-    for name, count in Counter(row.license or "none" for row in rows).most_common():
-        yield Count(f"licence {name}", str(count))
 
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:

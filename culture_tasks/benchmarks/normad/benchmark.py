@@ -45,8 +45,8 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import (
     Identifier,
     Label,
@@ -56,8 +56,6 @@ from culture_tasks.data.tables import (
     Text,
     fingerprint,
     one_of,
-    unique,
-    validated,
 )
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
@@ -129,19 +127,10 @@ SOURCE = Source(
     ),
 )
 
-ALIASES = {
-    "ID": "id",
-    "Country": "country",
-    "Background": "background",
-    "Axis": "axis",
-    "Subaxis": "subaxis",
-    "Value": "value",
-    "Rule-of-Thumb": "rule",
-    "Story": "story",
-    "Explanation": "explanation",
-    "Gold Label": "label",
+ALIASES = {"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"}
+ALIASES |= {
+    name.capitalize(): name for name in ("country", "background", "axis", "subaxis", "value", "story", "explanation")
 }
-
 
 ABOUT: dict[Condition, str] = {
     "none": "no context: the control",
@@ -169,6 +158,7 @@ SAID = {
 _METRICS = (_OF_STORIES, YES_OR_NO, AUTHORS, *SAID.values(), UNPARSED)
 _OPTIONS = {str(number): option for number, option in enumerate(LABELS.values(), start=1)}
 _PAPER = "NormAd (Rao et al., 2025)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 class StoryRow(TableRow):
@@ -186,12 +176,20 @@ class StoryRow(TableRow):
     explanation: OptionalText = None
 
 
+def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
+    yield Count("stories", str(len(rows)), f"{STORIES}")
+    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
+    labels = Counter(row.label for row in rows)
+    for label in LABELS:
+        yield Count(f"stories labelled {label}", str(labels[label]))
+
+
+_STORIES = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="ID", counts=_counts)
+
+
 def load(condition: Condition, settings: Settings) -> Documents:
     """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
-    table = read_source(SOURCE, settings.data_folder)
-    rows = validated(table, StoryRow, ALIASES)
-    ids = list(unique(table, (row.id for row in rows), "ID"))
-    check_release(SOURCE.release, table, [vars(row) for row in rows])
+    table, rows, ids = _STORIES.read(settings.data_folder)
     data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
     context = {"value": "value", "country_value": "value", "rule": "rule"}.get(condition)  # a field of the rows
     for index, row in enumerate(rows):
@@ -263,8 +261,7 @@ class NormAd(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the stories."""
-        stories = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="id", counts=_counts)
-        return check_tables(self.name, data_folder, [stories])
+        return check_tables(self.name, data_folder, [_STORIES])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -340,14 +337,6 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
     )
 
 
-def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
-    yield Count("stories", str(len(rows)), f"{STORIES}")
-    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
-    labels = Counter(row.label for row in rows)
-    for label in LABELS:
-        yield Count(f"stories labelled {label}", str(labels[label]))
-
-
 _TITLES = {
     f"normad_{condition}{ending}": f"{about.capitalize()}{how}"
     for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
@@ -369,10 +358,9 @@ _QUANTITIES = {
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     units = list(units)
     for statistic, quantity in _QUANTITIES.items():
-        yield TableOf(
+        yield _table(
             key=f"normad_{statistic}",
             title=f"NormAd: {quantity} in percent, by amount of context",
-            source=_PAPER,
             columns=tuple(
                 ColumnOf(
                     unit.key,
@@ -382,28 +370,23 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                 )
                 for unit in units
             ),
-            headers=MODEL,
             papers=("normad_notebook",) if statistic == AUTHORS.name else (),
         )
     for unit in units:
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_said",
             title=f"{unit.key}: replies in percent, by option",
-            source=_PAPER,
             columns=columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
-            headers=MODEL,
             notes=(
                 "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
             ),
             question="biases",
         )
         for field, groups in _GROUPS.items():
-            yield TableOf(
+            yield _table(
                 key=f"{unit.key}_by_{field}",
                 title=f"{unit.key}: accuracy in percent, by {field}",
-                source=_PAPER,
                 columns=columns_by(field, groups, unit.key, total="All"),
-                headers=MODEL,
             )
 
 

@@ -78,6 +78,7 @@ PUBLISHED: Mapping[Format, MeanScore] = {"choices": AUTHORS, "open": ANY}
 """The metrics that the authors publish, by form of answer."""
 
 _PAPER = "WorldCuisines (Winata et al., 2025)"
+_table = partial(TableOf, source=_PAPER, headers=MODEL)
 _TITLES = {kind.name: kind.title for kind in TYPES}
 
 
@@ -288,21 +289,17 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         metrics, _ = FORMS[form]
         for metric in metrics:
             statistic = "score" if metric is metrics[0] else metric.name
-            yield TableOf(
+            yield _table(
                 key=f"{unit.key}_{statistic}_by_question",
                 title=f"{unit.key}: {metric.title} in percent, by type of question",
-                source=_PAPER,
                 columns=columns_by("question", _TITLES, unit.key, statistic, printed=printed, total="Average"),
-                headers=MODEL,
                 notes=("Average: the mean over the types, each of which weighs the same.",),
                 papers=("worldcuisines_scores",) if metric is PUBLISHED[form] and len(unit.tasks) == len(TYPES) else (),
             )
-        yield TableOf(
+        yield _table(
             key=f"{unit.key}_by_language",
             title=f"{unit.key}: score in percent, by language",
-            source=_PAPER,
             columns=columns_by("language", LANGUAGES, unit.key),
-            headers=MODEL,
         )
 
 

@@ -77,11 +77,9 @@ def predictions(folder: Path) -> Sequence[PublishedPredictions]:
 
 
 def _replies(files: Sequence[Path]) -> dict[str, str]:
-    return {f"{row.qa_id}-{row.lang}": row.prediction for file in files for row in _prediction_rows(file)}
-
-
-def _prediction_rows(file: Path) -> list[_Prediction]:
-    return validated(read_file(file), _Prediction)
+    return {
+        f"{row.qa_id}-{row.lang}": row.prediction for file in files for row in validated(read_file(file), _Prediction)
+    }
 
 
 def write_questions(folder: Path, data_folder: Path) -> None:
@@ -107,7 +105,8 @@ def write_questions(folder: Path, data_folder: Path) -> None:
             raise DataError(
                 f"{folder / _QUESTIONS}: found no large_eval_{part}. Expected the authors' whole repository."
             )
-        question_ids = {row.qa_id for row in _prediction_rows(next((folder / _RESULTS).glob(f"{part}_mc_*.jsonl")))}
+        replies = read_file(next((folder / _RESULTS).glob(f"{part}_mc_*.jsonl")))
+        question_ids = {row.qa_id for row in validated(replies, _Prediction)}
         rows = [row for file in files for row in read_file(file).rows if str(row["qa_id"]) in question_ids]
         dishes |= {str(row["image_url"]): str(row["food_id"]) for row in rows}
         with jsonlines.open(place / f"small_{part}.jsonl", "w") as writer:

@@ -11,7 +11,6 @@ import pytest
 
 from culture_tasks.benchmarks.blend import official
 from culture_tasks.benchmarks.blend.official import official_match, require
-from culture_tasks.benchmarks.blend.regions import LANGUAGES
 from culture_tasks.errors import CultureTasksError, MissingExtraError
 
 
@@ -117,13 +116,19 @@ def test_for_other_languages_words_or_stems_are_compared(installed):
 
 
 def test_what_is_missing_is_named_with_how_to_install_it(installed, monkeypatch):
-    packages = {"ar": "qalsadi", "as": "indic-nlp-library", "en": "spacy", "ha": "hausastemmer", "zh": "jieba"}
+    packages = {
+        "ar": ("Arabic", "qalsadi"),
+        "as": ("Assamese", "indic-nlp-library"),
+        "en": ("English", "spacy"),
+        "ha": ("Hausa", "hausastemmer"),
+        "zh": ("Chinese", "jieba"),
+    }
     for module in ("qalsadi", "indicnlp", "spacy", "hausastemmer", "jieba"):
         monkeypatch.setitem(sys.modules, module, None)
-    for language, package in packages.items():
+    for language, (name, package) in packages.items():
         with pytest.raises(MissingExtraError) as caught:
             require(language)
-        assert f"the paper's matcher for {LANGUAGES[language]} needs the package {package!r}" in str(caught.value)
+        assert f"the paper's matcher for {name} needs the package {package!r}" in str(caught.value)
         assert "pip install 'culture-tasks[blend]'" in str(caught.value)
 
     def no_model(name):

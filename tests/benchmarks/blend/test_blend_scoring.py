@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from culture_tasks.benchmarks.blend import benchmark
-from culture_tasks.benchmarks.blend.benchmark import (
-    Hit,
-    cleaned,
-    first_hit,
-    metrics,
-    score,
-    score_choice,
-    token_match,
-)
+from culture_tasks.benchmarks.blend.benchmark import Hit, cleaned, first_hit, metrics, score, score_choice, token_match
 from culture_tasks.benchmarks.blend.documents import load, load_choices
 from culture_tasks.benchmarks.blend.regions import REGIONS
 from culture_tasks.settings import Settings

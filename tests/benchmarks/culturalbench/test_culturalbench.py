@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 
 import pytest
@@ -32,15 +31,7 @@ EASY = {
     "answer": "B",
     "data": "0",
 }
-HARD = {
-    "id": "7-2",
-    "question_id": "7",
-    "country": "Peru",
-    "question": "Which?",
-    "option": "milk",
-    "answer": "True",
-    "data": "0",
-}
+HARD = {**EASY, "id": "7-2", "option": "milk", "answer": "True"}
 
 
 def test_the_prompts():
@@ -55,34 +46,15 @@ def test_the_prompts():
     )
 
 
-@pytest.mark.parametrize(
-    ("reply", "score", "unparsed"),
-    [("B", 1, 0), ("B. milk", 1, 0), ("milk", 1, 0), ("The answer is (C).", 0, 0), ("A or B", 0, 1), ("", 0, 1)],
-)
-def test_a_choice(reply, score, unparsed):
-    answered = score_easy(EASY, [reply])
-    assert (answered.score, answered.values[UNPARSED.name], answered.cluster) == (score, unparsed, "7")
-
-
-@pytest.mark.parametrize(
-    ("reply", "score", "said_true", "unparsed"),
-    [
-        ("True", 1, 1, 0),
-        ("true.", 1, 1, 0),
-        ("**False**", 0, 0, 0),
-        ("The answer is True.", 1, 1, 0),
-        ("It is not true.", 0, 0, 1),
-        ("True or False", 0, 0, 1),
-    ],
-)
-def test_a_judgement(reply, score, said_true, unparsed):
-    answered = score_hard(HARD, [reply])
-    assert (answered.score, answered.values[SAID_TRUE.name], answered.values[UNPARSED.name]) == (
-        score,
-        said_true,
-        unparsed,
-    )
-    assert answered.values[OF_ROWS.name] == score
+def test_a_reply_is_right_wrong_or_unread():
+    choice = score_easy(EASY, ["milk", "The answer is (C).", "A or B", ""])
+    assert (choice.score, choice.labels, choice.values) == (1 / 4, ("B", "C", None, None), {UNPARSED.name: 2 / 4})
+    assert choice.cluster == "7"
+    judgement = score_hard(HARD, ["true.", "**False**", "It is not true.", "True or False"])
+    assert (judgement.score, judgement.labels) == (1 / 4, ("True", "False", None, None))
+    assert judgement.values == {OF_ROWS.name: 1 / 4, SAID_TRUE.name: 1 / 4, UNPARSED.name: 2 / 4}
+    wrong = score_hard({**HARD, "answer": "False"}, ["True"])
+    assert (wrong.score, wrong.values[SAID_TRUE.name]) == (0, 1)
 
 
 def test_questions_without_four_options_are_left_out_of_hard_and_said(fixture_data, caplog):
@@ -103,31 +75,6 @@ def test_the_check_counts_options_that_are_missing(fixture_data):
     assert len(COUNTRIES) == 45
 
 
-def hard_row(option="tea", answer=False, **changes):
-    row = {"question_idx": 1, "prompt_question": "Which?", "prompt_option": option, "answer": answer, "country": "Peru"}
-    return {**row, **changes}
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([hard_row(answer="maybe")], "row 1, field 'answer': found 'maybe'"),
-        ([hard_row(), hard_row("milk", True, prompt_question="What?")], "row 2, field 'question_idx': '1' has another"),
-        ([hard_row()] * 4, "found no row with the answer true for '1'"),
-        ([hard_row()] * 4 + [hard_row(answer=True)], "found 5 rows for '1'. Expected at most 4"),
-        ([hard_row(answer=True)], "found no question with four rows that have an option"),
-        ([hard_row(answer=True, country="Atlantis")], "field 'country': found 'Atlantis'. Expected one of Argentina"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path, rows, message):
-    folder = tmp_path / "culturalbench"
-    folder.mkdir()
-    (folder / "hard.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with pytest.raises(DataError, match=r"hard\.jsonl") as error:
-        load_hard(Settings(data=tmp_path))
-    assert message in str(error.value)
-
-
 def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fixture_data, tmp_path):
     rows = (fixture_data / "culturalbench" / "easy.jsonl").read_text(encoding="utf-8").splitlines()
     (tmp_path / "culturalbench").mkdir()
@@ -137,10 +84,13 @@ def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fi
     assert any("row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(tmp_path).problems)
 
 
-def test_truth_values_of_csv_files_are_read(tmp_path):
+def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_is_none(tmp_path):
     folder = tmp_path / "culturalbench"
     folder.mkdir()
     rows = [f"{n},1,Which?,option {n},{str(n == 2).upper()},Peru" for n in range(4)]
     header = "data_idx,question_idx,prompt_question,prompt_option,answer,country"
     (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     assert [doc["answer"] for doc in load_hard(Settings(data=tmp_path)).rows] == ["False", "False", "True", "False"]
+    (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, rows[2]]) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"Hard\.csv: found no question with four rows that have an option"):
+        load_hard(Settings(data=tmp_path))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-
 import pytest
 
 from culture_tasks.benchmarks.choices import UNPARSED
@@ -12,7 +9,6 @@ from culture_tasks.benchmarks.normad.benchmark import (
     AUTHORS,
     BENCHMARK,
     BIN_OF,
-    CONDITIONS,
     LABELS,
     SAID,
     TOPICS,
@@ -20,10 +16,8 @@ from culture_tasks.benchmarks.normad.benchmark import (
     ask,
     authors_label,
     load,
-    prompt_of,
     score,
 )
-from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
 DOC = {
@@ -135,47 +129,3 @@ def test_what_the_authors_reader_moves(say, strict, by_authors):
     scored = [score("rule", {**DOC, "label": label}, [say(option)]) for label, option in LABELS.items()]
     assert sum(one.score for one in scored) / 3 == pytest.approx(strict)
     assert sum(one.values[AUTHORS.name] for one in scored) / 3 == pytest.approx(by_authors)
-
-
-def write(folder, **changes):
-    row = {
-        "ID": "1",
-        "Country": "japan",
-        "Value": "Quiet",
-        "Rule-of-Thumb": "Be quiet.",
-        "Story": "Ken sings.",
-        "Gold Label": "no",
-        **changes,
-    }
-    (folder / "normad").mkdir()
-    with (folder / "normad" / "normad.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, row)
-        writer.writeheader()
-        writer.writerow(row)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"Gold Label": "maybe"}, "row 2, field 'label': found 'maybe'"),
-        ({"Rule-of-Thumb": ""}, "row 2, field 'Rule-of-Thumb': found nothing. normad_rule shows it"),
-        ({"Country": "japon"}, "field 'country': found 'japon'. Expected one of afghanistan"),
-        ({"Story": ""}, "field 'story': found ''"),
-        ({"Mood": "good"}, "unknown column 'Mood'"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path, changes, message):
-    write(tmp_path, **changes)
-    with pytest.raises(DataError, match=r"normad\.csv") as error:
-        load("rule", Settings(data=tmp_path))
-    assert message in str(error.value)
-
-
-def test_a_story_without_a_norm_is_no_obstacle_where_none_is_shown(tmp_path):
-    write(tmp_path, **{"Rule-of-Thumb": "", "Value": ""})
-    assert len(load("none", Settings(data=tmp_path)).rows) == 1
-
-
-def test_each_condition_has_its_template():
-    hashes = {hashlib.sha256(prompt_of(condition).text.encode()).hexdigest() for condition in CONDITIONS}
-    assert len(hashes) == 4
