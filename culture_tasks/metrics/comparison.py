@@ -330,10 +330,7 @@ def _tilted(by_cluster: Floats, confidence: float) -> tuple[float, float]:
 def _shares_in_doubt(
     as_high: Callable[[float], float], as_low: Callable[[float], float], confidence: float
 ) -> tuple[float, float]:
-    """The shares of differing items in favour of the first that neither tail of a test rejects.
-
-    By the share, the chance of a result at least as high as the one observed rises, that of one as low falls.
-    """
+    """The shares of items in favour of the first that neither tail of a test rejects; one rises by the share."""
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if as_high(0.0) > tail else optimize.brentq(lambda share: as_high(share) - tail, 0.0, 1.0, xtol=1e-12)
     high = 1.0 if as_low(1.0) > tail else optimize.brentq(lambda share: as_low(share) - tail, 0.0, 1.0, xtol=1e-12)

@@ -83,13 +83,9 @@ def _lower_end(shares: Floats, threshold: float) -> float:
     low, high = 0.0, float(shares.mean())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if middle > 0.0 and _log_capital(shares, middle) >= threshold:
-            low = middle
-        else:
-            high = middle
+        if middle == 0.0:
+            break
+        capitals = np.log1p(_STAKES[:, None] * (shares / middle - 1.0)).sum(axis=1)
+        is_reached = np.logaddexp.reduce(capitals) - math.log(capitals.size) >= threshold
+        low, high = (middle, high) if is_reached else (low, middle)
     return low
-
-
-def _log_capital(shares: Floats, mean: float) -> float:
-    capitals = np.log1p(_STAKES[:, None] * (shares / mean - 1.0)).sum(axis=1)
-    return float(np.logaddexp.reduce(capitals) - math.log(capitals.size))

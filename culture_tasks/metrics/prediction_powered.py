@@ -270,10 +270,8 @@ def corrected_mean(
     if strata is not None and len(strata) != f.size:
         raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
     stratum_labels = ["all"] * f.size if strata is None else list(strata)
-    labels, codes = (
-        list(dict.fromkeys(stratum_labels)),
-        cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_)),
-    )
+    labels = list(dict.fromkeys(stratum_labels))
+    codes = cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_))
     rated = ~np.isnan(y)
     counts, sizes = np.bincount(codes[rated], minlength=len(labels)), np.bincount(codes)
     by_stratum = {
@@ -363,7 +361,15 @@ class CorrectedDifference:
             names = "" if len(first.strata) == 1 else f" for {', '.join(dict.fromkeys(few))}"
             return difference._replace(reason=f"too few responses of both are rated{names}")
         value = means[0].value - sum(mean.value for mean in means[1:])
-        spreads = self._spreads(shares)
+        weights = [mean._rated_shares(shares) for mean in self._means]
+        if self.paired:
+            spreads = [fit.spread(weights[0]) for fit in self._means[0]._fits]
+        else:
+            first_fits, second_fits = (mean._fits for mean in self._means)
+            spreads = [
+                fit.spread(weights[0]).difference(other.spread(weights[1]), fit.shared_variance(other, weights[0]))
+                for fit, other in {(first_fits[index], second_fits[index]) for index in (0, -1)}
+            ]
 
         def reach(alpha: float) -> float:
             return max(spread.reach(alpha) for spread in spreads)
@@ -378,16 +384,6 @@ class CorrectedDifference:
             logarithm = optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
             p = math.exp(logarithm)
         return difference._replace(difference=value, low=value - half, high=value + half, p=p)
-
-    def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
-        weights = [mean._rated_shares(shares) for mean in self._means]
-        if self.paired:
-            return [fit.spread(weights[0]) for fit in self._means[0]._fits]
-        first, second = (mean._fits for mean in self._means)
-        return [
-            fit.spread(weights[0]).difference(other_fit.spread(weights[1]), fit.shared_variance(other_fit, weights[0]))
-            for fit, other_fit in {(first[index], second[index]) for index in (0, -1)}
-        ]
 
 
 def corrected_difference(
@@ -486,9 +482,8 @@ def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
     """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
     reasons = []
     for few, lack in ((0, "no ratings yet"), (1, "only one rating")):
-        names = list(
-            dict.fromkeys(str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
-        )
+        lacking = (str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
+        names = list(dict.fromkeys(lacking))
         if names and len(strata) == 1:
             reasons.append(lack)
         elif names:
@@ -609,17 +604,13 @@ class _Fit:
 
 
 class _Level(NamedTuple):
-    """The residuals of people's scores from a judge's in each stratum: their means, and departures from them.
+    """The residuals of people's scores from a judge's in each stratum."""
 
-    ``spreads`` is their variance, ``unseen`` the square of an error that the ratings may have missed, and ``sizes``
-    the number of responses with a score of the judge.
-    """
-
-    sizes: Numbers
+    sizes: Numbers  # of responses with a score of the judge
     means: Floats
-    off: Floats
-    spreads: Floats
-    unseen: float
+    off: Floats  # departures from the means
+    spreads: Floats  # their variance
+    unseen: float  # square of an error that the ratings may have missed
 
 
 def _level(
@@ -646,14 +637,11 @@ def _level(
 
 
 class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance with its degrees of freedom, and the errors that ratings may have missed.
-
-    The latter is squared, and divided by the squared logarithm of the level.
-    """
+    """How uncertain a mean is: its variance with degrees of freedom, and the errors that ratings may have missed."""
 
     variance: float
     freedom: float
-    unseen: float
+    unseen: float  # squared, and divided by the squared logarithm of the level
 
     def difference(self, second: _Spread, shared: float) -> _Spread:
         """Returns that of a difference of two means with this covariance."""
