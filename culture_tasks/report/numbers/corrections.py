@@ -91,7 +91,7 @@ class Corrections:
         tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
         if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
             return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        return self._pair(measured, first, second, first_responses, second_responses).correction(culture)
+        return self._pair(measured, (first, second), (first_responses, second_responses)).correction(culture)
 
     def _from_better_judge(
         self, measured: Measured, first: str, second: str, culture: str | None
@@ -111,30 +111,20 @@ class Corrections:
         runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
         other_judged = replace(measured, runs=runs)
         judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
-        return replace(
-            self._pair(measured, first, second, first_responses, second_responses).correction(culture), judged=judged
-        )
+        pair = self._pair(measured, (first, second), (first_responses, second_responses))
+        return replace(pair.correction(culture), judged=judged)
 
     def _pair(
-        self,
-        measured: Measured,
-        first: str,
-        second: str,
-        first_responses: CheckedResponses,
-        second_responses: CheckedResponses,
+        self, measured: Measured, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
     ) -> _CheckedPair:
-        key = (measured.unit.key, first_responses.by, first, second)
+        key = (measured.unit.key, responses[0].by, *entrants)
         if key not in self._pairs:
-            self._pairs[key] = _CheckedPair(measured, first_responses, second_responses)
+            self._pairs[key] = _CheckedPair(measured, *responses)
         return self._pairs[key]
 
 
 def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's scores of a sample of the responses, beside another judge's scores of all of them.
-
-    A run of all responses is its own sample. None where no judge has scored all responses.
-    """
-    parts = [(run, (run.whole or run).columns) for run in runs]
+    """Returns a judge's scores of a sample of the responses (or of all) beside another's of all; None without these."""
     if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
         return None
     field = measured.reported.field_named(measured.reported.culture)
@@ -143,7 +133,8 @@ def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> Checked
     clusters: list[Hashable] = []
     judge: list[float] = []
     better: list[float] = []
-    for run, columns in parts:
+    for run in runs:
+        columns = (run.whole or run).columns
         if columns is None or run.columns is None:
             return None
         task, items = run.run.task, columns.items.tolist()
@@ -172,10 +163,8 @@ class _CheckedPair:
         places = {key: place for place, key in enumerate(first.keys)}
         matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
         first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
-        strata, clusters = (
-            [first.strata[place] for place in first_places],
-            [first.clusters[place] for place in first_places],
-        )
+        strata = [first.strata[place] for place in first_places]
+        clusters = [first.clusters[place] for place in first_places]
         people = second.people[second_places], first.people[first_places]
         if first.by != PEOPLE:
             strata = pooled(strata, ~np.isnan(np.stack(people)))
@@ -188,17 +177,18 @@ class _CheckedPair:
             for stratum, size in self._sizes.items()
         }
         self._strata = strata
+        better = None
+        if first.better is not None or second.better is not None:
+            better_first, better_second = (
+                side.judge if side.better is None else side.better for side in (first, second)
+            )
+            better = better_second[second_places], better_first[first_places]
         self._corrected: CorrectedDifference = corrected_difference(
             (second.judge[second_places], first.judge[first_places]),
             people,
             strata,
             shares=shares,
-            better=None
-            if first.better is None and second.better is None
-            else (
-                (second.judge if second.better is None else second.better)[second_places],
-                (first.judge if first.better is None else first.better)[first_places],
-            ),
+            better=better,
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
             ends=measured.unit.scale.ends,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
@@ -44,17 +44,13 @@ class Countries(NamedTuple):
     parts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _UnitByCountry:
+class _UnitByCountry(NamedTuple):
     """A unit, the field of its places, and the country of each group of it."""
 
+    key: str
     measured: Measured
     field: Field
     countries: Mapping[str, str]
-
-    @property
-    def key(self) -> str:
-        return self.measured.unit.key
 
 
 class _Items(NamedTuple):
@@ -74,7 +70,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
     beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
     units = [
-        _UnitByCountry(measured, field, {group: place(code).country or code for group, code in field.places.items()})
+        _UnitByCountry(key, measured, field, {name: place(code).country or code for name, code in field.places.items()})
         for key, measured in headline.items()
         if key not in beside and (field := _field_of_places(measured))
     ]
@@ -136,9 +132,9 @@ def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _I
         codes = countries[groups.codes[observed.items]]
         is_counted = ~np.isnan(observed.scores) & (codes >= 0)
         scores = mapped(observed.scores[is_counted], unit.measured.unit.scale)
-        parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
-    items = _joined(parts) if parts else None
-    return items if items is not None and items.scores.size else None
+        if scores.size:
+            parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
+    return _joined(parts) if parts else None
 
 
 def _joined(parts: Sequence[_Items]) -> _Items:
@@ -157,10 +153,8 @@ def _entrant_scores(
     units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
     joined = _joined([items for _, items in entrant_items])
     clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
-    distinct = np.unique(
-        np.stack([joined.countries, clusters]), axis=1
-    )  # a question counts once in all tasks and languages
-    counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
+    questions = np.unique(np.stack([joined.countries, clusters]), axis=1)  # one in several tasks or languages is one
+    counts = np.bincount(questions[0], minlength=len(numbers)).tolist()
     abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in entrant_items]
     items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts, abilities)
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}

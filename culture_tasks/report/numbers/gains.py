@@ -77,12 +77,10 @@ class Training:
 
 
 def _tested(gain: Gain, test: Comparison) -> Gain:
-    difference = replace(gain.difference, value=None, note="no items in common")
-    if test.n:
-        best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
-        value = nan_to_none(test.difference)
-        difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
-    return replace(gain, difference=difference, test=test)
+    best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+    value, note = (nan_to_none(test.difference), "") if test.n else (None, "no items in common")
+    change = replace(gain.difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note=note)
+    return replace(gain, difference=change, test=test)
 
 
 class _Place:

@@ -177,10 +177,7 @@ def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
 
 
 def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
-    """Returns the runs of a subset, if each other run is of all documents.
-
-    A statistic of documents has none where whole clusters were drawn.
-    """
+    """Returns the runs of a subset, if each other run is of all documents and the statistic is of what was drawn."""
     subset_runs: dict[int, LoadedRun] = {}
     for number, run in runs.items():
         if (subset := run.result.subset) is not None:
@@ -298,15 +295,14 @@ def _joined(parts: Sequence[Texts]) -> Texts:
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
     """Returns the score of each repeat; nothing where items have one answer, or different numbers of answers."""
     used = [(run, columns) for run in runs if (columns := columns_of(run)).where(where).any()]
-    repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in used}
+    tables = [(run, columns, columns.repeats) for run, columns in used if columns.repeats is not None]
+    repeats = {table.shape[1] for _, _, table in tables}
     scores: list[float] = []
-    for repeat in range(repeats.pop() if len(repeats) == 1 else 0):
-        repeats_of_runs = [
-            replace(run, columns=replace(columns, scores=columns.repeats[:, repeat]))
-            for run, columns in used
-            if columns.repeats is not None
+    for repeat in range(repeats.pop() if len(repeats) == 1 and len(tables) == len(used) else 0):
+        run_repeats = [
+            replace(run, columns=replace(columns, scores=table[:, repeat])) for run, columns, table in tables
         ]
-        scores.append(observe(repeats_of_runs, tasks, where, equal_parts=equal_parts).score)
+        scores.append(observe(run_repeats, tasks, where, equal_parts=equal_parts).score)
     return [score for score in scores if not math.isnan(score)]
 
 
@@ -386,13 +382,10 @@ def interval(observed: Observations, scale: Scale) -> Interval:
 
 
 def _subset_interval(observed: Observations, scale: Scale, width: float | None) -> Interval:
-    """Returns the score of all documents, by the design of the draws.
-
-    ``width`` is the score of a right answer, where all are right or wrong.
-    """
+    """Returns the score of all documents, by the design of the draws; ``width`` is the score of a right answer."""
     codes = observed.items >> 32
     parts = np.unique(codes)
-    shares = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
+    shares = np.ones(int(parts.max()) + 1) if observed.shares is None else observed.shares
     estimates = [_part_interval(observed, part, scale, width) for part in parts.tolist()]
     return Interval(
         *weighted([estimate[:3] for estimate in estimates], shares[parts] / shares[parts].sum()),
@@ -443,10 +436,7 @@ def weighted(
 def _with_help(
     scores: Floats, items: Codes, run: LoadedRun, columns: Columns, ends: tuple[float, float] | None
 ) -> Interval:
-    """Returns a judge's score of all responses, from its scores of some and another judge's run of all.
-
-    It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
-    """
+    """Returns a judge's score of all responses, from its scores of some and another judge's run of all."""
     order = np.argsort(columns.items)
     places = order[np.minimum(np.searchsorted(columns.items, items, sorter=order), order.size - 1)]
     is_known = columns.items[places] == items
@@ -513,7 +503,7 @@ def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
     """Returns the cell of some observations; low coverage and control variates add flags."""
-    estimate = interval(observed, scale) if observed.scores.size else None
+    estimate = interval(observed, scale)
     all_flags: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
     if observed.has_subset_interval and any(run.others for run in observed.subset_runs.values()):
         all_flags.add("control_variates")
@@ -523,7 +513,7 @@ def cell_of(
 
 
 def from_interval(
-    estimate: Interval | None,
+    estimate: Interval,
     scale: Scale,
     flags: set[Flag],
     runs: tuple[str, ...],
@@ -535,7 +525,7 @@ def from_interval(
     The interval is cut at the ends of the scale: no true score lies beyond them.
     """
     cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
-    if estimate is None or math.isnan(estimate.value):
+    if math.isnan(estimate.value):
         return cell
     low = nan_to_none(estimate.low if scale.low is None else max(estimate.low, scale.low))
     high = nan_to_none(estimate.high if scale.high is None else min(estimate.high, scale.high))

@@ -205,10 +205,8 @@ def means(
         model_count = len({entrants[entrant].model for entrant in common})
         beside: dict[str, str] = {}
         for column in dict.fromkeys(chain(*usable_columns.values())):
-            if column in block.columns:
-                continue
-            models = {entrants[entrant].model for entrant in common if column not in usable_columns[entrant]}
-            beside[column] = f"missing or not comparable for {len(models)} of the {model_count} models"
+            if models := {entrants[entrant].model for entrant in common if column not in usable_columns[entrant]}:
+                beside[column] = f"missing or not comparable for {len(models)} of the {model_count} models"
         mean = ModelMeans(
             key=key,
             title=f"Mean{title} of {len(columns)}",
@@ -259,10 +257,7 @@ def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corre
 def _correction(
     columns: Sequence[Measured], first: str, second: str, corrections: Corrections
 ) -> PairCorrection | None:
-    """Returns the corrected difference of two means; None where no column's difference is corrected.
-
-    As in the mean's interval, columns count as independent.
-    """
+    """Returns the corrected difference of two means, with columns as independent; None where no column has one."""
     units, parts, rated = [column.unit for column in columns], [], 0
     sources: dict[str, None] = {}
     shares = np.array(weights(units)) / sum(weights(units))
@@ -314,10 +309,8 @@ def _mean_ranks(
     table = np.array([[cell.value for cell in unit_cells] for unit_cells in common.values()], dtype=np.float64)
     columns: list[Mapping[str, Cell]] = []
     for unit in units:
-        unit_cells = {key: unit.cells[key] for key in common}
-        columns.append(
-            rank_cells(unit_cells, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0]
-        )
+        cells, unit_tests = {key: unit.cells[key] for key in common}, [test for test in tests if test.unit == unit.key]
+        columns.append(rank_cells(cells, unit.scale, tests=unit_tests, left_out={})[0])
     ranks: dict[str, Cell] = {}
     for key, mean in zip(common, mean_rank(table), strict=True):
         places = [place for column in columns if (place := column[key].rank) is not None]
