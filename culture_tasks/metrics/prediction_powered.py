@@ -550,7 +550,7 @@ class _Fit:
             self.weight = self._tuned(f[rated], people, members, 1.0 / fewer - 1.0 / size)
             added = np.where(inside, (self.sizes / size)[codes] * (self.weight * f - predicted), 0.0)
             scores, predicted = scores + added, self.weight * f
-            level = _level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
+            level = _Level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
             self.levels.append(level)
         of_scores = stratum_means(scores, codes)
         self.values = of_scores + level.means
@@ -603,37 +603,33 @@ class _Fit:
         return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
 
 
-class _Level(NamedTuple):
+class _Level:
     """The residuals of people's scores from a judge's in each stratum."""
 
-    sizes: Numbers  # of responses with a score of the judge
-    means: Floats
-    off: Floats  # departures from the means
-    spreads: Floats  # their variance
-    unseen: float  # square of an error that the ratings may have missed
-
-
-def _level(
-    residuals: Floats,
-    members: Numbers,
-    scores: Floats,
-    codes: Numbers,
-    people: Floats,
-    ends: tuple[float, float] | None,
-) -> _Level:
-    """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
-    means = stratum_means(residuals, members)
-    off = residuals - means[members]
-    squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
-    total = float(squares.sum())
-    similar = float((off**4).sum()) / total if total else 0.0
-    predicted = scores + means[codes]
-    low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-    farthest = np.maximum(predicted - low, high - predicted)
-    freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
-    # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-    spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
-    return _Level(np.bincount(codes), means, off, spreads, max(similar, float((farthest**2).mean()) - total))
+    def __init__(
+        self,
+        residuals: Floats,
+        members: Numbers,
+        scores: Floats,
+        codes: Numbers,
+        people: Floats,
+        ends: tuple[float, float] | None,
+    ) -> None:
+        """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
+        self.sizes = np.bincount(codes)  # responses with a score of the judge
+        self.means = stratum_means(residuals, members)
+        self.off = residuals - self.means[members]
+        squares, counts = np.bincount(members, weights=self.off**2), np.bincount(members)
+        total = float(squares.sum())
+        freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
+        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+        self.spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
+        predicted = scores + self.means[codes]
+        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+        farthest = np.maximum(predicted - low, high - predicted)
+        similar = float((self.off**4).sum()) / total if total else 0.0
+        # The square of an error that the ratings may have missed.
+        self.unseen = max(similar, float((farthest**2).mean()) - total)
 
 
 class _Spread(NamedTuple):

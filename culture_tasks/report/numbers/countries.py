@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -229,25 +229,21 @@ def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
 
 def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
     """Returns the countries for which a model is significantly better or worse than for its other countries."""
-    models = [list(model_scores) for _, model_scores in groupby(scores, key=lambda score: score.entrant)]
-    models = [model_scores for model_scores in models if len(model_scores) > 1]
-    if not models:
-        return {}
-    differences, p = (np.concatenate(columns) for columns in zip(*map(_from_the_others, models), strict=True))
+    differences: dict[tuple[str, str], float] = {}
+    p: list[float] = []
+    for entrant, model_scores in groupby(scores, key=lambda score: score.entrant):
+        countries = list(model_scores)
+        value, *reach = _numbers(countries)
+        if others := len(countries) - 1:
+            above = value - (value.sum() - value) / others
+            reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in reach]
+            differences |= {(entrant, score.place): each for score, each in zip(countries, above, strict=True)}
+            p += _p_values(above, reach, reach_of_others).tolist()
     return {
-        (score.entrant, score.place): "above" if difference > 0.0 else "below"
-        for score, difference, adjusted in zip(chain(*models), differences, holm(p), strict=True)
+        key: "above" if difference > 0.0 else "below"
+        for (key, difference), adjusted in zip(differences.items(), holm(p), strict=True)
         if adjusted <= ALPHA
     }
-
-
-def _from_the_others(scores: Sequence[CountryScore]) -> tuple[Floats, Floats]:
-    """Returns how far each country is above the mean of the others, with the p-value."""
-    value, *reach = _numbers(scores)
-    count = len(scores) - 1
-    differences = value - (value.sum() - value) / count
-    reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / count for side in reach]
-    return differences, _p_values(differences, reach, reach_of_others)
 
 
 def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:

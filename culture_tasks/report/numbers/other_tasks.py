@@ -275,8 +275,6 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
             groups: dict[str, Texts] = {}
             if cut:
                 names = (*cut.groups, "")  # an item in no group, such as an unlabelled question, has an empty name
-                codes = [
-                    names.index(labels[item]) if labels[item] in names else len(cut.groups) for item in item_scores
-                ]
-                groups[cut.field] = Texts(np.array(codes, dtype=np.int32), names)
+                places = [names.index(labels[item] if labels[item] in names else "") for item in item_scores]
+                groups[cut.field] = Texts(np.array(places, dtype=np.int32), names)
             yield metric, Columns(items, numbers, counts, counts, items, offsets, groups=groups, further={})

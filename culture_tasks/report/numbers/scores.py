@@ -13,7 +13,7 @@ from itertools import product
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, TasksRun, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Cost, Derived, FurtherScore, TasksRun, Where
 from culture_tasks.harness.model_costs import total_costs
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
@@ -252,9 +252,9 @@ class Scores:
         measured = self.units.get(address.unit)
         if measured is None:
             return None
-        statistics = (*measured.reported.further, *measured.reported.derived, *measured.reported.costs)
-        scales = {statistic.name: statistic.scale for statistic in statistics}
-        return scales.get(address.statistic, measured.unit.scale)
+        reported = measured.reported
+        statistics: tuple[FurtherScore | Derived | Cost, ...] = (*reported.further, *reported.derived, *reported.costs)
+        return {each.name: each.scale for each in statistics}.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
         """Adds a number; one of a group is of the last group of its address."""
