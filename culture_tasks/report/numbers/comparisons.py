@@ -88,14 +88,33 @@ class Pair:
     def test_of_scores(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        The family is the number of pairs that p will be adjusted for, the level is one minus the confidence of the
-        interval, and Student's t is used from ``t_clusters`` differing clusters on.
+        Right and wrong have McNemar's test, other means Student's t from ``t_clusters`` differing clusters on and sign
+        flips below, and other scores a bootstrap. The family is the number of pairs that p will be adjusted for, and
+        the level is one minus the confidence of the interval.
         """
-        first_samples, second_samples = aligned(self.first_samples, self.second_samples)
-        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        return self._within_scale(
-            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, t_clusters=t_clusters)
-        )
+        baseline, samples = aligned(self.first_samples, self.second_samples)
+        confidence, swaps = 1.0 - level, max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        numbers = numbered(samples.clusters)[1]
+        clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
+        width = samples.right_or_wrong(self.scale) if clusters is None and baseline.right_or_wrong(self.scale) else None
+        differences = samples.scores - baseline.scores
+        weights = None if samples.strata is None else counts(samples.strata, samples.shares)
+        sums = np.bincount(numbers, differences if weights is None else weights * differences)
+        if samples.compute is not None:
+            test = samples.less(baseline, confidence)
+        elif width is not None:
+            test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
+            test = test._replace(
+                difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
+            )
+        elif np.count_nonzero(sums) >= t_clusters:
+            values = contributions(differences, samples.strata, samples.shares)
+            test = paired_difference(values, np.zeros(values.size), clusters, confidence)
+        else:
+            test = paired_permutation(
+                samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=weights
+            )
+        return self._within_scale(test)
 
     def _within_scale(self, difference: Difference) -> Difference:
         if self.scale.ends is None or math.isnan(difference.low):
@@ -150,31 +169,6 @@ def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Seq
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
     settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
     return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
-
-
-def _test(
-    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, t_clusters: int
-) -> Difference:
-    """Tests the samples less the baseline: McNemar, Student's t, sign flips, or a bootstrap of what is no mean."""
-    if samples.compute is not None:
-        return samples.less(baseline, confidence)
-    numbers = numbered(samples.clusters)[1]
-    clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = samples.right_or_wrong(scale) if clusters is None and baseline.right_or_wrong(scale) else None
-    if width is not None:
-        test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
-        return test._replace(
-            difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
-        )
-    differences = samples.scores - baseline.scores
-    item_weights = None if samples.strata is None else counts(samples.strata, samples.shares)
-    sums = np.bincount(numbers, differences if item_weights is None else item_weights * differences)
-    if np.count_nonzero(sums) >= t_clusters:
-        values = contributions(differences, samples.strata, samples.shares)
-        return paired_difference(values, np.zeros(values.size), clusters, confidence)
-    return paired_permutation(
-        samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=item_weights
-    )
 
 
 def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:

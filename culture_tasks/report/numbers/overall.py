@@ -76,20 +76,21 @@ def shared_sources(units: Iterable[Unit]) -> str:
     by_title = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first_columns}
     sources = dict.fromkeys(source for benchmark in by_title.values() for source in benchmark.made_from)
     shared: dict[tuple[str, ...], list[str]] = {}
+    concerned: set[str] = set()
     for source in sources:
         drawing = tuple(title for title, benchmark in by_title.items() if source in benchmark.made_from)
-        if len({source, *drawing} & by_title.keys()) > 1:
+        if len(named := {source, *drawing} & by_title.keys()) > 1:
             shared.setdefault(drawing, []).append(source)
+            concerned |= named
     if not shared:
         return ""
     listed = "; ".join(
         f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(origins)}"
         for titles, origins in shared.items()
     )
-    titles_and_sources = {name for pair in shared.items() for names in pair for name in names}
-    concerned = [first_columns[benchmark.name] for title, benchmark in by_title.items() if title in titles_and_sources]
+    columns = " ".join(first_columns[benchmark.name] for title, benchmark in by_title.items() if title in concerned)
     return (
-        f"{listed}: their scores aren't independent. culture-tasks data overlap {' '.join(concerned)} lists questions "
+        f"{listed}: their scores aren't independent. culture-tasks data overlap {columns} lists questions "
         "that are the same or nearly so."
     )
 
