@@ -44,10 +44,7 @@ class _Side(NamedTuple):
 
 
 def contrasts(scores: Scores, *, anyway: bool = False) -> Iterator[Contrast]:
-    """Yields every contrast with both of its numbers.
-
-    Numbers that can't be compared have a difference only where the user insists; its flags say why.
-    """
+    """Yields every contrast with both numbers; where these can't be compared, the user must insist on a difference."""
     benchmark_units: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
         benchmark_units.setdefault(measured.unit.benchmark, []).append(measured)

@@ -62,10 +62,7 @@ class PairCorrection:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrected differences of all pairs of entrants, by people's ratings for each unit and entrant.
-
-    Without ratings, a better judge that graded a sample of the responses takes their place.
-    """
+    """The corrected differences of all pairs of entrants, by people's ratings or else by a better judge of a sample."""
 
     checked: Mapping[tuple[str, str], CheckedResponses]
     _pairs: dict[tuple[str, str, str, str], Callable[[str | None], PairCorrection]] = field(default_factory=dict)

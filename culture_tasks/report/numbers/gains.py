@@ -59,10 +59,7 @@ class Training:
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
-        """Returns the gains in a table's numbers, one for each lineage and address.
-
-        The tests of each lineage are adjusted over all of them (Holm).
-        """
+        """Returns the gains in a table's numbers by lineage and address; a lineage's tests are adjusted (Holm)."""
         places = [
             _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
         ]

@@ -122,10 +122,7 @@ def observe(
     statistic: str = SCORE,
     equal_parts: bool = False,
 ) -> Observations:
-    """Gathers the samples of a unit's tasks in some groups; all entrants number the tasks in the same way.
-
-    With ``equal_parts`` each task has the same weight, rather than each item.
-    """
+    """Gathers the samples of a unit's tasks in some groups; with ``equal_parts`` tasks weigh the same, not items."""
     used = [(run, mask) for run in runs_of(runs, statistic) if (mask := columns_of(run).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
@@ -169,10 +166,7 @@ def observe(
 
 
 def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
-    """Returns the runs to observe a statistic of.
-
-    Where a judge graded a sample of the responses, statistics that need no judge come from the run of all responses.
-    """
+    """Returns the runs to observe a statistic of: those of all responses where it needs no judge."""
     return [run if run.whole is None or statistic == SCORE else run.whole for run in runs]
 
 
@@ -337,10 +331,7 @@ def in_order(observed: Observations) -> Observations:
 
 
 def aligned(first: Observations, second: Observations) -> tuple[Observations, Observations]:
-    """Returns both observations for the items that both have a score for; both are sorted by item.
-
-    Where one is of a subset, the weights of its parts hold for both.
-    """
+    """Returns both for the items that both have a score for, sorted; the weights of a subset's parts hold for both."""
     if not np.array_equal(first.items, second.items):
         items = np.intersect1d(first.items, second.items, assume_unique=True)
         first, second = (_items_at(side, np.searchsorted(side.items, items)) for side in (first, second))
@@ -421,10 +412,7 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
 def weighted(
     estimates: Sequence[tuple[float | None, float | None, float | None]], weights: ArrayLike
 ) -> tuple[float, float, float]:
-    """Returns the weighted sum of independent estimates and both ends of its interval; NaN for None.
-
-    Source: Zou and Donner (2008).
-    """
+    """Returns the weighted sum of independent estimates and both ends of its interval (Zou and Donner, 2008)."""
     numbers, shares = np.array(estimates, dtype=np.float64), np.asarray(weights)  # NaN for None
     value = float(shares @ np.ascontiguousarray(numbers[:, 0]))
     reach = np.abs((numbers[:, 1:] - numbers[:, :1]) * shares[:, None])
@@ -520,10 +508,7 @@ def from_interval(
     where: Where = (),
     coverage: float | None = None,
 ) -> Cell:
-    """Returns the cell of an interval, with None for NaN and the interval's reason as its note.
-
-    The interval is cut at the ends of the scale: no true score lies beyond them.
-    """
+    """Returns the cell of an interval, cut at the ends of the scale, with None for NaN and its reason as the note."""
     cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     if math.isnan(estimate.value):
         return cell

@@ -128,10 +128,7 @@ def cut_scores(units: Sequence[Measured]) -> Scores:
 
 
 def difference(first: Cell, second: Cell) -> Cell:
-    """Returns the first number less the second, which is of different items, with a 95 % interval.
-
-    Source: Newcombe (1998), method 10, and Zou and Donner (2008).
-    """
+    """Returns the first number less that of other items, by Newcombe (1998), method 10, and Zou and Donner (2008)."""
     estimate = weighted([(cell.value, cell.low, cell.high) for cell in (first, second)], (1.0, -1.0))
     scale, n = scale_of_differences(first.scale), first.n + second.n
     return from_interval(Interval(*estimate, n=n), scale, set(first.flags), first.runs)

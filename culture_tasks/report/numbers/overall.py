@@ -96,11 +96,7 @@ def shared_sources(units: Iterable[Unit]) -> str:
 
 
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
-    """Returns the weighted mean of cells on the common scale.
-
-    Its interval takes the columns as independent; there is none where a column has none. The mean has the flags of all
-    columns.
-    """
+    """Returns the weighted mean of cells on the common scale, with all of their flags; they count as independent."""
     return from_interval(
         Interval(
             *weighted([(cell.value, cell.low, cell.high) for cell in cells], np.array(weights) / sum(weights)),
@@ -173,10 +169,7 @@ def means(
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the means over the headline columns that entrants share.
-
-    The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
-    """
+    """Works out the means over the headline columns that entrants share; ``other_tasks`` lets the harnesses' in."""
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
     obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
     usable = [unit for unit in headline if unit.key not in obstacles]
