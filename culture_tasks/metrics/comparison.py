@@ -9,21 +9,25 @@ are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws eve
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from culture_tasks.metrics.intervals import interval_of, proportion_interval, t_quantile
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, cluster_sums, mean_and_error, two_lists
+from culture_tasks.metrics.means import (
+    Clusters,
+    Floats,
+    Mean,
+    check_confidence,
+    cluster_numbers,
+    cluster_sums,
+    mean_and_error,
+    two_lists,
+)
 from culture_tasks.metrics.resampling import bootstrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Clusters, Floats, Mean
 
 _BATCH_CELLS = 4_000_000
 """Most numbers in one array of a batch: bounds memory at some dozens of megabytes."""

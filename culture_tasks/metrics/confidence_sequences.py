@@ -8,17 +8,12 @@ intervals of a confidence sequence hold the mean at all times together.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.means import check_confidence
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Floats
+from culture_tasks.metrics.means import Floats, check_confidence
 
 _STAKES = np.array([0.1, 0.3, 0.6, 0.95])
 _HALVINGS = 50

@@ -15,18 +15,24 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, filled, stratum_means, two_lists
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+from culture_tasks.metrics.means import (
+    Clusters,
+    Floats,
+    Numbers,
+    centred,
+    check_confidence,
+    cluster_numbers,
+    filled,
+    stratum_means,
+    two_lists,
+)
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""

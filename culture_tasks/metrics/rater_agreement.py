@@ -11,21 +11,16 @@ tables. 1,000 resamples of 8,162 responses take 0.2 s; scipy and krippendorff, c
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.means import cluster_numbers, two_lists
+from culture_tasks.metrics.means import Floats, Numbers, cluster_numbers, two_lists
 from culture_tasks.metrics.resampling import LEAST_DEFINED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Floats, Numbers
 
 Statistic = Literal["pearson", "spearman", "kendall_tau_b", "krippendorff_alpha", "mean_error", "mean_absolute_error"]
 """A statistic of two raters' agreement."""

@@ -12,17 +12,13 @@ import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval, t_quantile, wilson
-from culture_tasks.metrics.means import cluster_numbers, stratum_means
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, cluster_numbers, stratum_means
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SECOND = 15

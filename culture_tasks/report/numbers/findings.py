@@ -285,10 +285,8 @@ class _Writer:
             return abs(contrast.difference.value or 0.0) / (high - low)
 
         greatest = max(certain, key=share_of_scale)
-        kinds = {
-            contrast.kind: contrast for contrast in report_of(self.report.units[greatest.unit].benchmark).contrasts
-        }
-        first, second = kinds[greatest.kind].words
+        contrasts = report_of(self.report.units[greatest.unit].benchmark).contrasts
+        first, second = next(contrast.words for contrast in contrasts if contrast.kind == greatest.kind)
         group = self.group(greatest.unit, greatest.dimension, greatest.group)
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
         ends = sorted(abs(end) for end in (greatest.difference.low, greatest.difference.high) if end is not None)
@@ -409,13 +407,11 @@ class _Writer:
 
 def _swayed(biases: Sequence[JudgeBias]) -> str:
     """Names the biases of judges: significant effects of over a tenth of the scale, the largest first."""
-    large = sorted(
-        (bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS), key=lambda bias: -bias.share
-    )
+    large = [bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS]
     pieces = [
         f"{_name(bias.judge)} {'favours' if (bias.effect.value or 0.0) > 0.0 else 'marks down'} {bias.responses} on "
         f"{_name(bias.benchmark)} ({_value(bias.effect, signed=True)}{bias.per})"
-        for bias in large
+        for bias in sorted(large, key=lambda bias: -bias.share)
     ]
     return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 

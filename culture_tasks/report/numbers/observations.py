@@ -305,9 +305,8 @@ def averaged(by_run: Sequence[Observations]) -> Observations:
     if len(by_run) == 1:
         return by_run[0]
     scores = np.concatenate([run.scores for run in by_run])
-    items, first, places = np.unique(
-        np.concatenate([run.items for run in by_run]), return_index=True, return_inverse=True
-    )
+    all_items = np.concatenate([run.items for run in by_run])
+    items, first, places = np.unique(all_items, return_index=True, return_inverse=True)
     scored = ~np.isnan(scores)
     counts = np.bincount(places[scored], minlength=items.size)
     sums = np.bincount(places[scored], scores[scored], minlength=items.size)

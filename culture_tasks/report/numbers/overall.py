@@ -256,21 +256,18 @@ def _correction(
     sources: dict[str, None] = {}
     shares = np.array(weights(units)) / sum(weights(units))
     for column, share in zip(columns, shares.tolist(), strict=True):
-        first_samples, second_samples = (in_order(column.observe(key)) for key in (first, second))
+        samples, scale = [in_order(column.observe(key)) for key in (first, second)], column.unit.scale
         correction = corrections.correction(column, first, second)
         if correction is not None and not correction.missing:
             rated, sources = rated + correction.rated, {**sources, correction.by: None}
-        pair = Pair(
-            column.unit.key, first, second, first_samples, second_samples, column.unit.scale, correction=correction
-        )
-        parts.append((share * (mapped(1.0, column.unit.scale) - mapped(0.0, column.unit.scale)), pair))
+        pair = Pair(column.unit.key, first, second, samples[0], samples[1], scale, correction=correction)
+        parts.append((share * (mapped(1.0, scale) - mapped(0.0, scale)), pair))
     if not rated:
         return None
     judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
     first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
-    return PairCorrection(
-        partial(_difference_of_means, parts), rated, "", " and ".join(sources), (first_judged, second_judged)
-    )
+    difference = partial(_difference_of_means, parts)
+    return PairCorrection(difference, rated, "", " and ".join(sources), (first_judged, second_judged))
 
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
