@@ -9,7 +9,7 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob pattern, or several."""
 
-_SCORES = (
-    *("model", "benchmark", "task", "metric", "dimension", "group"),
-    *("value", "low", "high", "n", "coverage", "unit", "marks"),
-)
-_COUNTRIES = (
-    *("model", "place", "country", "region", "value", "low", "high", "n", "raw"),
-    *("beside_others", "tasks", "marks"),
-)
+_SCORES = "model benchmark task metric dimension group value low high n coverage unit marks"
+_COUNTRIES = "model place country region value low high n raw beside_others tasks marks"
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
@@ -54,8 +48,20 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_path_list(paths), options or Options())
-    return pd.DataFrame(_scores(report), columns=list(_SCORES))
+    report = _report(paths, options)
+    cells = [
+        (key, entrant, unit.metric, "", "", cell)
+        for key, unit in report.units.items()
+        for entrant, cell in unit.cells.items()
+    ]
+    for group in report.groups:
+        metric = report.units[group.unit].metric if group.statistic == "score" else group.statistic
+        cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
+    rows: list[tuple[Any, ...]] = []
+    for key, entrant, *names, cell in cells:
+        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
+        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers))
+    return pd.DataFrame(rows, columns=_SCORES.split())
 
 
 def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
@@ -79,8 +85,14 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_path_list(paths), options or Options())
-    return pd.DataFrame(_countries(report), columns=list(_COUNTRIES))
+    report = _report(paths, options)
+    rows: list[tuple[Any, ...]] = []
+    for score in report.countries:
+        cell, model = score.cell, report.entrants[score.entrant].label
+        names = (model, score.place, place(score.place).name, region_of(score.place))
+        numbers = (cell.value, cell.low, cell.high, cell.n, score.raw)
+        rows.append((*names, *numbers, score.beside_others, " ".join(score.means), " ".join(cell.flags)))
+    return pd.DataFrame(rows, columns=_COUNTRIES.split())
 
 
 def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
@@ -105,41 +117,18 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    report = build(_path_list(paths), options or Options())
-    rows = list(_samples(report))
+    report = _report(paths, options)
+    labels, rows = report.labels, list[dict[str, Any]]()
+    for key, run in report.runs.items():
+        of_run = {"model": labels[key], "benchmark": run.benchmark, "task": run.task}
+        rows += [
+            of_run | {name: getattr(sample, name) for name in _OF_SAMPLE} | dict(sample.groups)
+            for sample in report.samples.read(key)
+        ]
     fields = dict.fromkeys(("model", "benchmark", "task", *_OF_SAMPLE, *(name for row in rows for name in row)))
     return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
 
 
-def _path_list(paths: Paths) -> list[str]:
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-
-
-def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
-    cells = [
-        (key, entrant, unit.metric, "", "", cell)
-        for key, unit in report.units.items()
-        for entrant, cell in unit.cells.items()
-    ]
-    for group in report.groups:
-        metric = report.units[group.unit].metric if group.statistic == "score" else group.statistic
-        cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
-    for key, entrant, *names, cell in cells:
-        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
-        yield (report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers)
-
-
-def _countries(report: Report) -> Iterator[tuple[Any, ...]]:
-    for score in report.countries:
-        cell, model = score.cell, report.entrants[score.entrant].label
-        names = (model, score.place, place(score.place).name, region_of(score.place))
-        numbers = (cell.value, cell.low, cell.high, cell.n, score.raw)
-        yield (*names, *numbers, score.beside_others, " ".join(score.means), " ".join(cell.flags))
-
-
-def _samples(report: Report) -> Iterator[dict[str, Any]]:
-    labels = report.labels
-    for key, run in report.runs.items():
-        of_run = {"model": labels[key], "benchmark": run.benchmark, "task": run.task}
-        for sample in report.samples.read(key):
-            yield of_run | {name: getattr(sample, name) for name in _OF_SAMPLE} | dict(sample.groups)
+def _report(paths: Paths, options: Options | None) -> Report:
+    path_list = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return build([os.fspath(path) for path in path_list], options or Options())

@@ -9,21 +9,25 @@ are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws eve
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from culture_tasks.metrics.intervals import interval_of, proportion_interval, t_quantile
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, cluster_sums, mean_and_error, two_lists
+from culture_tasks.metrics.means import (
+    Clusters,
+    Floats,
+    Mean,
+    check_confidence,
+    cluster_numbers,
+    cluster_sums,
+    mean_and_error,
+    two_lists,
+)
 from culture_tasks.metrics.resampling import bootstrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Clusters, Floats, Mean
 
 _BATCH_CELLS = 4_000_000
 """Most numbers in one array of a batch: bounds memory at some dozens of megabytes."""
@@ -316,33 +320,28 @@ def _tilted(by_cluster: Floats, confidence: float) -> tuple[float, float]:
     as_low = np.bincount(pluses[signed[:, 0] <= sums.sum() + noise], minlength=sums.size + 1)
     numbers = np.arange(sums.size + 1)
 
-    def chance(share: float, counts: NDArray[np.intp]) -> float:
-        return float(counts @ (share**numbers * (1.0 - share) ** (sums.size - numbers)))
+    def chance(counts: NDArray[np.intp]) -> Callable[[float], float]:
+        return lambda share: float(counts @ (share**numbers * (1.0 - share) ** (sums.size - numbers)))
 
-    shares = _shares_in_doubt(lambda share: chance(share, as_high), lambda share: chance(share, as_low), confidence)
     size, count = sizes.sum() / by_cluster[:, 1].sum(), len(by_cluster)
     residuals = sizes - size * by_cluster[:, 1]
     error = math.sqrt(count / (count - 1) * float(residuals @ residuals)) / float(by_cluster[:, 1].sum())
     spread = math.exp(t_quantile(confidence, count) * error / size)
-    return _share_times_size(shares, (size / spread, size * spread))
+    return _share_times_size(chance(as_high), chance(as_low), (size / spread, size * spread), confidence)
 
 
-def _shares_in_doubt(
-    as_high: Callable[[float], float], as_low: Callable[[float], float], confidence: float
+def _share_times_size(
+    as_high: Callable[[float], float], as_low: Callable[[float], float], sizes: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
-    """The shares of differing items in favour of the first that neither tail of a test rejects.
+    """Ends of (2 * share - 1) * size, for the shares in favour of the first that neither tail of a test rejects.
 
-    By the share, the chance of a result at least as high as the one observed rises, that of one as low falls.
+    By the share, the chance of a result at least as high as the one observed rises, that of one as low falls. The size
+    is above 0, so that the share alone decides on 0.
     """
     tail = (1.0 - confidence) / 2.0
-    low = 0.0 if as_high(0.0) > tail else optimize.brentq(lambda share: as_high(share) - tail, 0.0, 1.0, xtol=1e-12)
-    high = 1.0 if as_low(1.0) > tail else optimize.brentq(lambda share: as_low(share) - tail, 0.0, 1.0, xtol=1e-12)
-    return float(low), float(high)
-
-
-def _share_times_size(shares: tuple[float, float], sizes: tuple[float, float]) -> tuple[float, float]:
-    """Ends of (2 * share - 1) * size, by those of the two; the size is above 0, so the share alone decides on 0."""
-    low, high = 2.0 * shares[0] - 1.0, 2.0 * shares[1] - 1.0
+    least = 0.0 if as_high(0.0) > tail else optimize.brentq(lambda share: as_high(share) - tail, 0.0, 1.0, xtol=1e-12)
+    most = 1.0 if as_low(1.0) > tail else optimize.brentq(lambda share: as_low(share) - tail, 0.0, 1.0, xtol=1e-12)
+    low, high = 2.0 * float(least) - 1.0, 2.0 * float(most) - 1.0
     return low * sizes[0 if low > 0.0 else 1], high * sizes[1 if high > 0.0 else 0]
 
 
@@ -397,9 +396,8 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
     def as_low(share: float) -> float:
         return 1.0 - (1.0 - part) * upper_tail(ours, share) - part * upper_tail(ours + 1, share)
 
-    shares = _shares_in_doubt(as_high, as_low, confidence) if discordant else (0.0, 1.0)
     discordant_share = proportion_interval(discordant, n, confidence)
-    low, high = _share_times_size(shares, (discordant_share.low, discordant_share.high))
+    low, high = _share_times_size(as_high, as_low, (discordant_share.low, discordant_share.high), confidence)
     sd = math.sqrt(max(discordant - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
-    p = min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0
+    p = min(1.0, 2.0 * min(as_high(0.5), as_low(0.5)))
     return Difference((ours - theirs) / n, low, high, p, n, method, clusters=n, differing=discordant, sd=sd)

@@ -8,17 +8,12 @@ intervals of a confidence sequence hold the mean at all times together.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.means import check_confidence
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Floats
+from culture_tasks.metrics.means import Floats, check_confidence
 
 _STAKES = np.array([0.1, 0.3, 0.6, 0.95])
 _HALVINGS = 50
@@ -83,13 +78,9 @@ def _lower_end(shares: Floats, threshold: float) -> float:
     low, high = 0.0, float(shares.mean())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if middle > 0.0 and _log_capital(shares, middle) >= threshold:
-            low = middle
-        else:
-            high = middle
+        if middle == 0.0:
+            break
+        capitals = np.log1p(_STAKES[:, None] * (shares / middle - 1.0)).sum(axis=1)
+        is_reached = np.logaddexp.reduce(capitals) - math.log(capitals.size) >= threshold
+        low, high = (middle, high) if is_reached else (low, middle)
     return low
-
-
-def _log_capital(shares: Floats, mean: float) -> float:
-    capitals = np.log1p(_STAKES[:, None] * (shares / mean - 1.0)).sum(axis=1)
-    return float(np.logaddexp.reduce(capitals) - math.log(capitals.size))

@@ -8,17 +8,13 @@ alike: the ends are NaN, and :attr:`Interval.reason` says why.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import check_confidence, mean_and_error
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Clusters, Mean
+from culture_tasks.metrics.means import Clusters, Mean, check_confidence, mean_and_error
 
 
 class Interval(NamedTuple):

@@ -10,18 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, two_lists
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, check_confidence, cluster_numbers, two_lists
 from culture_tasks.text import tokens
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
 LEAST_FREEDOM = 4.0
 """Degrees of freedom below which an interval can't be relied on (Tipton, 2015)."""

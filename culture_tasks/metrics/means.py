@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
 
 Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 """The cluster of each item, such as its image, its scenario or its source question."""

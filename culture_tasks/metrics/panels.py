@@ -6,18 +6,14 @@ The panel's scores take the place of one judge's in :mod:`culture_tasks.metrics.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import optimize
 
-from culture_tasks.metrics.means import centred, cluster_numbers, filled
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, filled
 from culture_tasks.metrics.prediction_powered import FEW_DIFFERING
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
 _FOLDS = 5
 """Parts of the rated responses; the weights for one are learned from the others."""

@@ -6,18 +6,15 @@ would put a place ahead that only an easy benchmark asks about, and one that got
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Floats, Numbers
+from culture_tasks.metrics.means import Floats, Numbers
 
 _TOP = 100.0
 """Upper end of the scale; the lower end is 0."""
@@ -201,9 +198,8 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     squares = _sums(deviations**2, part)
     # Variance of a score, as a share of the largest that scores with this mean can have; then the mean expected of it.
     largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1.0, 1.0)
-    dispersion = ((_sums(squares, row) + _LARGEST_VARIANCE) / (_sums((size - 1.0) * largest, row) + _LARGEST_VARIANCE))[
-        row
-    ]
+    found, most = _sums(squares, row) + _LARGEST_VARIANCE, _sums((size - 1.0) * largest, row) + _LARGEST_VARIANCE
+    dispersion = (found / most)[row]
     other_mean = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
     worth = dispersion * other_mean * (_TOP - other_mean) / between
     expected = (size * mean + worth * other_mean) / (size + worth)
@@ -250,9 +246,8 @@ def _sampling_variances(
     # Clusters of several places: the mean covariance of two cells, weighted by their precision.
     precision = _ratio(np.ones(cell_count), variances)
     across, number = np.unique(owner_cell // shape[1] * span + owners % span, return_inverse=True)
-    products = _sums(_sums(sums * precision[owner_cell], number) ** 2, across // span) - _sums(
-        robust * precision**2, row
-    )
+    products = _sums(_sums(sums * precision[owner_cell], number) ** 2, across // span)
+    products -= _sums(robust * precision**2, row)
     common = _ratio(products, _sums(precision, row) ** 2 - _sums(precision**2, row)).clip(0.0)
     return np.maximum(variances - common[row], _LEAST_OWN * variances), common
 

@@ -15,18 +15,24 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, filled, stratum_means, two_lists
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+from culture_tasks.metrics.means import (
+    Clusters,
+    Floats,
+    Numbers,
+    centred,
+    check_confidence,
+    cluster_numbers,
+    filled,
+    stratum_means,
+    two_lists,
+)
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
@@ -270,10 +276,8 @@ def corrected_mean(
     if strata is not None and len(strata) != f.size:
         raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
     stratum_labels = ["all"] * f.size if strata is None else list(strata)
-    labels, codes = (
-        list(dict.fromkeys(stratum_labels)),
-        cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_)),
-    )
+    labels = list(dict.fromkeys(stratum_labels))
+    codes = cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_))
     rated = ~np.isnan(y)
     counts, sizes = np.bincount(codes[rated], minlength=len(labels)), np.bincount(codes)
     by_stratum = {
@@ -363,7 +367,15 @@ class CorrectedDifference:
             names = "" if len(first.strata) == 1 else f" for {', '.join(dict.fromkeys(few))}"
             return difference._replace(reason=f"too few responses of both are rated{names}")
         value = means[0].value - sum(mean.value for mean in means[1:])
-        spreads = self._spreads(shares)
+        weights = [mean._rated_shares(shares) for mean in self._means]
+        if self.paired:
+            spreads = [fit.spread(weights[0]) for fit in self._means[0]._fits]
+        else:
+            first_fits, second_fits = (mean._fits for mean in self._means)
+            spreads = [
+                fit.spread(weights[0]).difference(other.spread(weights[1]), fit.shared_variance(other, weights[0]))
+                for fit, other in {(first_fits[index], second_fits[index]) for index in (0, -1)}
+            ]
 
         def reach(alpha: float) -> float:
             return max(spread.reach(alpha) for spread in spreads)
@@ -378,16 +390,6 @@ class CorrectedDifference:
             logarithm = optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
             p = math.exp(logarithm)
         return difference._replace(difference=value, low=value - half, high=value + half, p=p)
-
-    def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
-        weights = [mean._rated_shares(shares) for mean in self._means]
-        if self.paired:
-            return [fit.spread(weights[0]) for fit in self._means[0]._fits]
-        first, second = (mean._fits for mean in self._means)
-        return [
-            fit.spread(weights[0]).difference(other_fit.spread(weights[1]), fit.shared_variance(other_fit, weights[0]))
-            for fit, other_fit in {(first[index], second[index]) for index in (0, -1)}
-        ]
 
 
 def corrected_difference(
@@ -486,9 +488,8 @@ def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
     """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
     reasons = []
     for few, lack in ((0, "no ratings yet"), (1, "only one rating")):
-        names = list(
-            dict.fromkeys(str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
-        )
+        lacking = (str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
+        names = list(dict.fromkeys(lacking))
         if names and len(strata) == 1:
             reasons.append(lack)
         elif names:
@@ -555,7 +556,7 @@ class _Fit:
             self.weight = self._tuned(f[rated], people, members, 1.0 / fewer - 1.0 / size)
             added = np.where(inside, (self.sizes / size)[codes] * (self.weight * f - predicted), 0.0)
             scores, predicted = scores + added, self.weight * f
-            level = _level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
+            level = _Level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
             self.levels.append(level)
         of_scores = stratum_means(scores, codes)
         self.values = of_scores + level.means
@@ -608,52 +609,41 @@ class _Fit:
         return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
 
 
-class _Level(NamedTuple):
-    """The residuals of people's scores from a judge's in each stratum: their means, and departures from them.
+class _Level:
+    """The residuals of people's scores from a judge's in each stratum."""
 
-    ``spreads`` is their variance, ``unseen`` the square of an error that the ratings may have missed, and ``sizes``
-    the number of responses with a score of the judge.
-    """
-
-    sizes: Numbers
-    means: Floats
-    off: Floats
-    spreads: Floats
-    unseen: float
-
-
-def _level(
-    residuals: Floats,
-    members: Numbers,
-    scores: Floats,
-    codes: Numbers,
-    people: Floats,
-    ends: tuple[float, float] | None,
-) -> _Level:
-    """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
-    means = stratum_means(residuals, members)
-    off = residuals - means[members]
-    squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
-    total = float(squares.sum())
-    similar = float((off**4).sum()) / total if total else 0.0
-    predicted = scores + means[codes]
-    low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-    farthest = np.maximum(predicted - low, high - predicted)
-    freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
-    # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-    spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
-    return _Level(np.bincount(codes), means, off, spreads, max(similar, float((farthest**2).mean()) - total))
+    def __init__(
+        self,
+        residuals: Floats,
+        members: Numbers,
+        scores: Floats,
+        codes: Numbers,
+        people: Floats,
+        ends: tuple[float, float] | None,
+    ) -> None:
+        """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
+        self.sizes = np.bincount(codes)  # responses with a score of the judge
+        self.means = stratum_means(residuals, members)
+        self.off = residuals - self.means[members]
+        squares, counts = np.bincount(members, weights=self.off**2), np.bincount(members)
+        total = float(squares.sum())
+        freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
+        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+        self.spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
+        predicted = scores + self.means[codes]
+        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+        farthest = np.maximum(predicted - low, high - predicted)
+        similar = float((self.off**4).sum()) / total if total else 0.0
+        # The square of an error that the ratings may have missed.
+        self.unseen = max(similar, float((farthest**2).mean()) - total)
 
 
 class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance with its degrees of freedom, and the errors that ratings may have missed.
-
-    The latter is squared, and divided by the squared logarithm of the level.
-    """
+    """How uncertain a mean is: its variance with degrees of freedom, and the errors that ratings may have missed."""
 
     variance: float
     freedom: float
-    unseen: float
+    unseen: float  # squared, and divided by the squared logarithm of the level
 
     def difference(self, second: _Spread, shared: float) -> _Spread:
         """Returns that of a difference of two means with this covariance."""

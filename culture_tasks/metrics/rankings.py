@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from numpy.typing import ArrayLike
 
 
 class Places(NamedTuple):

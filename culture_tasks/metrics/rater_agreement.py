@@ -11,21 +11,16 @@ tables. 1,000 resamples of 8,162 responses take 0.2 s; scipy and krippendorff, c
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.means import cluster_numbers, two_lists
+from culture_tasks.metrics.means import Floats, Numbers, cluster_numbers, two_lists
 from culture_tasks.metrics.resampling import LEAST_DEFINED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from culture_tasks.metrics.means import Floats, Numbers
 
 Statistic = Literal["pearson", "spearman", "kendall_tau_b", "krippendorff_alpha", "mean_error", "mean_absolute_error"]
 """A statistic of two raters' agreement."""
@@ -267,8 +262,15 @@ def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
         return Interval(reason=_too_many(values.size))
     counts = np.bincount(cells, minlength=values.size**2).astype(np.float64)
     tables = _Tables(values, counts.reshape(1, values.size, values.size))
+    reason = "the ratings differ too little"
+    if values.size == 1:
+        reason = f"every rating is {values[0]:g}"
+    elif np.ptp(ours) == 0.0:
+        reason = f"the first rater gave no other rating than {ours[0]:g}"
+    elif np.ptp(theirs) == 0.0:
+        reason = f"the second rater gave no other rating than {theirs[0]:g}"
     with np.errstate(all="ignore"):
-        return _point(float(_KERNELS[name](tables)[0]), ours.size, _why_undefined(tables))
+        return _point(float(_KERNELS[name](tables)[0]), ours.size, reason)
 
 
 def complete_pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -327,32 +329,20 @@ def _resampled(
         yield _Tables(values, (weights @ by_cluster).reshape(batch_size, size, size))
 
 
-def _why_undefined(tables: _Tables) -> str:
-    if tables.values.size == 1:
-        return f"every rating is {tables.values[0]:g}"
-    for rater, counts in zip(("first", "second"), tables.rater_counts, strict=True):
-        values = tables.values[counts[0] > 0]
-        if values.size == 1:
-            return f"the {rater} rater gave no other rating than {values[0]:g}"
-    return "the ratings differ too little"
-
-
 # Each statistic of many tables at once; NaN, without a warning, where it is undefined
 
 
 def _correlation(tables: _Tables, places: Callable[[Floats], Floats]) -> Floats:
     """Pearson's r of the places of the values on each rater's own scale, given how often the rater gave each."""
-    (rows, row_variance), (columns, column_variance) = (
-        _centred(places(counts), counts) for counts in tables.rater_counts
-    )
-    covariance = np.einsum("bi,bij,bj->b", rows, tables.counts, columns)
-    return np.clip(_ratio(covariance, np.sqrt(row_variance) * np.sqrt(column_variance)), -1.0, 1.0)
-
-
-def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    mean = _ratio((scores * counts).sum(axis=1), counts.sum(axis=1))
-    centred = np.where(np.count_nonzero(counts, axis=1)[:, None] > 1, scores - mean[:, None], 0.0)
-    return centred, (counts * centred**2).sum(axis=1)
+    centred: list[Floats] = []
+    spreads: list[Floats] = []
+    for counts in tables.rater_counts:
+        scores = places(counts)
+        mean = _ratio((scores * counts).sum(axis=1), counts.sum(axis=1))
+        centred.append(np.where(np.count_nonzero(counts, axis=1)[:, None] > 1, scores - mean[:, None], 0.0))
+        spreads.append(np.sqrt((counts * centred[-1] ** 2).sum(axis=1)))
+    covariance = np.einsum("bi,bij,bj->b", centred[0], tables.counts, centred[1])
+    return np.clip(_ratio(covariance, spreads[0] * spreads[1]), -1.0, 1.0)
 
 
 def _kendall(tables: _Tables) -> Floats:

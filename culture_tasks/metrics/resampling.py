@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-from culture_tasks.metrics.means import ONE_CLUSTER, Mean, cluster_numbers
+from culture_tasks.metrics.means import ONE_CLUSTER, Clusters, Floats, Mean, Numbers, cluster_numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
-
-    Score = Callable[[Numbers], float]
-    """A score of some items, by their places; an item may be there several times."""
+Score = Callable[[Numbers], float]
+"""A score of some items, by their places; an item may be there several times."""
 
 RESAMPLES = 1_000
 

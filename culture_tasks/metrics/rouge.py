@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from culture_tasks.text import tokens
-
-if TYPE_CHECKING:
-    from rouge_score.rouge_scorer import RougeScorer
 
 
 class UnicodeTokenizer:
@@ -51,7 +48,7 @@ def rouge_l(candidate: str, reference: str) -> float:
 
 
 @cache
-def _scorer() -> RougeScorer:
+def _scorer() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(["rougeL"], tokenizer=UnicodeTokenizer())

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Floats
+from culture_tasks.metrics.means import Floats
 
 Verdict = Literal["higher", "lower", "not distinguishable", "not tested"]
 """The result of a test of the first model's score against the second's."""

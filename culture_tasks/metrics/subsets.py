@@ -12,17 +12,13 @@ import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval, t_quantile, wilson
-from culture_tasks.metrics.means import cluster_numbers, stratum_means
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, cluster_numbers, stratum_means
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SECOND = 15
@@ -143,38 +139,33 @@ def subset_interval(
     scores = scores[scored]
     if plain.n < 2 or plain.clusters < 2 or np.ptp(scores) == 0.0:
         return plain
-    error = _error_of_mean(scores, cluster_numbers(clusters, scored), drawn_from)
-    return _with_ends(plain, error, shares=shares)
+    variance, quantile = _error_of_mean(scores, cluster_numbers(clusters, scored), drawn_from)
+    return _with_ends(plain, variance, quantile, shares=shares)
 
 
-class _Error(NamedTuple):
-    """The variance of an estimate of the mean of all items, and the quantile of t that multiplies its root."""
-
-    variance: float
-    quantile: float
-
-
-def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) -> _Error:
+def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) -> tuple[float, float]:
+    """Returns the variance of an estimate of the mean of all items, and the quantile of t that multiplies its root."""
     n, cluster_count = scores.size, int(numbers.max()) + 1
     of_items = max(1.0 / n - 1.0 / drawn_from.items, 0.0)
-    squares = _mean_squares(scores, numbers)
+    between, within, per_cluster = _mean_squares(scores, numbers)
     if n == cluster_count:
-        return _Error(squares.between * max(drawn_from.spread, of_items), t_quantile(0.95, cluster_count))
-    if squares.between <= squares.within:  # no effect of clusters to be seen
-        return _Error(float(np.var(scores, ddof=1)) * of_items, t_quantile(0.95, n))
-    factor = drawn_from.spread / squares.per_cluster
-    parts = factor * squares.between, (of_items - factor) * squares.within
+        return between * max(drawn_from.spread, of_items), t_quantile(0.95, cluster_count)
+    if between <= within:  # no effect of clusters to be seen
+        return float(np.var(scores, ddof=1)) * of_items, t_quantile(0.95, n)
+    factor = drawn_from.spread / per_cluster
+    parts = factor * between, (of_items - factor) * within
     variance = max(sum(parts), 0.0)
     spread = parts[0] ** 2 / (cluster_count - 1) + parts[1] ** 2 / (n - cluster_count)
-    return _Error(variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else cluster_count - 1.0)))
+    return variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else cluster_count - 1.0))
 
 
-def _with_ends(interval: Interval, error: _Error, *, shares: bool) -> Interval:
-    if shares and error.variance > 0.0 and 0.0 < interval.value < 1.0:
-        low, high = wilson(interval.value, interval.value * (1.0 - interval.value) / error.variance, error.quantile)
+def _with_ends(interval: Interval, variance: float, quantile: float, *, shares: bool) -> Interval:
+    value = interval.value
+    if shares and variance > 0.0 and 0.0 < value < 1.0:
+        low, high = wilson(value, value * (1.0 - value) / variance, quantile)
     else:
-        reach = error.quantile * math.sqrt(error.variance)
-        low, high = interval.value - reach, interval.value + reach
+        reach = quantile * math.sqrt(variance)
+        low, high = value - reach, value + reach
     return interval._replace(low=low, high=high, reason=None)
 
 
@@ -274,10 +265,9 @@ def control_variate_interval(
     total = float(squared.sum())
     explained = max(0.0, 1.0 - total / (n * float(y.var())))
     unseen = max(farthest - total, explained * float(squared @ squared) / total if total else 0.0)
-    error = _error_of_mean(residuals, numbers, drawn_from)
+    variance, quantile = _error_of_mean(residuals, numbers, drawn_from)
     missed = math.log(0.05) ** 2 * unseen / n * (1.0 / n - 1.0 / size)
-    error = error._replace(variance=error.variance + missed / error.quantile**2)
-    return _with_ends(plain._replace(value=value), error, shares=shares)
+    return _with_ends(plain._replace(value=value), variance + missed / quantile**2, quantile, shares=shares)
 
 
 class Components(NamedTuple):
@@ -308,26 +298,19 @@ def components(values: ArrayLike, clusters: Clusters | None = None) -> Component
         return Components()
     if cluster_count == scores.size:
         return Components(0.0, float(np.var(scores, ddof=1)))
-    squares = _mean_squares(scores, numbers)
-    between = max(0.0, (squares.between - squares.within) / squares.per_cluster)
-    return Components(between, squares.within if between else float(np.var(scores, ddof=1)))
+    between, within, per_cluster = _mean_squares(scores, numbers)
+    of_clusters = max(0.0, (between - within) / per_cluster)
+    return Components(of_clusters, within if of_clusters else float(np.var(scores, ddof=1)))
 
 
-class _MeanSquares(NamedTuple):
-    """Mean squares between and within clusters, and the items of a cluster of mean size in the former's expectation."""
-
-    between: float
-    within: float
-    per_cluster: float
-
-
-def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
+def _mean_squares(scores: Floats, numbers: Numbers) -> tuple[float, float, float]:
+    """Returns mean squares between and within clusters, and the former's items of a cluster of mean size."""
     counts = np.bincount(numbers).astype(np.float64)
     means = stratum_means(scores, numbers)
     n, cluster_count = scores.size, counts.size
     between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (cluster_count - 1)
     within = float(np.sum((scores - means[numbers]) ** 2)) / (n - cluster_count) if n > cluster_count else math.nan
-    return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (cluster_count - 1))
+    return between, within, (n - float(np.sum(counts**2)) / n) / (cluster_count - 1)
 
 
 def half_width(of: Components, drawn_from: SamplingFrame, n: int) -> float:

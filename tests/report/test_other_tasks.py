@@ -75,18 +75,20 @@ def pairs_of(report):
     return {(test.unit, test.first, test.second): test for test in report.comparisons}
 
 
-def write_pair(folder):
-    write(folder, "a", {"arc": logged(RIGHT)})
-    write(folder, "b", {"arc": logged(WRONG)})
-
-
-def test_models_are_tested_on_the_samples_of_a_task(tmp_path):
-    write_pair(tmp_path)
+def test_models_are_tested_on_the_samples_of_a_task_in_a_report_and_by_compare(tmp_path, capsys):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    write(tmp_path, "b", {"arc": logged(WRONG)})
     report = report_of(tmp_path)
     test = pairs_of(report)["arc", "e1", "e2"]
     assert (test.difference, test.n, test.test, test.verdict) == (-0.5, 40, "McNemar exact", "a is better")
     assert test.p == pytest.approx(2 / 2**20)
     assert [str(cell.rank) for cell in report.units["arc"].cells.values()] == ["1", "2"]
+    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
+    assert main(arguments) == 1
+    assert "regression: arc: B is worse" in capsys.readouterr().out
+    next((tmp_path / "b").glob("samples*")).unlink()
+    assert main(arguments) == 3
+    assert "not compared: arc: there are no samples of B whose mean is its score" in capsys.readouterr().out
 
 
 def test_samples_of_lmms_eval_are_told_apart_by_their_target(tmp_path):
@@ -186,16 +188,6 @@ def test_questions_of_global_mmlu_are_cut_by_their_label(tmp_path):
         assert "from_result_file" not in sensitive.flags
     table = tables_of(report_of(tmp_path))["cut_cultural_sensitivity_label"]
     assert [row_of(table, model)["global_mmlu_sw Culturally agnostic"].best for model in "ab"] == [True, False]
-
-
-def test_compare_tests_tasks_of_the_harness_too(tmp_path, capsys):
-    write_pair(tmp_path)
-    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
-    assert main(arguments) == 1
-    assert "regression: arc: B is worse" in capsys.readouterr().out
-    next((tmp_path / "b").glob("samples*")).unlink()
-    assert main(arguments) == 3
-    assert "not compared: arc: there are no samples of B whose mean is its score" in capsys.readouterr().out
 
 
 def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path):

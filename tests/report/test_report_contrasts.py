@@ -2,19 +2,11 @@
 
 import pytest
 from support.reports import charts_of, report_of, tables_of
-from support.sample_files import JUDGE, care_sample, crosscult_sample, write_inserted, write_run
+from support.sample_files import JUDGE, care_samples, crosscult_sample, write_inserted, write_run
 
 NORMS, LITERACY = "norms", "literacy"
 T_2 = 4.3027
 """Student's t for 95 % with 2 degrees of freedom."""
-
-
-def care(scores, language="zh", first=0, **changes):
-    """Samples of CARE, the first half about norms, the second about literacy."""
-    return [
-        care_sample(first + at, score, language, NORMS if at < len(scores) / 2 else LITERACY, **changes)
-        for at, score in enumerate(scores)
-    ]
 
 
 def contrasts_of(folder, **options):
@@ -30,8 +22,8 @@ ENGLISH = [6.0, 8.0, 7.0, 5.0, 4.0, 3.0]
 
 
 def test_asked_natively_and_in_english_is_paired_by_item(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_zh": list(reversed(care(ENGLISH)))})
+    write_run(tmp_path / "a", "m", {"care_zh": care_samples(NATIVE)})
+    write_run(tmp_path / "b", "m", {"care_en_zh": list(reversed(care_samples(ENGLISH)))})
     found = contrasts_of(tmp_path)
     assert {group for _, _, group, _ in found} == {"zh", NORMS, LITERACY}
     norms = found["m", "score", NORMS, 2]
@@ -44,18 +36,18 @@ def test_asked_natively_and_in_english_is_paired_by_item(tmp_path):
 
 
 def test_only_items_that_both_answered_make_the_difference(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_zh": care(ENGLISH[1:5], first=1)}, limit=4)
+    write_run(tmp_path / "a", "m", {"care_zh": care_samples(NATIVE)})
+    write_run(tmp_path / "b", "m", {"care_en_zh": care_samples(ENGLISH[1:5], first=1)}, limit=4)
     difference = contrasts_of(tmp_path)["m", "score", "zh", 1].difference
     assert (difference.n, difference.value) == (4, pytest.approx((1 + 0 - 2 + 0) / 4))
-    write_run(tmp_path / "b", "m", {"care_en_zh": care(ENGLISH, first=100)})
+    write_run(tmp_path / "b", "m", {"care_en_zh": care_samples(ENGLISH, first=100)})
     difference = contrasts_of(tmp_path)["m", "score", NORMS, 2].difference
     assert (difference.value, difference.note) == (None, "no items in common")
 
 
 def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_zh": care(ENGLISH, judge=JUDGE | {"model": "judge-2"})})
+    write_run(tmp_path / "a", "m", {"care_zh": care_samples(NATIVE)})
+    write_run(tmp_path / "b", "m", {"care_en_zh": care_samples(ENGLISH, judge=JUDGE | {"model": "judge-2"})})
     for anyway, expected in ((False, None), (True, 1.0)):
         contrast = contrasts_of(tmp_path, compare_anyway=anyway)["m", "score", NORMS, 2]
         assert (contrast.difference.flags, contrast.difference.value) == (("other_judge",), expected)
@@ -63,8 +55,8 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
 
 
 def test_one_language_alone_or_another_prompt_is_no_contrast(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care(NATIVE), "care_cot_zh": care(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_ja": care(ENGLISH, "ja")})
+    write_run(tmp_path / "a", "m", {"care_zh": care_samples(NATIVE), "care_cot_zh": care_samples(NATIVE)})
+    write_run(tmp_path / "b", "m", {"care_en_ja": care_samples(ENGLISH, "ja")})
     report = report_of(tmp_path)
     assert report.contrasts == ()
     assert "care_languages" not in tables_of(report)
@@ -72,8 +64,8 @@ def test_one_language_alone_or_another_prompt_is_no_contrast(tmp_path):
 
 def test_care_has_a_row_for_each_model_and_culture_and_a_panel(tmp_path):
     for model in ("a", "b"):
-        samples = {"care_zh": care(NATIVE), "care_en_zh": care(ENGLISH)}
-        samples |= {"care_ja": care(NATIVE, "ja"), "care_en_ja": care(ENGLISH, "ja")}
+        samples = {"care_zh": care_samples(NATIVE), "care_en_zh": care_samples(ENGLISH)}
+        samples |= {"care_ja": care_samples(NATIVE, "ja"), "care_en_ja": care_samples(ENGLISH, "ja")}
         write_run(tmp_path / model, model, samples)
     report = report_of(tmp_path)
     found = tables_of(report)["care_languages"]

@@ -8,7 +8,15 @@ import statistics
 import pytest
 from support.golden import golden
 from support.reports import report_of, row_of, tables_of, values_of
-from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sample, vqa_samples, write_run
+from support.sample_files import (
+    JUDGE,
+    care_sample,
+    care_samples,
+    cedar_sample,
+    crosscult_sample,
+    vqa_samples,
+    write_run,
+)
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
@@ -18,19 +26,11 @@ TRAINED = [4.0, 5.0, 5.0, 7.0, 8.0, 8.0]
 AGAIN = [6.0, 5.0, 5.0, 7.0, 8.0, 8.0]
 
 
-def care(scores, **changes):
-    """Samples of CARE, the first half about norms, the second about literacy."""
-    return [
-        care_sample(at, score, "zh", "norms" if at < len(scores) / 2 else "literacy", **changes)
-        for at, score in enumerate(scores)
-    ]
-
-
 def run(folder, model, scores, task="care_zh", arguments="", stamp="20260101_000000", **changes):
     """A run of CARE in a folder that the model's name and the stamp tell apart."""
     config = {"model": "hf", "model_args": f"pretrained={arguments or model}"}
     where = folder / f"{model.replace('/', '_')} {task} {stamp}"
-    return write_run(where, model, {task: care(scores, **changes)}, stamp, config=config)
+    return write_run(where, model, {task: care_samples(scores, **changes)}, stamp, config=config)
 
 
 def adapter(folder, model, scores, base="org/base", **changes):
@@ -217,14 +217,14 @@ def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
 
 
 def test_only_items_that_both_answered_make_the_difference(tmp_path):
-    after = care(TRAINED)
+    after = care_samples(TRAINED)
     after[0]["care_rating"] |= {"outcomes": {"unparsable": 1}}
     del after[0]["care_rating"]["score"]
-    gain = gain_of(models(tmp_path / "one", {"care_zh": care(BASE)}, {"care_zh": after}), min_coverage=0.5)
+    gain = gain_of(models(tmp_path / "one", {"care_zh": care_samples(BASE)}, {"care_zh": after}), min_coverage=0.5)
     assert gain.trained.cell.value == pytest.approx(33 / 5)
     assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
     others = [care_sample(at + 100, 5.0, "zh", "norms") for at in range(6)]
-    gain = gain_of(models(tmp_path / "none", {"care_zh": care(BASE)}, {"care_zh": others}))
+    gain = gain_of(models(tmp_path / "none", {"care_zh": care_samples(BASE)}, {"care_zh": others}))
     assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
 
 

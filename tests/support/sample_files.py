@@ -71,6 +71,14 @@ def care_sample(
     return {"care_rating": base | judged(score) | changes}
 
 
+def care_samples(scores: Sequence[float], language: str = "zh", first: int = 0, **changes: Any) -> list[dict[str, Any]]:
+    """Samples of CARE with these scores, the first half about norms, the second about literacy."""
+    return [
+        care_sample(first + at, score, language, "norms" if at < len(scores) / 2 else "literacy", **changes)
+        for at, score in enumerate(scores)
+    ]
+
+
 def crosscult_sample(
     number: int,
     score: float | None,

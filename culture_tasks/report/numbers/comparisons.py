@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -49,10 +49,7 @@ _LEAST_SWAPS = 10_000
 """Fewest random swaps where signs are flipped; a large family has more, so that a p-value can be small."""
 
 TEST_BARRIERS: frozenset[Flag] = frozenset(
-    (
-        *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
-        *("other_harness", "trained_on_test", "unlike_its_file"),
-    )
+    ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test", "unlike_its_file")
 )
 """Flags that keep a number out of tests, whatever it is compared with."""
 
@@ -91,14 +88,33 @@ class Pair:
     def test_of_scores(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        The family is the number of pairs that p will be adjusted for, the level is one minus the confidence of the
-        interval, and Student's t is used from ``t_clusters`` differing clusters on.
+        Right and wrong have McNemar's test, other means Student's t from ``t_clusters`` differing clusters on and sign
+        flips below, and other scores a bootstrap. The family is the number of pairs that p will be adjusted for, and
+        the level is one minus the confidence of the interval.
         """
-        first_samples, second_samples = aligned(self.first_samples, self.second_samples)
-        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        return self._within_scale(
-            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, t_clusters=t_clusters)
-        )
+        baseline, samples = aligned(self.first_samples, self.second_samples)
+        confidence, swaps = 1.0 - level, max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        numbers = numbered(samples.clusters)[1]
+        clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
+        width = samples.right_or_wrong(self.scale) if clusters is None and baseline.right_or_wrong(self.scale) else None
+        differences = samples.scores - baseline.scores
+        weights = None if samples.strata is None else counts(samples.strata, samples.shares)
+        sums = np.bincount(numbers, differences if weights is None else weights * differences)
+        if samples.compute is not None:
+            test = samples.less(baseline, confidence)
+        elif width is not None:
+            test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
+            test = test._replace(
+                difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
+            )
+        elif np.count_nonzero(sums) >= t_clusters:
+            values = contributions(differences, samples.strata, samples.shares)
+            test = paired_difference(values, np.zeros(values.size), clusters, confidence)
+        else:
+            test = paired_permutation(
+                samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=weights
+            )
+        return self._within_scale(test)
 
     def _within_scale(self, difference: Difference) -> Difference:
         if self.scale.ends is None or math.isnan(difference.low):
@@ -113,10 +129,8 @@ def comparisons(
     """Tests all pairs of entrants on each headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
     for measured in units:
-        unit, keys = (
-            measured.unit,
-            [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]],
-        )
+        unit = measured.unit
+        keys = [key for key, cell in unit.cells.items() if cell.value is not None and measured.runs[key]]
         if unit.headline and len(keys) > 1:
             observed = {key: in_order(measured.observe(key)) for key in keys}
             pairs = [
@@ -157,34 +171,6 @@ def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Seq
     return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
 
 
-def _test(
-    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, t_clusters: int
-) -> Difference:
-    """Tests the samples less the baseline: McNemar for right and wrong, for other means Student's t or sign flips.
-
-    Scores that are no means have the bootstrap over clusters.
-    """
-    if samples.compute is not None:
-        return samples.less(baseline, confidence)
-    numbers = numbered(samples.clusters)[1]
-    clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = samples.right_or_wrong(scale) if clusters is None and baseline.right_or_wrong(scale) else None
-    if width is not None:
-        test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
-        return test._replace(
-            difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
-        )
-    differences = samples.scores - baseline.scores
-    item_weights = None if samples.strata is None else counts(samples.strata, samples.shares)
-    sums = np.bincount(numbers, differences if item_weights is None else item_weights * differences)
-    if np.count_nonzero(sums) >= t_clusters:
-        values = contributions(differences, samples.strata, samples.shares)
-        return paired_difference(values, np.zeros(values.size), clusters, confidence)
-    return paired_permutation(
-        samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=item_weights
-    )
-
-
 def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
     """Tests a family of pairs, with Holm's adjustment over all of them.
 
@@ -213,7 +199,7 @@ def _comparison(
     if word in ("higher", "lower"):
         higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
         better = {"higher": higher, "lower": lower}.get(pair.scale.better or "")
-        text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
+        text = f"{labels[better]} is better" if better else f"{labels[higher]} is higher"
     correction = None
     if pair.correction is not None:
         judge_test = pair.judged.test_of_scores(family, level)
@@ -247,10 +233,7 @@ def _comparison(
 
 
 def _items_needed(test: Difference, level: float) -> int | None:
-    """Returns how many items would tell two entrants apart that a test did not tell apart: more than there were.
-
-    Clusters count; an exact test also needs enough differing ones to make a single outcome rare enough.
-    """
+    """Returns how many items would tell two entrants apart; an exact test needs enough clusters that differ, too."""
     if test.n < 2 or test.clusters < 2:
         return None
     size = test.n / test.clusters
@@ -266,12 +249,9 @@ def _items_needed(test: Difference, level: float) -> int | None:
 
 
 def rank_units(
-    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
+    units: Iterable[Measured], tests: Sequence[Comparison], rankable: Callable[[Cell], bool]
 ) -> list[Measured]:
     """Gives every unit its ranks and its standing, by the tests of all units."""
-    by_unit: dict[str, list[Comparison]] = {}
-    for test in tests:
-        by_unit.setdefault(test.unit, []).append(test)
     standing_units: list[Measured] = []
     for measured in units:
         unit = measured.unit
@@ -285,7 +265,8 @@ def rank_units(
         left_out |= {
             key: "there are no samples to test" for key in unit.cells if key not in left_out and not measured.runs[key]
         }
-        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        unit_tests = [test for test in tests if test.unit == unit.key]
+        cells, standing = rank_cells(unit.cells, unit.scale, tests=unit_tests, left_out=left_out)
         standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
     return standing_units
 
@@ -326,10 +307,9 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     Source: Hsu (1984) for comparisons with the best.
     """
     cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
-    derived = measured is not None and any(
-        statistic.name == address.statistic for statistic in measured.reported.derived
-    )
-    if measured is None or scale is None or scale.better is None or derived or not address.where:
+    if measured is None or scale is None or scale.better is None or not address.where:
+        return cells
+    if any(statistic.name == address.statistic for statistic in measured.reported.derived):
         return cells
     values = {
         key: cell.value if scale.better == "higher" else -cell.value
@@ -351,20 +331,19 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 # Cultures within a row
 
 
-def fairness(scores: Scores) -> list[Fairness]:
-    """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
+def fairness(scores: Scores) -> Iterator[Fairness]:
+    """Yields how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
     cultures: dict[tuple[str, str], list[GroupValue]] = {}
     for value in scores.groups:
         where = ((scores.units[value.unit].reported.culture, value.group),)
         if value.statistic == SCORE and value.cell.where == where and value.cell.value is not None:
             cultures.setdefault((value.unit, value.entrant), []).append(value)
-    spreads: list[Fairness] = []
     for (unit, entrant), values in cultures.items():
         scale = values[0].cell.scale
         numbers = {value.group: value.cell.value or 0.0 for value in values}
         if len(numbers) > 1:
             scores_spread = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
-            evenness = Fairness(
+            yield Fairness(
                 unit,
                 entrant,
                 dimension=values[0].dimension,
@@ -377,5 +356,3 @@ def fairness(scores: Scores) -> list[Fairness]:
                 groups=scores_spread.groups,
                 scale=scale,
             )
-            spreads.append(evenness)
-    return spreads

@@ -11,15 +11,7 @@ from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, scale_of_differences
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    in_order,
-    nan_to_none,
-    observe,
-    ordered,
-)
+from culture_tasks.report.numbers.observations import SCORE, aligned, in_order, nan_to_none, observe, ordered
 from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -50,27 +42,15 @@ class _Side(NamedTuple):
     run: LoadedRun
     facts: RunFacts
 
-    def observe(self, statistic: str) -> Observations:
-        return in_order(observe([self.run], [self.run.run.task], self.cell.where, statistic=statistic))
 
-    def is_of_one_model(self, other: _Side) -> bool:
-        return self.facts.row == other.facts.row or self.run.result.model == other.run.result.model
-
-
-def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
-    """Returns every contrast with both of its numbers.
-
-    Numbers that can't be compared have a difference only where the user insists; its flags say why.
-    """
+def contrasts(scores: Scores, *, anyway: bool = False) -> Iterator[Contrast]:
+    """Yields every contrast with both numbers; where these can't be compared, the user must insist on a difference."""
     benchmark_units: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
         benchmark_units.setdefault(measured.unit.benchmark, []).append(measured)
-    return [
-        contrast
-        for units in benchmark_units.values()
-        for kind in units[0].reported.contrasts
-        for contrast in _contrasts(scores, units, kind, anyway=anyway)
-    ]
+    for units in benchmark_units.values():
+        for contrast in units[0].reported.contrasts:
+            yield from _contrasts(scores, units, contrast, anyway=anyway)
 
 
 def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, *, anyway: bool) -> Iterator[Contrast]:
@@ -92,7 +72,9 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         flagged = [
             (first, _barriers(first, second))
             for first in sides
-            if first and first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
+            if first
+            and (first.facts.row == second.facts.row or first.run.result.model == second.run.result.model)
+            and contrast.beside(first.facts, second.facts)
         ]
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
@@ -105,10 +87,7 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
 
 
 def _barriers(first: _Side, second: _Side) -> set[Flag]:
-    """Returns why two numbers can't be compared; nothing where they can.
-
-    Two tasks differ in their versions and prompts: this difference is the contrast.
-    """
+    """Returns why two numbers can't be compared; the versions and prompts of two tasks are their contrast."""
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
     flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))
     return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
@@ -117,7 +96,11 @@ def _barriers(first: _Side, second: _Side) -> set[Flag]:
 def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
-    before, after = aligned(first.observe(value.statistic), second.observe(value.statistic))
+    before, after = (
+        in_order(observe([side.run], [side.run.run.task], side.cell.where, statistic=value.statistic))
+        for side in (first, second)
+    )
+    before, after = aligned(before, after)
     is_mean = before.compute is None
     test = paired_difference(after.scores, before.scores, after.shared_clusters) if is_mean else after.less(before)
     scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)

@@ -13,7 +13,7 @@ import numpy as np
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.prediction_powered import CorrectedDifference, corrected_difference
+from culture_tasks.metrics.prediction_powered import corrected_difference
 from culture_tasks.report.model import PEOPLE
 from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
 from culture_tasks.report.numbers.scores import Measured
@@ -62,13 +62,10 @@ class PairCorrection:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrected differences of all pairs of entrants, by people's ratings for each unit and entrant.
-
-    Without ratings, a better judge that graded a sample of the responses takes their place.
-    """
+    """The corrected differences of all pairs of entrants, by people's ratings or else by a better judge of a sample."""
 
     checked: Mapping[tuple[str, str], CheckedResponses]
-    _pairs: dict[tuple[str, str, str, str], _CheckedPair] = field(default_factory=dict)
+    _pairs: dict[tuple[str, str, str, str], Callable[[str | None], PairCorrection]] = field(default_factory=dict)
     _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
 
     def correction(
@@ -91,7 +88,7 @@ class Corrections:
         tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
         if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
             return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        return self._pair(measured, first, second, first_responses, second_responses).correction(culture)
+        return self._pair(measured, (first, second), (first_responses, second_responses))(culture)
 
     def _from_better_judge(
         self, measured: Measured, first: str, second: str, culture: str | None
@@ -111,30 +108,20 @@ class Corrections:
         runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
         other_judged = replace(measured, runs=runs)
         judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
-        return replace(
-            self._pair(measured, first, second, first_responses, second_responses).correction(culture), judged=judged
-        )
+        correction = self._pair(measured, (first, second), (first_responses, second_responses))(culture)
+        return replace(correction, judged=judged)
 
     def _pair(
-        self,
-        measured: Measured,
-        first: str,
-        second: str,
-        first_responses: CheckedResponses,
-        second_responses: CheckedResponses,
-    ) -> _CheckedPair:
-        key = (measured.unit.key, first_responses.by, first, second)
+        self, measured: Measured, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
+    ) -> Callable[[str | None], PairCorrection]:
+        key = (measured.unit.key, responses[0].by, *entrants)
         if key not in self._pairs:
-            self._pairs[key] = _CheckedPair(measured, first_responses, second_responses)
+            self._pairs[key] = _corrector(measured, *responses)
         return self._pairs[key]
 
 
 def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's scores of a sample of the responses, beside another judge's scores of all of them.
-
-    A run of all responses is its own sample. None where no judge has scored all responses.
-    """
-    parts = [(run, (run.whole or run).columns) for run in runs]
+    """Returns a judge's scores of a sample of the responses (or of all) beside another's of all; None without these."""
     if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
         return None
     field = measured.reported.field_named(measured.reported.culture)
@@ -143,7 +130,8 @@ def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> Checked
     clusters: list[Hashable] = []
     judge: list[float] = []
     better: list[float] = []
-    for run, columns in parts:
+    for run in runs:
+        columns = (run.whole or run).columns
         if columns is None or run.columns is None:
             return None
         task, items = run.run.task, columns.items.tolist()
@@ -165,54 +153,49 @@ def _no_correction(reason: str) -> PairCorrection:
     return PairCorrection(lambda _: Difference(reason=reason), 0, reason)
 
 
-class _CheckedPair:
-    """The responses of two entrants to the same items."""
-
-    def __init__(self, measured: Measured, first: CheckedResponses, second: CheckedResponses) -> None:
-        places = {key: place for place, key in enumerate(first.keys)}
-        matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
-        first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
-        strata, clusters = (
-            [first.strata[place] for place in first_places],
-            [first.clusters[place] for place in first_places],
-        )
-        people = second.people[second_places], first.people[first_places]
-        if first.by != PEOPLE:
-            strata = pooled(strata, ~np.isnan(np.stack(people)))
-        task_sizes = Counter(stratum.task for stratum in strata)
-        self._by, self._sizes = first.by, Counter(strata)
-        shares = {
+def _corrector(
+    measured: Measured, first: CheckedResponses, second: CheckedResponses
+) -> Callable[[str | None], PairCorrection]:
+    """Returns what corrects the difference of two entrants on all of their common items, or on those of a culture."""
+    places = {key: place for place, key in enumerate(first.keys)}
+    matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
+    first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
+    strata = [first.strata[place] for place in first_places]
+    clusters = [first.clusters[place] for place in first_places]
+    people = second.people[second_places], first.people[first_places]
+    if first.by != PEOPLE:
+        strata = pooled(strata, ~np.isnan(np.stack(people)))
+    task_sizes, sizes = Counter(stratum.task for stratum in strata), Counter(strata)
+    better = None
+    if first.better is not None or second.better is not None:
+        better_first, better_second = (side.judge if side.better is None else side.better for side in (first, second))
+        better = better_second[second_places], better_first[first_places]
+    corrected = corrected_difference(
+        (second.judge[second_places], first.judge[first_places]),
+        people,
+        strata,
+        shares={
             stratum: size / task_sizes[stratum.task]
             if measured.equal_parts
             else size * max(responses.weights[stratum.task] for responses in (first, second))
-            for stratum, size in self._sizes.items()
-        }
-        self._strata = strata
-        self._corrected: CorrectedDifference = corrected_difference(
-            (second.judge[second_places], first.judge[first_places]),
-            people,
-            strata,
-            shares=shares,
-            better=None
-            if first.better is None and second.better is None
-            else (
-                (second.judge if second.better is None else second.better)[second_places],
-                (first.judge if first.better is None else first.better)[first_places],
-            ),
-            clusters=clusters if len(set(clusters)) < len(clusters) else None,
-            ends=measured.unit.scale.ends,
-        )
-        self._rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if self._corrected.paired else 1)
+            for stratum, size in sizes.items()
+        },
+        better=better,
+        clusters=clusters if len(set(clusters)) < len(clusters) else None,
+        ends=measured.unit.scale.ends,
+    )
+    rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
 
-    def correction(self, culture: str | None) -> PairCorrection:
-        """Returns the correction over all responses, or over those of a culture, where each weighs the same."""
+    def correction(culture: str | None) -> PairCorrection:
         shares: dict[CultureInTask, float] | None = None
-        if culture is not None:
-            shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}
+        if culture is not None:  # each of its responses weighs the same
+            shares = {stratum: float(size) for stratum, size in sizes.items() if stratum.culture == culture}
             if not shares:
                 return _no_correction("too few of their responses to the same items are rated")
-        inside = np.array([culture in (None, stratum.culture) for stratum in self._strata], dtype=np.bool_)
-        difference = partial(self._corrected.over, shares)
-        corrected = difference(0.95)
-        missing = (corrected.reason or "too few ratings") if math.isnan(corrected.low) else ""
-        return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing, self._by)
+        inside = np.array([culture in (None, stratum.culture) for stratum in strata], dtype=np.bool_)
+        difference = partial(corrected.over, shares)
+        result = difference(0.95)
+        missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
+        return PairCorrection(difference, int(np.count_nonzero(rated & inside)), missing, first.by)
+
+    return correction

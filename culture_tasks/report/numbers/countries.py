@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from dataclasses import replace
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,17 +44,13 @@ class Countries(NamedTuple):
     parts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _UnitByCountry:
+class _UnitByCountry(NamedTuple):
     """A unit, the field of its places, and the country of each group of it."""
 
+    key: str
     measured: Measured
     field: Field
     countries: Mapping[str, str]
-
-    @property
-    def key(self) -> str:
-        return self.measured.unit.key
 
 
 class _Items(NamedTuple):
@@ -74,7 +70,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
     beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
     units = [
-        _UnitByCountry(measured, field, {group: place(code).country or code for group, code in field.places.items()})
+        _UnitByCountry(key, measured, field, {name: place(code).country or code for name, code in field.places.items()})
         for key, measured in headline.items()
         if key not in beside and (field := _field_of_places(measured))
     ]
@@ -136,9 +132,9 @@ def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _I
         codes = countries[groups.codes[observed.items]]
         is_counted = ~np.isnan(observed.scores) & (codes >= 0)
         scores = mapped(observed.scores[is_counted], unit.measured.unit.scale)
-        parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
-    items = _joined(parts) if parts else None
-    return items if items is not None and items.scores.size else None
+        if scores.size:
+            parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
+    return _joined(parts) if parts else None
 
 
 def _joined(parts: Sequence[_Items]) -> _Items:
@@ -157,10 +153,8 @@ def _entrant_scores(
     units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
     joined = _joined([items for _, items in entrant_items])
     clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
-    distinct = np.unique(
-        np.stack([joined.countries, clusters]), axis=1
-    )  # a question counts once in all tasks and languages
-    counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
+    questions = np.unique(np.stack([joined.countries, clusters]), axis=1)  # one in several tasks or languages is one
+    counts = np.bincount(questions[0], minlength=len(numbers)).tolist()
     abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in entrant_items]
     items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts, abilities)
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}
@@ -235,25 +229,21 @@ def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
 
 def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
     """Returns the countries for which a model is significantly better or worse than for its other countries."""
-    models = [list(model_scores) for _, model_scores in groupby(scores, key=lambda score: score.entrant)]
-    models = [model_scores for model_scores in models if len(model_scores) > 1]
-    if not models:
-        return {}
-    differences, p = (np.concatenate(columns) for columns in zip(*map(_from_the_others, models), strict=True))
+    differences: dict[tuple[str, str], float] = {}
+    p: list[float] = []
+    for entrant, model_scores in groupby(scores, key=lambda score: score.entrant):
+        countries = list(model_scores)
+        value, *reach = _numbers(countries)
+        if others := len(countries) - 1:
+            above = value - (value.sum() - value) / others
+            reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in reach]
+            differences |= {(entrant, score.place): each for score, each in zip(countries, above, strict=True)}
+            p += _p_values(above, reach, reach_of_others).tolist()
     return {
-        (score.entrant, score.place): "above" if difference > 0.0 else "below"
-        for score, difference, adjusted in zip(chain(*models), differences, holm(p), strict=True)
+        key: "above" if difference > 0.0 else "below"
+        for (key, difference), adjusted in zip(differences.items(), holm(p), strict=True)
         if adjusted <= ALPHA
     }
-
-
-def _from_the_others(scores: Sequence[CountryScore]) -> tuple[Floats, Floats]:
-    """Returns how far each country is above the mean of the others, with the p-value."""
-    value, *reach = _numbers(scores)
-    count = len(scores) - 1
-    differences = value - (value.sum() - value) / count
-    reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / count for side in reach]
-    return differences, _p_values(differences, reach, reach_of_others)
 
 
 def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:

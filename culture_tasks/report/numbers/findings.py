@@ -191,22 +191,22 @@ class _Writer:
         units = [unit for unit in ranked if (len(unit.standing.best) == 1) == certain]
         if not units:
             return ""
-        if not certain:
-            return f"No clear winner: {_spaced([self._without_winner(unit) for unit in units])}."
         leaders: dict[str, list[str]] = {}
+        without_winner: list[str] = []
         for unit in units:
-            leader = unit.standing.ranked[0]
-            leaders.setdefault(leader, []).append(f"{self.unit(unit.key)} ({_value(unit.cells[leader])})")
+            leader, title = unit.standing.ranked[0], self.unit(unit.key)
+            score = _value(unit.cells[leader])
+            leaders.setdefault(leader, []).append(f"{title} ({score})")
+            rivals = self.models(key for key in unit.standing.best if key != leader)
+            without_winner.append(
+                f"on {title}, {self.model(leader)} ({score}) and {rivals} are not significantly different"
+            )
+        if not certain:
+            return f"No clear winner: {_spaced(without_winner)}."
         if len(leaders) == 1 and len(units) == len(ranked) > 2:
             return f"{self.model(next(iter(leaders)))} is significantly best on all {len(units)} benchmarks."
         by_leader = [f"{self.model(leader)} on {_listed(columns, 'benchmark')}" for leader, columns in leaders.items()]
         return f"Significantly best: {_spaced(by_leader)}."
-
-    def _without_winner(self, unit: Unit) -> str:
-        leader = unit.standing.ranked[0]
-        rivals = self.models(key for key in unit.standing.best if key != leader)
-        score = _value(unit.cells[leader])
-        return f"on {self.unit(unit.key)}, {self.model(leader)} ({score}) and {rivals} are not significantly different"
 
     # For which cultures is it best and worst?
 
@@ -285,10 +285,8 @@ class _Writer:
             return abs(contrast.difference.value or 0.0) / (high - low)
 
         greatest = max(certain, key=share_of_scale)
-        kinds = {
-            contrast.kind: contrast for contrast in report_of(self.report.units[greatest.unit].benchmark).contrasts
-        }
-        first, second = kinds[greatest.kind].words
+        contrasts = report_of(self.report.units[greatest.unit].benchmark).contrasts
+        first, second = next(contrast.words for contrast in contrasts if contrast.kind == greatest.kind)
         group = self.group(greatest.unit, greatest.dimension, greatest.group)
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
         ends = sorted(abs(end) for end in (greatest.difference.low, greatest.difference.high) if end is not None)
@@ -409,13 +407,11 @@ class _Writer:
 
 def _swayed(biases: Sequence[JudgeBias]) -> str:
     """Names the biases of judges: significant effects of over a tenth of the scale, the largest first."""
-    large = sorted(
-        (bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS), key=lambda bias: -bias.share
-    )
+    large = [bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS]
     pieces = [
         f"{_name(bias.judge)} {'favours' if (bias.effect.value or 0.0) > 0.0 else 'marks down'} {bias.responses} on "
         f"{_name(bias.benchmark)} ({_value(bias.effect, signed=True)}{bias.per})"
-        for bias in large
+        for bias in sorted(large, key=lambda bias: -bias.share)
     ]
     return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 

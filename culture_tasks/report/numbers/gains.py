@@ -59,10 +59,7 @@ class Training:
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
-        """Returns the gains in a table's numbers, one for each lineage and address.
-
-        The tests of each lineage are adjusted over all of them (Holm).
-        """
+        """Returns the gains in a table's numbers by lineage and address; a lineage's tests are adjusted (Holm)."""
         places = [
             _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
         ]
@@ -77,12 +74,10 @@ class Training:
 
 
 def _tested(gain: Gain, test: Comparison) -> Gain:
-    difference = replace(gain.difference, value=None, note="no items in common")
-    if test.n:
-        best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
-        value = nan_to_none(test.difference)
-        difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
-    return replace(gain, difference=difference, test=test)
+    best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+    value, note = (nan_to_none(test.difference), "") if test.n else (None, "no items in common")
+    change = replace(gain.difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note=note)
+    return replace(gain, difference=change, test=test)
 
 
 class _Place:

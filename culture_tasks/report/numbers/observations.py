@@ -122,10 +122,7 @@ def observe(
     statistic: str = SCORE,
     equal_parts: bool = False,
 ) -> Observations:
-    """Gathers the samples of a unit's tasks in some groups; all entrants number the tasks in the same way.
-
-    With ``equal_parts`` each task has the same weight, rather than each item.
-    """
+    """Gathers the samples of a unit's tasks in some groups; with ``equal_parts`` tasks weigh the same, not items."""
     used = [(run, mask) for run in runs_of(runs, statistic) if (mask := columns_of(run).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
@@ -169,18 +166,12 @@ def observe(
 
 
 def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
-    """Returns the runs to observe a statistic of.
-
-    Where a judge graded a sample of the responses, statistics that need no judge come from the run of all responses.
-    """
+    """Returns the runs to observe a statistic of: those of all responses where it needs no judge."""
     return [run if run.whole is None or statistic == SCORE else run.whole for run in runs]
 
 
 def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
-    """Returns the runs of a subset, if each other run is of all documents.
-
-    A statistic of documents has none where whole clusters were drawn.
-    """
+    """Returns the runs of a subset, if each other run is of all documents and the statistic is of what was drawn."""
     subset_runs: dict[int, LoadedRun] = {}
     for number, run in runs.items():
         if (subset := run.result.subset) is not None:
@@ -298,15 +289,14 @@ def _joined(parts: Sequence[Texts]) -> Texts:
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
     """Returns the score of each repeat; nothing where items have one answer, or different numbers of answers."""
     used = [(run, columns) for run in runs if (columns := columns_of(run)).where(where).any()]
-    repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in used}
+    tables = [(run, columns, columns.repeats) for run, columns in used if columns.repeats is not None]
+    repeats = {table.shape[1] for _, _, table in tables}
     scores: list[float] = []
-    for repeat in range(repeats.pop() if len(repeats) == 1 else 0):
-        repeats_of_runs = [
-            replace(run, columns=replace(columns, scores=columns.repeats[:, repeat]))
-            for run, columns in used
-            if columns.repeats is not None
+    for repeat in range(repeats.pop() if len(repeats) == 1 and len(tables) == len(used) else 0):
+        run_repeats = [
+            replace(run, columns=replace(columns, scores=table[:, repeat])) for run, columns, table in tables
         ]
-        scores.append(observe(repeats_of_runs, tasks, where, equal_parts=equal_parts).score)
+        scores.append(observe(run_repeats, tasks, where, equal_parts=equal_parts).score)
     return [score for score in scores if not math.isnan(score)]
 
 
@@ -315,9 +305,8 @@ def averaged(by_run: Sequence[Observations]) -> Observations:
     if len(by_run) == 1:
         return by_run[0]
     scores = np.concatenate([run.scores for run in by_run])
-    items, first, places = np.unique(
-        np.concatenate([run.items for run in by_run]), return_index=True, return_inverse=True
-    )
+    all_items = np.concatenate([run.items for run in by_run])
+    items, first, places = np.unique(all_items, return_index=True, return_inverse=True)
     scored = ~np.isnan(scores)
     counts = np.bincount(places[scored], minlength=items.size)
     sums = np.bincount(places[scored], scores[scored], minlength=items.size)
@@ -341,10 +330,7 @@ def in_order(observed: Observations) -> Observations:
 
 
 def aligned(first: Observations, second: Observations) -> tuple[Observations, Observations]:
-    """Returns both observations for the items that both have a score for; both are sorted by item.
-
-    Where one is of a subset, the weights of its parts hold for both.
-    """
+    """Returns both for the items that both have a score for, sorted; the weights of a subset's parts hold for both."""
     if not np.array_equal(first.items, second.items):
         items = np.intersect1d(first.items, second.items, assume_unique=True)
         first, second = (_items_at(side, np.searchsorted(side.items, items)) for side in (first, second))
@@ -386,13 +372,10 @@ def interval(observed: Observations, scale: Scale) -> Interval:
 
 
 def _subset_interval(observed: Observations, scale: Scale, width: float | None) -> Interval:
-    """Returns the score of all documents, by the design of the draws.
-
-    ``width`` is the score of a right answer, where all are right or wrong.
-    """
+    """Returns the score of all documents, by the design of the draws; ``width`` is the score of a right answer."""
     codes = observed.items >> 32
     parts = np.unique(codes)
-    shares = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
+    shares = np.ones(int(parts.max()) + 1) if observed.shares is None else observed.shares
     estimates = [_part_interval(observed, part, scale, width) for part in parts.tolist()]
     return Interval(
         *weighted([estimate[:3] for estimate in estimates], shares[parts] / shares[parts].sum()),
@@ -428,10 +411,7 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
 def weighted(
     estimates: Sequence[tuple[float | None, float | None, float | None]], weights: ArrayLike
 ) -> tuple[float, float, float]:
-    """Returns the weighted sum of independent estimates and both ends of its interval; NaN for None.
-
-    Source: Zou and Donner (2008).
-    """
+    """Returns the weighted sum of independent estimates and both ends of its interval (Zou and Donner, 2008)."""
     numbers, shares = np.array(estimates, dtype=np.float64), np.asarray(weights)  # NaN for None
     value = float(shares @ np.ascontiguousarray(numbers[:, 0]))
     reach = np.abs((numbers[:, 1:] - numbers[:, :1]) * shares[:, None])
@@ -443,10 +423,7 @@ def weighted(
 def _with_help(
     scores: Floats, items: Codes, run: LoadedRun, columns: Columns, ends: tuple[float, float] | None
 ) -> Interval:
-    """Returns a judge's score of all responses, from its scores of some and another judge's run of all.
-
-    It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
-    """
+    """Returns a judge's score of all responses, from its scores of some and another judge's run of all."""
     order = np.argsort(columns.items)
     places = order[np.minimum(np.searchsorted(columns.items, items, sorter=order), order.size - 1)]
     is_known = columns.items[places] == items
@@ -513,7 +490,7 @@ def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
     """Returns the cell of some observations; low coverage and control variates add flags."""
-    estimate = interval(observed, scale) if observed.scores.size else None
+    estimate = interval(observed, scale)
     all_flags: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
     if observed.has_subset_interval and any(run.others for run in observed.subset_runs.values()):
         all_flags.add("control_variates")
@@ -523,19 +500,16 @@ def cell_of(
 
 
 def from_interval(
-    estimate: Interval | None,
+    estimate: Interval,
     scale: Scale,
     flags: set[Flag],
     runs: tuple[str, ...],
     where: Where = (),
     coverage: float | None = None,
 ) -> Cell:
-    """Returns the cell of an interval, with None for NaN and the interval's reason as its note.
-
-    The interval is cut at the ends of the scale: no true score lies beyond them.
-    """
+    """Returns the cell of an interval, cut at the ends of the scale, with None for NaN and its reason as the note."""
     cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
-    if estimate is None or math.isnan(estimate.value):
+    if math.isnan(estimate.value):
         return cell
     low = nan_to_none(estimate.low if scale.low is None else max(estimate.low, scale.low))
     high = nan_to_none(estimate.high if scale.high is None else min(estimate.high, scale.high))

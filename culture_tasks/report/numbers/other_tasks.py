@@ -72,15 +72,15 @@ def known_tasks() -> tuple[KnownTasks, ...]:
     return tuple(KnownTasks(**entry | {"cut": Cut(**entry["cut"]) if "cut" in entry else None}) for entry in entries)
 
 
+def known_task(task: str) -> KnownTasks | None:
+    """Returns the entry on a task, or None."""
+    return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
+
+
 def cut_of(task: str) -> Cut | None:
     """Returns the cut of a task's score, or None."""
     entry = known_task(task)
     return entry.cut if entry else None
-
-
-def known_task(task: str) -> KnownTasks | None:
-    """Returns the entry on a task, or None."""
-    return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
 
 
 def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) -> list[Measured]:
@@ -95,7 +95,12 @@ def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) 
             if run.run.benchmark is None:
                 tasks.setdefault(task, {})[row.entrant.key] = run
                 parts.update(run.result.members if run.result.metrics else ())
-    _refuse_unfitting(further, tasks)
+    metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
+    for pattern in further:
+        if not any(_fits(task, metric, pattern) for task, metric in metrics):
+            names = sorted({_without_filter(metric) for _, metric in metrics})
+            suggestion = hint(pattern, names) or " There is no task of the harnesses."
+            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{suggestion}")
     rows = {row.entrant.key: row.runs for row in entered}
     samples = _Samples()
     units: list[Measured] = []
@@ -123,10 +128,7 @@ def cut_scores(units: Sequence[Measured]) -> Scores:
 
 
 def difference(first: Cell, second: Cell) -> Cell:
-    """Returns the first number less the second, which is of different items, with a 95 % interval.
-
-    Source: Newcombe (1998), method 10, and Zou and Donner (2008).
-    """
+    """Returns the first number less that of other items, by Newcombe (1998), method 10, and Zou and Donner (2008)."""
     estimate = weighted([(cell.value, cell.low, cell.high) for cell in (first, second)], (1.0, -1.0))
     scale, n = scale_of_differences(first.scale), first.n + second.n
     return from_interval(Interval(*estimate, n=n), scale, set(first.flags), first.runs)
@@ -135,15 +137,6 @@ def difference(first: Cell, second: Cell) -> Cell:
 def _fits(task: str, metric: str, pattern: str) -> bool:
     names = (metric, _without_filter(metric))
     return any(fnmatchcase(name, pattern) for name in (*names, *(f"{task}:{name}" for name in names)))
-
-
-def _refuse_unfitting(patterns: Sequence[str], tasks: Mapping[str, Mapping[str, LoadedRun]]) -> None:
-    metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
-    for pattern in patterns:
-        if not any(_fits(task, metric, pattern) for task, metric in metrics):
-            names = sorted({_without_filter(metric) for _, metric in metrics})
-            suggestion = hint(pattern, names) or " There is no task of the harnesses."
-            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{suggestion}")
 
 
 def _with_samples(unit: Unit, means: Mapping[str, tuple[_Kind, tuple[LoadedRun, ...]]]) -> Measured:
@@ -184,10 +177,7 @@ def _without_filter(metric: str) -> str:
 
 
 def _scale(entry: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun]) -> Scale:
-    """Returns the scale of a metric: the entry's, else a share for the harnesses' metrics, else one without ends.
-
-    Values outside a range rule it out; they never suggest one.
-    """
+    """Returns the scale of a metric: the entry's or a share, unless a value lies outside, else one without ends."""
     name = _without_filter(metric)
     values = [run.result.metrics[metric] for run in runs.values() if metric in run.result.metrics]
     directions = (run.result.higher_is_better.get(name) for run in runs.values())
@@ -217,10 +207,7 @@ class _Samples:
     def behind(
         self, run: LoadedRun, unit: Unit, model_runs: Mapping[str, LoadedRun]
     ) -> tuple[_Kind, tuple[LoadedRun, ...]]:
-        """Returns the kind of mean that a score is, and the runs with its samples, if any.
-
-        The model's runs include those of the members of groups.
-        """
+        """Returns the kind of mean that a score is, and the runs with its samples, if any: of a group, its members."""
         tasks = tuple(dict.fromkeys(_leaves(run.run.task, model_runs)))
         runs = [model_runs[task] for task in tasks if task in model_runs]
         columns = [self._read(member).get(unit.metric) for member in runs]
@@ -282,12 +269,9 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
         if item_scores and run.result.expected in (None, len(item_scores)):
             items, counts = np.array(list(item_scores), dtype=np.int32), np.ones(len(item_scores), dtype=np.int32)
             numbers, offsets = np.array(list(item_scores.values())), np.zeros(len(item_scores), dtype=np.int64)
-            groups = {cut.field: _texts([labels[item] for item in item_scores], cut)} if cut else {}
+            groups: dict[str, Texts] = {}
+            if cut:
+                names = (*cut.groups, "")  # an item in no group, such as an unlabelled question, has an empty name
+                places = [names.index(labels[item] if labels[item] in names else "") for item in item_scores]
+                groups[cut.field] = Texts(np.array(places, dtype=np.int32), names)
             yield metric, Columns(items, numbers, counts, counts, items, offsets, groups=groups, further={})
-
-
-def _texts(labels: Sequence[str], cut: Cut) -> Texts:
-    """Returns the groups of a cut; an item in no group, such as an unlabelled question, has an empty name."""
-    names = (*cut.groups, "")
-    codes = [names.index(label if label in cut.groups else "") for label in labels]
-    return Texts(np.array(codes, dtype=np.int32), names)

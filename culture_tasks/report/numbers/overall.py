@@ -76,30 +76,27 @@ def shared_sources(units: Iterable[Unit]) -> str:
     by_title = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first_columns}
     sources = dict.fromkeys(source for benchmark in by_title.values() for source in benchmark.made_from)
     shared: dict[tuple[str, ...], list[str]] = {}
+    concerned: set[str] = set()
     for source in sources:
         drawing = tuple(title for title, benchmark in by_title.items() if source in benchmark.made_from)
-        if len({source, *drawing} & by_title.keys()) > 1:
+        if len(named := {source, *drawing} & by_title.keys()) > 1:
             shared.setdefault(drawing, []).append(source)
+            concerned |= named
     if not shared:
         return ""
     listed = "; ".join(
         f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(origins)}"
         for titles, origins in shared.items()
     )
-    titles_and_sources = {name for pair in shared.items() for names in pair for name in names}
-    concerned = [first_columns[benchmark.name] for title, benchmark in by_title.items() if title in titles_and_sources]
+    columns = " ".join(first_columns[benchmark.name] for title, benchmark in by_title.items() if title in concerned)
     return (
-        f"{listed}: their scores aren't independent. culture-tasks data overlap {' '.join(concerned)} lists questions "
+        f"{listed}: their scores aren't independent. culture-tasks data overlap {columns} lists questions "
         "that are the same or nearly so."
     )
 
 
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
-    """Returns the weighted mean of cells on the common scale.
-
-    Its interval takes the columns as independent; there is none where a column has none. The mean has the flags of all
-    columns.
-    """
+    """Returns the weighted mean of cells on the common scale, with all of their flags; they count as independent."""
     return from_interval(
         Interval(
             *weighted([(cell.value, cell.low, cell.high) for cell in cells], np.array(weights) / sum(weights)),
@@ -172,10 +169,7 @@ def means(
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the means over the headline columns that entrants share.
-
-    The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
-    """
+    """Works out the means over the headline columns that entrants share; ``other_tasks`` lets the harnesses' in."""
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
     obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
     usable = [unit for unit in headline if unit.key not in obstacles]
@@ -205,10 +199,8 @@ def means(
         model_count = len({entrants[entrant].model for entrant in common})
         beside: dict[str, str] = {}
         for column in dict.fromkeys(chain(*usable_columns.values())):
-            if column in block.columns:
-                continue
-            models = {entrants[entrant].model for entrant in common if column not in usable_columns[entrant]}
-            beside[column] = f"missing or not comparable for {len(models)} of the {model_count} models"
+            if models := {entrants[entrant].model for entrant in common if column not in usable_columns[entrant]}:
+                beside[column] = f"missing or not comparable for {len(models)} of the {model_count} models"
         mean = ModelMeans(
             key=key,
             title=f"Mean{title} of {len(columns)}",
@@ -259,29 +251,23 @@ def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corre
 def _correction(
     columns: Sequence[Measured], first: str, second: str, corrections: Corrections
 ) -> PairCorrection | None:
-    """Returns the corrected difference of two means; None where no column's difference is corrected.
-
-    As in the mean's interval, columns count as independent.
-    """
+    """Returns the corrected difference of two means, with columns as independent; None where no column has one."""
     units, parts, rated = [column.unit for column in columns], [], 0
     sources: dict[str, None] = {}
     shares = np.array(weights(units)) / sum(weights(units))
     for column, share in zip(columns, shares.tolist(), strict=True):
-        first_samples, second_samples = (in_order(column.observe(key)) for key in (first, second))
+        samples, scale = [in_order(column.observe(key)) for key in (first, second)], column.unit.scale
         correction = corrections.correction(column, first, second)
         if correction is not None and not correction.missing:
             rated, sources = rated + correction.rated, {**sources, correction.by: None}
-        pair = Pair(
-            column.unit.key, first, second, first_samples, second_samples, column.unit.scale, correction=correction
-        )
-        parts.append((share * (mapped(1.0, column.unit.scale) - mapped(0.0, column.unit.scale)), pair))
+        pair = Pair(column.unit.key, first, second, samples[0], samples[1], scale, correction=correction)
+        parts.append((share * (mapped(1.0, scale) - mapped(0.0, scale)), pair))
     if not rated:
         return None
     judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
     first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
-    return PairCorrection(
-        partial(_difference_of_means, parts), rated, "", " and ".join(sources), (first_judged, second_judged)
-    )
+    difference = partial(_difference_of_means, parts)
+    return PairCorrection(difference, rated, "", " and ".join(sources), (first_judged, second_judged))
 
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
@@ -314,10 +300,8 @@ def _mean_ranks(
     table = np.array([[cell.value for cell in unit_cells] for unit_cells in common.values()], dtype=np.float64)
     columns: list[Mapping[str, Cell]] = []
     for unit in units:
-        unit_cells = {key: unit.cells[key] for key in common}
-        columns.append(
-            rank_cells(unit_cells, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0]
-        )
+        cells, unit_tests = {key: unit.cells[key] for key in common}, [test for test in tests if test.unit == unit.key]
+        columns.append(rank_cells(cells, unit.scale, tests=unit_tests, left_out={})[0])
     ranks: dict[str, Cell] = {}
     for key, mean in zip(common, mean_rank(table), strict=True):
         places = [place for column in columns if (place := column[key].rank) is not None]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, TasksRun, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Cost, Derived, FurtherScore, TasksRun, Where
 from culture_tasks.harness.model_costs import total_costs
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
@@ -93,17 +94,11 @@ class Measured:
         columns = (columns_of(run).groups.get(name) for run in self.runs[entrant])
         present = dict.fromkeys(group for texts in columns if texts is not None for group in texts.present())
         order = self.reported.field_named(name).order
-        return [
-            *(group for group in order if group in present),
-            *sorted(group for group in present if group and group not in order),
-        ]
+        return [*(group for group in order if group in present), *sorted(present.keys() - {"", *order})]
 
     def combinations(self, entrant: str, fields: Sequence[str]) -> list[Where]:
         """Returns the combinations of groups that an entrant has samples of, in order."""
-        places: list[Where] = [()]
-        for name in fields:
-            places = [(*where, (name, group)) for where in places for group in self.groups(entrant, name)]
-        return places
+        return list(product(*([(name, group) for group in self.groups(entrant, name)] for name in fields)))
 
 
 # Units
@@ -257,10 +252,9 @@ class Scores:
         measured = self.units.get(address.unit)
         if measured is None:
             return None
-        scales = {statistic.name: statistic.scale for statistic in measured.reported.further}
-        scales |= {statistic.name: statistic.scale for statistic in measured.reported.derived}
-        scales |= {statistic.name: statistic.scale for statistic in measured.reported.costs}
-        return scales.get(address.statistic, measured.unit.scale)
+        reported = measured.reported
+        statistics: tuple[FurtherScore | Derived | Cost, ...] = (*reported.further, *reported.derived, *reported.costs)
+        return {each.name: each.scale for each in statistics}.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
         """Adds a number; one of a group is of the last group of its address."""
@@ -329,13 +323,11 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     """Returns the splits of a unit's score: its benchmark's, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    all_columns = [columns_of(run) for row_runs in measured.runs.values() for run in row_runs]
-    fields = dict.fromkeys(name for columns in all_columns for name in columns.groups)
-    most = {
-        name: max(len(columns.groups[name].names) for columns in all_columns if name in columns.groups)
-        for name in fields
-    }
-    return [(name,) for name in fields if most[name] <= _GROUP_LIMIT]
+    most: dict[str, int] = {}
+    for columns in (columns_of(run) for row_runs in measured.runs.values() for run in row_runs):
+        for name, texts in columns.groups.items():
+            most[name] = max(most.get(name, 0), len(texts.names))
+    return [(name,) for name, groups in most.items() if groups <= _GROUP_LIMIT]
 
 
 def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
