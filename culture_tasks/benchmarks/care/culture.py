@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from culture_tasks.benchmarks.care.benchmark import SAMPLED
-from culture_tasks.benchmarks.care.built import RATINGS, TEST
+from culture_tasks.benchmarks.care.benchmark import RATINGS, SAMPLED, TEST
 from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
 from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, Step

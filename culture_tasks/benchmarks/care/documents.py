@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypedDict, get_args
 
 from pydantic import AfterValidator
 
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.checking import Count, TableCheck
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import (
@@ -196,11 +196,6 @@ def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
                 f"{table.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
                 f"{table.where(first)}. Expected a different question in each row. Remove one of them."
             )
-
-
-def check(data_folder: Path | None) -> DataReport:
-    """Checks the questions of all three cultures (:func:`~culture_tasks.data.checking.check_tables`)."""
-    return check_tables("care", data_folder, [table_check(SOURCES[language], language) for language in LANGUAGES])
 
 
 def table_check(source: Source, language: str) -> TableCheck[CareRow]:

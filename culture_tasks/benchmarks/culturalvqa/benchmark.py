@@ -13,6 +13,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -95,6 +96,9 @@ WAYS = (
 )
 DECODING = Decoding(max_tokens=64)
 
+TEST = "test"
+"""Name of the table of questions of a culture that people added."""
+
 
 class CulturalVqa(Benchmark, OffersCultures):
     """CulturalVQA (Nayak et al., 2024)."""
@@ -133,9 +137,47 @@ class CulturalVqa(Benchmark, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
-        from culture_tasks.benchmarks.culturalvqa.built import CulturalVqaCulture
+        return CulturalVqaCulture(built, self)
 
-        return CulturalVqaCulture(built)
+
+class CulturalVqaCulture(CultureBenchmark):
+    """The questions about images of a culture that people added."""
+
+    @property
+    def source(self) -> Source:
+        """Its table of questions."""
+        return self.built.source(TEST, "image")
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks for which the culture has the data; nobody named visual entities."""
+        built = self.built
+        missing = {"lens": True, "fewshot": not built.facts["fewshot"]}
+        return tuple(
+            task_of(
+                way,
+                name=f"{self.name}{way.suffix}",
+                benchmark_title=self.title,
+                language=built.language,
+                source=self.source,
+                countries=(built.name,),
+                country_named=lambda _: built.name,
+            )
+            for way in WAYS
+            if not missing.get(way.variant)
+        )
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
+        from culture_tasks.benchmarks.culturalvqa.report import report_of
+
+        built = self.built
+        report = report_of(self.name, self.title, {built.name: built.title}, {built.name: built.place})
+        return replace(report, as_published=())
+
+    def check(self, data_folder: Path | None) -> DataReport:
+        """Checks questions, answers and images."""
+        return documents.check_rows(self.name, data_folder, self.source)
 
 
 def task_of(

@@ -19,7 +19,7 @@ from support.crosscult_cases import rows, write_folder
 from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
-from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, OwnCulture
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
 from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
 from culture_tasks.benchmarks.culture_forms import Entry, State
 from culture_tasks.benchmarks.cultures import BuiltCulture
@@ -140,7 +140,7 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
     assert mark.startswith(f"2 of 18 answers are drafts of a model ({DRAFT})")
     card = (folder.culture.folder / "README.md").read_text("utf-8")
     assert card.count("--tasks crosscult_own --log_samples") == 2  # the task that needs no model which inserts
-    benchmark = OwnCulture(folder.culture)
+    benchmark = BENCHMARK.culture(folder.culture)
     assert benchmark.check(None).usable
     named = {entry.name: entry for entry in benchmark.entries()}
     assert {"crosscult_own", "crosscult_own_single", "crosscult_own_sequential_locality_fa"} <= named.keys()
@@ -187,7 +187,7 @@ def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, c
 
 
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
-    own = OwnCulture(build(persian, settings(monkeypatch, data)).culture)
+    own = BENCHMARK.culture(build(persian, settings(monkeypatch, data)).culture)
     monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
     monkeypatch.setattr(training_data, "cultures", lambda: {own.name: None})
     own_cases = training_data.load_training_data(data, benchmark=own.name)
@@ -393,7 +393,7 @@ def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch)
         "usable scenario 's05'",
     ):
         assert reason in reasons
-    benchmark = OwnCulture(folder.culture)
+    benchmark = BENCHMARK.culture(folder.culture)
     with pytest.raises(DataError, match="crosscult_own: no scenario is for training"):
         benchmark.training_cases(None)
     assert benchmark.check(None).usable
