@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.care import documents
-from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.culture_forms import CultureForm
@@ -132,7 +131,7 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
-        return HUMAN_RATINGS
+        return documents.HUMAN_RATINGS
 
     def culture_form(self) -> CultureForm:
         """Returns how the data of a further culture are made."""
@@ -185,7 +184,7 @@ class RatedCareCulture(CareCulture, OffersHumanRatings):
     def human_ratings(self) -> HumanRatings:
         """Returns the rated responses to the questions outside of the test."""
         return replace(
-            HUMAN_RATINGS,
+            documents.HUMAN_RATINGS,
             about=f"the rated responses of {self.title}",
             source=self.built.source(RATINGS),
             tests=(self.name,),
