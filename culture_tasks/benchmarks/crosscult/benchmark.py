@@ -18,12 +18,7 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
-from culture_tasks.benchmarks.crosscult.vocabulary import (
-    SEQUENTIAL_ROLES,
-    SINGLE_ROLES,
-    Role,
-    Setting,
-)
+from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
 from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (

@@ -15,14 +15,7 @@ from typing import TypedDict, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
 from culture_tasks.benchmarks.crosscult.editions import PAPER, RAW_CASES, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import (
-    RawCase,
-    RawCaseRow,
-    RawCases,
-    load,
-    read_table,
-    row_model,
-)
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCaseRow, RawCases, load, read_table, row_model
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,

@@ -31,12 +31,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS: Mapping[str, Any] = {
-    "generality": None,
-    "cross_language": None,
-    "cross_scenario": None,
-    "locality": [],
-}
+_FORMER_COLUMNS = {**dict.fromkeys(("generality", "cross_language", "cross_scenario")), "locality": []}
 
 
 def _a_topic(text: str) -> Topic:
@@ -174,7 +169,7 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
         table=table,
         cases=cases,
         folder=folder_of(edition.source, data_folder),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in rows),
         edition=edition,
     )
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa import documents
 from culture_tasks.benchmarks.culturalvqa.documents import (
@@ -29,7 +29,7 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     Variant,
     country_of,
 )
-from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3, RUBRICS
 from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
@@ -57,15 +57,8 @@ from culture_tasks.text import answer_in
 
 _log = logging.getLogger(__name__)
 
-RubricName = Literal["lave", "lave3"]
-"""The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
-correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where an ambiguous or
-incomplete answer counts one half."""
-
 SHARE = Scale("share", 0.0, 1.0, digits=3)
 SUBMISSION = "predictions_for_submission"
-
-_RUBRICS = {rubric.name: rubric for rubric in RUBRICS}
 
 
 class Presentation(NamedTuple):
@@ -80,19 +73,17 @@ class Presentation(NamedTuple):
     suffix: str
     title: str
     variant: Variant
-    rubric: RubricName
+    rubric: Rubric
     about: str
 
 
 WAYS = (
-    Presentation("", "", "vlm", "lave", "image and question (App. H)"),
-    Presentation(
-        "_lave3", "LAVE's own scale", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"
-    ),
-    Presentation("_fewshot", "with examples", "fewshot", "lave", "with examples before the question (App. I)"),
-    Presentation("_blind", "question alone", "blind", "lave", "question alone (section 5)"),
-    Presentation("_country", "question and country", "country", "lave", "question and country (section 5)"),
-    Presentation("_lens", "question and entities", "lens", "lave", "question and coarse visual entities (section 5)"),
+    Presentation("", "", "vlm", LAVE, "image and question (App. H)"),
+    Presentation("_lave3", "LAVE's own scale", "vlm", LAVE3, "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
+    Presentation("_fewshot", "with examples", "fewshot", LAVE, "with examples before the question (App. I)"),
+    Presentation("_blind", "question alone", "blind", LAVE, "question alone (section 5)"),
+    Presentation("_country", "question and country", "country", LAVE, "question and country (section 5)"),
+    Presentation("_lens", "question and entities", "lens", LAVE, "question and coarse visual entities (section 5)"),
 )
 DECODING = Decoding(max_tokens=64)
 
@@ -196,7 +187,7 @@ def task_of(
         about=way.about,
         title=", ".join(filter(None, (benchmark_title, way.title))),
         languages=(language,),
-        metric=way.rubric,
+        metric=way.rubric.name,
         metrics=partial(metrics, way.rubric, countries),
         data=DataSet(
             (source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country_named)
@@ -227,11 +218,16 @@ def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
     return Prompt((Picture(), text) if variant == "vlm" else (text,))
 
 
-def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Metric]:
-    """Returns the metrics of a task that is graded by a rubric and asks about some countries."""
-    title = "LAVE" if rubric == "lave" else "LAVE on its own scale"
+def metrics(rubric: Rubric, countries: Sequence[str]) -> list[Metric]:
+    """Returns the metrics of a task that is graded by a rubric and asks about some countries.
+
+    The judge's score has the rubric's name and is from 0 to 1. ``lave`` (Appendix F): the share of answers that the
+    judge calls correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where
+    an ambiguous or incomplete answer counts one half.
+    """
+    title = "LAVE" if rubric is LAVE else "LAVE on its own scale"
     return [
-        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
+        JudgedScore(name=rubric.name, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
         MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
             name=SUBMISSION,
@@ -244,7 +240,7 @@ def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Me
     ]
 
 
-def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+def score(rubric: Rubric, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
     """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
     if not doc["references"]:
         prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
@@ -259,7 +255,7 @@ def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> 
         cluster=doc["image_id"],
         image=doc["image_id"],
         data={"data": doc["data"]},
-        rubric=_RUBRICS[rubric],
+        rubric=rubric,
         values={"exact_match": sum(matches) / len(matches)},
     )
 
