@@ -39,12 +39,13 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
 """What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
-_CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
+LANGUAGE_NAMES: Mapping[str, str] = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
+"""Names of the languages, in the order of the paper's tables."""
 
 Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]  # as in the paper's tables
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
-RELEASED_NAMES: Mapping[Category, str] = {
+RELEASED_NAMES: Mapping[str, str] = {
     "entities": "Cultural entities",
     "opinion": "Opinion",
     "norms": "Social norms",
@@ -63,17 +64,18 @@ _SPELLINGS: dict[str, Category] = {
 
 Scope = Literal["sub_nationwide", "nationwide", "continent_wide", "worldwide"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+RELEASED_SCOPES: Mapping[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
 
 def _source(language: Language) -> Source:
-    config, people = _CONFIGS[language], PEOPLE[language]
+    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
     return Source(
         folder="care",
-        stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),
+        stems=(f"{name}-test", f"{name}_test", name.lower()),
         hub="geyang627/CARE-eval",
-        config=config,
+        config=name.lower(),
         release=ReleaseFacts(
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known

@@ -31,7 +31,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS = {**dict.fromkeys(("generality", "cross_language", "cross_scenario")), "locality": []}
+_FORMER_COLUMNS: dict[str, Any] = {**dict.fromkeys(("generality", "cross_language", "cross_scenario")), "locality": []}
 
 
 def _a_topic(text: str) -> Topic:
