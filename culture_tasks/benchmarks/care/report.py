@@ -26,7 +26,7 @@ _PLACES = {"zh": "CN", "ar": "arab", "ja": "JP"}
 
 _CATEGORIES = {name: "C. sense" if name == "commonsense" else name.title() for name in CATEGORIES}
 _PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "continent-wide"}
-_NATIVE = tuple(f"care_{language}" for language in LANGUAGE_NAMES)
+_NATIVE = {f"care_en_{language}": f"care_{language}" for language in LANGUAGE_NAMES}
 
 
 def _tables(languages: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
@@ -140,13 +140,7 @@ def report_of(
 
 
 REPORT = replace(
-    report_of(
-        "care",
-        "CARE",
-        LANGUAGE_NAMES,
-        _PLACES,
-        {f"care_en_{language}": f"care_{language}" for language in LANGUAGE_NAMES},
-    ),
-    as_published=_NATIVE,
+    report_of("care", "CARE", LANGUAGE_NAMES, _PLACES, _NATIVE),
+    as_published=tuple(_NATIVE.values()),
     published={("score", "category"): ("care_table_3", "care_table_6")},
 )

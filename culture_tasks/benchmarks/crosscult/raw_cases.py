@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -132,7 +131,7 @@ class RawCases:
 def _file_of(content: bytes) -> str:
     import datasets
 
-    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / "culture-tasks-images"
+    folder = Path(datasets.config.HF_DATASETS_CACHE) / "culture-tasks-images"
     file = folder / hashlib.sha256(content).hexdigest()
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
