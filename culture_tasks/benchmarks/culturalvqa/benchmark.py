@@ -118,7 +118,7 @@ class CulturalVqa(Benchmark, OffersCultures):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
-        return documents.check(data_folder)
+        return documents.check(self.name, data_folder, SOURCE)
 
     def culture_form(self) -> CultureForm:
         """Returns how the data of a further culture are made."""
@@ -168,7 +168,7 @@ class CulturalVqaCulture(CultureBenchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
-        return documents.check_rows(self.name, data_folder, self.source)
+        return documents.check(self.name, data_folder, self.source)
 
 
 def task_of(
