@@ -104,7 +104,7 @@ class CulturalVqa(Benchmark, OffersCultures):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, name=f"{self.name}{way.suffix}", benchmark_title=self.title) for way in WAYS)
+        return tuple(task_of(way, self) for way in WAYS)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
@@ -147,8 +147,7 @@ class CulturalVqaCulture(CultureBenchmark):
         return tuple(
             task_of(
                 way,
-                name=f"{self.name}{way.suffix}",
-                benchmark_title=self.title,
+                self,
                 language=built.language,
                 source=self.source,
                 countries=(built.name,),
@@ -173,19 +172,18 @@ class CulturalVqaCulture(CultureBenchmark):
 
 def task_of(
     way: Presentation,
+    benchmark: Benchmark,
     *,
-    name: str,
-    benchmark_title: str,
     language: str = "en",
     source: Source = SOURCE,
     countries: Sequence[str] = COUNTRIES,
     country_named: Callable[[str | None], str] = country_of,
 ) -> Task:
-    """Returns the task that asks questions in one way: the released ones, or of a culture that people added."""
+    """Returns a benchmark's task that asks questions in one way: the released ones, or of a culture that was added."""
     return Task(
-        name=name,
+        name=f"{benchmark.name}{way.suffix}",
         about=way.about,
-        title=", ".join(filter(None, (benchmark_title, way.title))),
+        title=", ".join(filter(None, (benchmark.title, way.title))),
         languages=(language,),
         metric=way.rubric.name,
         metrics=partial(metrics, way.rubric, countries),
