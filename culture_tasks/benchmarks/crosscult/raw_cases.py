@@ -30,7 +30,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS: dict[str, Any] = {**dict.fromkeys(("generality", "cross_language", "cross_scenario")), "locality": []}
+_FORMER_COLUMNS: dict[str, Any] = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
 
 
 def _a_topic(text: str) -> Topic:
