@@ -25,6 +25,7 @@ from culture_tasks.settings import culture_folders, user_cache_folder
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.culture_forms import CultureForm
+    from culture_tasks.judges.rubric.rubrics import Rubric
 
 MANIFEST = "culture.json"
 """File that makes a folder a built culture."""
@@ -201,3 +202,20 @@ class OffersCultures(ABC):
         of its tasks begin with its own. It has the metrics and rubrics of this benchmark and none of its published
         numbers.
         """
+
+
+class CultureBenchmark(Benchmark):
+    """The benchmark of a built culture, which is graded as the one that it is like."""
+
+    data = "own culture"
+
+    def __init__(self, built: BuiltCulture, like: Benchmark) -> None:
+        self.built, self.like = built, like
+        self.name, self.title = built.benchmark, f"{like.title}, {built.title}"
+        self.paper, self.judge = f"made like {like.paper}", like.judge
+        self.made_from, self.marks = built.facts.get("made_from", ()), built.marks
+        self.task_files = built.task_files
+
+    def rubrics(self) -> Sequence[Rubric]:
+        """Returns the rubrics of the benchmark that it is like."""
+        return self.like.rubrics()

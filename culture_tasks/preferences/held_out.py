@@ -8,13 +8,12 @@ Two questions are the same if they are so without case, punctuation and width
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from culture_tasks.benchmarks import overlaps
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.overlaps import Question
+from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.metrics.near_duplicates import near_duplicates
@@ -52,8 +51,18 @@ def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tupl
     always = _tasks(names)
     usual = _tasks(name for ratings in offered().values() for name in ratings.tests)
     tasks = always | usual
-    held_out = always if rule.test_questions else tasks
-    return tuple(held_out), [question for task in tasks.values() for question in questions_of(task, settings)]
+    questions: list[Question] = []
+    for task in tasks.values():
+        try:
+            questions += questions_of(task, settings)
+        except DataUnavailableError as error:
+            raise DataUnavailableError(
+                f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
+                f"(--hold-out {NOTHING} builds without looking.)"
+            ) from None
+        except DataError as error:
+            raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
+    return tuple(always if rule.test_questions else tasks), questions
 
 
 def _tasks(names: Iterable[str]) -> dict[str, Task]:
@@ -67,19 +76,6 @@ def _tasks(names: Iterable[str]) -> dict[str, Task]:
             )
         tasks |= {task.name: task for entry in fitting for task in tasks_below(entry)}
     return tasks
-
-
-def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
-    """Yields the questions of a task."""
-    try:
-        yield from overlaps.questions_of(task, settings)
-    except DataUnavailableError as error:
-        raise DataUnavailableError(
-            f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
-            f"(--hold-out {NOTHING} builds without looking.)"
-        ) from None
-    except DataError as error:
-        raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
 
 
 def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Overlap:

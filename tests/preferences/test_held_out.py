@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rated_data import question
 
-from culture_tasks.benchmarks.overlaps import Question
+from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataUnavailableError, SettingsError
-from culture_tasks.preferences.held_out import hold_out_tests, items_by_task, overlap, questions_of
+from culture_tasks.preferences.held_out import hold_out_tests, items_by_task, overlap
 from culture_tasks.results.training_manifest import Rule, question_fingerprint
 from culture_tasks.settings import Settings
 

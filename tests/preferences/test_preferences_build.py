@@ -15,7 +15,7 @@ from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
-from culture_tasks.results.training_manifest import Manifest, RatingOrigin, Rule, TrainingSource, question_fingerprint
+from culture_tasks.results.training_manifest import Manifest, question_fingerprint
 
 DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
 
@@ -217,28 +217,18 @@ def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_pa
     assert manifest.rated_by.name.startswith("lexical:")
 
 
-MANIFEST = Manifest(
-    sources=(TrainingSource(kind="rows", name="rated.jsonl", fingerprint="0" * 16, responses=4),),
-    rated_by=RatingOrigin(kind="people", name="people", scale=(1.0, 10.0)),
-    rule=Rule(languages=("zh",)),
-    seed=3,
-    counts={"questions": 2},
-    files={"dpo/train.jsonl": "1" * 64},
-    items=("a" * 16, "b" * 16),
-    tested_items={"care_zh": ("zh-1",)},
-)
-
-
-def test_what_is_written_is_read_from_the_file_and_from_its_folder_and_anything_else_is_refused(tmp_path):
-    path = tmp_path / "manifest.json"
-    path.write_text(MANIFEST.as_json(), encoding="utf-8")
-    assert Manifest.load(path) == Manifest.load(tmp_path) == MANIFEST
+def test_a_manifest_is_read_from_its_file_and_from_its_folder_and_anything_else_is_refused(rated, tmp_path):
+    assert build(rated, "-o", tmp_path / "out") == 0
+    path = tmp_path / "out" / "manifest.json"
+    written = path.read_text(encoding="utf-8")
+    assert Manifest.load(path) == Manifest.load(tmp_path / "out")
+    assert Manifest.load(path).as_json() == written
     with pytest.raises(DataError, match=r"nowhere: can't be read .* Name a folder that"):
         Manifest.load(tmp_path / "nowhere")
     for text, said in (
-        (json.dumps(json.loads(MANIFEST.as_json()) | {"format": 2}), "has the format 2; this version reads 1"),
+        (json.dumps(json.loads(written) | {"format": 2}), "has the format 2; this version reads 1"),
         ("{", "not a manifest"),
-        (MANIFEST.as_json().replace('"seed"', '"sed"'), "not a manifest"),
+        (written.replace('"seed"', '"sed"'), "not a manifest"),
     ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=said):

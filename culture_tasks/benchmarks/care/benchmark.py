@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.care import documents
-from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -28,13 +28,16 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import DataReport
+from culture_tasks.data.checking import DataReport, check_tables
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
 PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
+
+TEST, RATINGS = "test", "ratings"
+"""Names of the tables of a culture that people added."""
 
 SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
@@ -123,11 +126,12 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of all three cultures."""
-        return documents.check(data_folder)
+        checks = [documents.table_check(SOURCES[language], language) for language in LANGUAGES]
+        return check_tables(self.name, data_folder, checks)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
-        return HUMAN_RATINGS
+        return documents.HUMAN_RATINGS
 
     def culture_form(self) -> CultureForm:
         """Returns how the data of a further culture are made."""
@@ -137,9 +141,56 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
-        from culture_tasks.benchmarks.care.built import benchmark_of
+        return (RatedCareCulture if built.facts["ratings"] else CareCulture)(built, self)
 
-        return benchmark_of(built)
+
+class CareCulture(CultureBenchmark):
+    """The questions about a culture that people added."""
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each way of asking for which the culture has the data."""
+        built, people = self.built, self.built.facts["people"]
+        return tuple(
+            task_of(
+                variant,
+                name=f"{self.name}{variant.suffix}",
+                title=f"{variant.title}, {built.title}",
+                language=built.language,
+                people=people,
+                source=built.source(TEST),
+            )
+            for variant in VARIANTS
+            if (people or variant.prompt != "roleplay") and (built.facts["english"] or not variant.english)
+        )
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
+        from culture_tasks.benchmarks.care.report import report_of
+
+        built, native = self.built, {f"{self.name}_en": self.name}
+        languages, places = {built.language: built.title}, {built.language: built.place}
+        return report_of(self.name, self.title, languages, places, native)
+
+    def check(self, data_folder: Path | None) -> DataReport:
+        """Checks the questions."""
+        checks = [documents.table_check(self.built.source(TEST), self.built.language)]
+        return check_tables(self.name, data_folder, checks)
+
+
+class RatedCareCulture(CareCulture, OffersHumanRatings):
+    """A culture whose people rated responses, too."""
+
+    def human_ratings(self) -> HumanRatings:
+        """Returns the rated responses to the questions outside of the test."""
+        return replace(
+            documents.HUMAN_RATINGS,
+            about=f"the rated responses of {self.title}",
+            source=self.built.source(RATINGS),
+            tests=(self.name,),
+            published=(),
+            published_in="",
+        )
 
 
 def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, source: Source) -> Task:

@@ -12,18 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from culture_tasks.benchmarks.care.benchmark import SAMPLED
-from culture_tasks.benchmarks.care.built import RATINGS, TEST
+from culture_tasks.benchmarks.care.benchmark import RATINGS, SAMPLED, TEST
 from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
-from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
+from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, RELEASED_SCOPES
 from culture_tasks.benchmarks.culture_forms import Ask, BuiltTables, Config, CultureForm, Figure, SheetRow, Step
 from culture_tasks.benchmarks.culture_rows import ask_by, clean, json_object, nearest_texts, people_of, read_response
 from culture_tasks.benchmarks.interface import Decoding
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
-
-_TITLES: dict[str, str] = {category: RELEASED_NAMES[category] for category in CATEGORIES}
-_RELEASED_SCOPES: dict[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 _Table = list[dict[str, Any]]
 
@@ -77,7 +73,7 @@ class CareWork(CareQuestions):
                 name=f"d-{category}-{number:03d}",
                 facts={"Category": title, "What it is": descriptions[category], "Number": str(number)},
             )
-            for category, title in _TITLES.items()
+            for category, title in RELEASED_NAMES.items()
             for number in numbers
         ]
 
@@ -237,7 +233,7 @@ class CareWork(CareQuestions):
             dropped=self.dropped,
             counts={
                 "questions of the test": len(test),
-                **{f"of them {title}": categories[category] for category, title in _TITLES.items()},
+                **{f"of them {title}": categories[category] for category, title in RELEASED_NAMES.items()},
                 "sensitive": sum(question.moral for question in test),
                 "with answers that change with time": sum(question.temporal for question in test),
                 "translated into English": sum(
@@ -276,9 +272,9 @@ class CareWork(CareQuestions):
                 "id": question.name,
                 "question": question.text,
                 "answer": question.answer,
-                "culture_type": _TITLES[question.category],
+                "culture_type": RELEASED_NAMES[question.category],
                 "associated_culture": self._label(question),
-                "geographic_scope": _RELEASED_SCOPES[question.scope],
+                "geographic_scope": RELEASED_SCOPES[question.scope],
                 "source": question.source,
                 **({name: clean(text) for name, text in entries[0].values.items()} if all(english) else {}),
             }
@@ -294,7 +290,7 @@ class CareWork(CareQuestions):
                 "response": response.text,
                 "human_rating": ratings[0],
                 "source": question.source,
-                "cul_type": _TITLES[question.category],
+                "cul_type": RELEASED_NAMES[question.category],
                 "associated_culture": self._label(question),
                 "language": self.config.language,
                 "model": model or None,
@@ -340,8 +336,8 @@ class CareForm(CultureForm):
     def steps(self, config: Config) -> Iterator[Step]:
         """Yields the steps; without drafts, checkers or translations, theirs are left out."""
         options, descriptions = config.options, self.texts["categories"]
-        lines = "\n".join(f"{title}: {descriptions[name]}".strip() for name, title in _TITLES.items())
-        step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
+        lines = "\n".join(f"{title}: {descriptions[name]}".strip() for name, title in RELEASED_NAMES.items())
+        step = partial(self.step, config, slots={"categories": lines}, choices={"category": RELEASED_NAMES})
         if options["drafts_per_category"]:
             yield step("draft", CareWork.draft_rows, ask=_ask(config))
         yield step("write", CareWork.write_rows)

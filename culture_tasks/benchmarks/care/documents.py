@@ -1,4 +1,4 @@
-"""CARE's test questions as documents of a harness, and ``culture-tasks data check care``."""
+"""CARE's test questions as documents of a harness, ``culture-tasks data check care``, and CARE's rated responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Annotated, Literal, TypedDict, get_args
 
 from pydantic import AfterValidator
 
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
+from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
+from culture_tasks.data.checking import Count, TableCheck
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import (
@@ -37,12 +39,13 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
 """What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
-_CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
+LANGUAGE_NAMES: Mapping[str, str] = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
+"""Names of the languages, in the order of the paper's tables."""
 
 Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]  # as in the paper's tables
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
-RELEASED_NAMES: Mapping[Category, str] = {
+RELEASED_NAMES: Mapping[str, str] = {
     "entities": "Cultural entities",
     "opinion": "Opinion",
     "norms": "Social norms",
@@ -61,17 +64,18 @@ _SPELLINGS: dict[str, Category] = {
 
 Scope = Literal["sub_nationwide", "nationwide", "continent_wide", "worldwide"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+RELEASED_SCOPES: Mapping[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
 
 def _source(language: Language) -> Source:
-    config, people = _CONFIGS[language], PEOPLE[language]
+    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
     return Source(
         folder="care",
-        stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),
+        stems=(f"{name}-test", f"{name}_test", name.lower()),
         hub="geyang627/CARE-eval",
-        config=config,
+        config=name.lower(),
         release=ReleaseFacts(
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known
@@ -198,11 +202,6 @@ def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
             )
 
 
-def check(data_folder: Path | None) -> DataReport:
-    """Checks the questions of all three cultures (:func:`~culture_tasks.data.checking.check_tables`)."""
-    return check_tables("care", data_folder, [table_check(SOURCES[language], language) for language in LANGUAGES])
-
-
 def table_check(source: Source, language: str) -> TableCheck[CareRow]:
     """Returns how the test questions of a culture are checked; only a released table has the paper's counts."""
 
@@ -224,3 +223,72 @@ def _counts(language: str, rows: Sequence[CareRow], *, is_release: bool) -> Iter
         yield Count(f"{language}: {scope}", str(scopes[scope]))
     translated = sum(row.question_en is not None and row.answer_en is not None for row in rows)
     yield Count(f"{language}: with English translations, for care_en", str(translated))
+
+
+# Responses with native annotators' ratings, and the agreement that the paper reports
+
+
+def _category(text: str) -> str | None:
+    try:
+        return category_of(text)
+    except DataError:
+        if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
+            raise
+        return None
+
+
+def _native_language(culture: str) -> str | None:
+    """Says the language of a native culture; a foreign one is asked about in any of CARE's three languages."""
+    native = re.match(r"\s*native\b[\s:(\[-]*([a-z]+)", culture, re.IGNORECASE)
+    return native.group(1) if native else None
+
+
+def _kind_of_culture(culture: str) -> CultureKind | None:
+    """Says which of section 3.3's three labels a culture has: "Native (Chinese)", "foreign: US", "General"."""
+    first = re.match(r"[a-z]*", culture.strip().casefold())
+    return next((kind for kind in get_args(CultureKind) if first and kind == first.group()), None)
+
+
+HUMAN_RATINGS = HumanRatings(
+    about="CARE's 28,091 rated responses",
+    source=Source(
+        folder="care_ratings",
+        stems=("train", "data/train-00000-of-00001", "train-00000-of-00001"),
+        hub="geyang627/CARE",
+        split="train",
+    ),
+    aliases={
+        "answer": "reference",
+        "cul_type": "category",
+        "culture_type": "category",
+        "translated_question (optional)": "translated_question",
+    },
+    known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
+    categories=CATEGORIES,
+    category_named=_category,
+    rubric_for=lambda category: RUBRIC_FOR[category_of(category)],
+    native_language=_native_language,
+    kind_of_culture=_kind_of_culture,
+    tests=("care",),
+    published=(
+        # Appendix C.2 names neither the rows nor the variant of tau.
+        PublishedAgreement(
+            name="gpt_4o",
+            raters="paper: GPT-4o",
+            dimension="overall",
+            figures={"all": {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}},
+        ),
+        # Table 2 doesn't name alpha's level.
+        PublishedAgreement(
+            name="second_annotator",
+            raters="paper: second annotator",
+            dimension="language",
+            figures={
+                "ar": {"pearson": "0.90", "spearman": "0.88", "kendall_tau_b": "0.71", "krippendorff_alpha": "0.86"},
+                "zh": {"pearson": "0.89", "spearman": "0.89", "kendall_tau_b": "0.75", "krippendorff_alpha": "0.84"},
+                "ja": {"pearson": "0.93", "spearman": "0.92", "kendall_tau_b": "0.77", "krippendorff_alpha": "0.92"},
+            },
+        ),
+    ),
+    published_in="CARE (Guo et al., 2025), Appendix C.2 and Table 2: the paper's figures, not measured here",
+)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
-from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
+from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGE_NAMES, RELEASED_SCOPES, SCOPES
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
@@ -21,14 +21,12 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 
-_LANGUAGES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}  # in the order of the paper's tables
 _PLACES = {"zh": "CN", "ar": "arab", "ja": "JP"}
 """The people whose culture is asked about, in their language: Chinese, Arab and Japanese (Figure 8)."""
 
 _CATEGORIES = {name: "C. sense" if name == "commonsense" else name.title() for name in CATEGORIES}
-_SCOPES = {name: name.replace("_", "-").capitalize() for name in SCOPES}
 _PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "continent-wide"}
-_NATIVE = tuple(f"care_{language}" for language in _LANGUAGES)
+_NATIVE = {f"care_en_{language}": f"care_{language}" for language in LANGUAGE_NAMES}
 
 
 def _tables(languages: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
@@ -68,7 +66,7 @@ def _category_table(unit: str, languages: Mapping[str, str]) -> TableOf:
 
 def _scope_table(unit: str, languages: Mapping[str, str]) -> TableOf:
     columns = []
-    for (language, people), (scope, label) in product(languages.items(), _SCOPES.items()):
+    for (language, people), (scope, label) in product(languages.items(), RELEASED_SCOPES.items()):
         address = At(unit, where=(("language", language), ("scope", scope)))
         printed = {"language": language, "scope": _PRINTED_SCOPES.get(scope, scope)}
         columns.append(ColumnOf(f"{language}_{scope}", label, address, people, printed=printed))
@@ -142,9 +140,7 @@ def report_of(
 
 
 REPORT = replace(
-    report_of(
-        "care", "CARE", _LANGUAGES, _PLACES, {f"care_en_{language}": f"care_{language}" for language in _LANGUAGES}
-    ),
-    as_published=_NATIVE,
+    report_of("care", "CARE", LANGUAGE_NAMES, _PLACES, _NATIVE),
+    as_published=tuple(_NATIVE.values()),
     published={("score", "category"): ("care_table_3", "care_table_6")},
 )

@@ -18,14 +18,9 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
-from culture_tasks.benchmarks.crosscult.vocabulary import (
-    SEQUENTIAL_ROLES,
-    SINGLE_ROLES,
-    Role,
-    Setting,
-)
+from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
 from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,
@@ -188,19 +183,16 @@ class CrossCult(InsertionBenchmark, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""
-        return OwnCulture(built)
+        return OwnCulture(built, self)
 
 
-class OwnCulture(InsertionBenchmark):
+class OwnCulture(CultureBenchmark, InsertionBenchmark):
     """A built culture; raises DataError for a manifest that isn't of this benchmark."""
 
-    paper = "made like Zeng et al., 2026"
-
-    def __init__(self, built: BuiltCulture) -> None:
-        self.name, self.title = built.benchmark, f"{PAPER.title}, {built.title}"
-        self.data = f"own culture ({built.way})"
-        self.made_from = (PAPER.title,) if built.way == PARTITION else ()
-        self.marks, self.task_files = built.marks, built.task_files
+    def __init__(self, built: BuiltCulture, like: Benchmark) -> None:
+        super().__init__(built, like)
+        self.paper, self.data = "made like Zeng et al., 2026", f"own culture ({built.way})"
+        self.made_from = (like.title,) if built.way == PARTITION else ()
         try:
             self.edition = Edition(
                 name=self.name,

@@ -15,14 +15,7 @@ from typing import TypedDict, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
 from culture_tasks.benchmarks.crosscult.editions import PAPER, RAW_CASES, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import (
-    RawCase,
-    RawCaseRow,
-    RawCases,
-    load,
-    read_table,
-    row_model,
-)
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCaseRow, RawCases, load, read_table, row_model
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,
@@ -211,14 +204,11 @@ def check(data_folder: Path | None, edition: Edition = PAPER) -> DataReport:
         names = [row.image for row in rows.values()]
         return broken_images(table.part(list(rows)), names, folder_of(edition.source, data_folder))
 
-    def tables(folder: Path | None) -> list[RowTable]:
-        return [read_table(folder, edition)]
-
     cases = TableCheck(
         source=edition.source,
         model=row_model(edition),
         id="id",
-        tables=tables,
+        tables=lambda folder: [read_table(folder, edition)],
         problems=images,
         counts=partial(_counts, edition),
     )

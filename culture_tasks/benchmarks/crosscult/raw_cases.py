@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,12 +30,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS: Mapping[str, Any] = {
-    "generality": None,
-    "cross_language": None,
-    "cross_scenario": None,
-    "locality": [],
-}
+_FORMER_COLUMNS: dict[str, Any] = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
 
 
 def _a_topic(text: str) -> Topic:
@@ -137,7 +131,7 @@ class RawCases:
 def _file_of(content: bytes) -> str:
     import datasets
 
-    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / "culture-tasks-images"
+    folder = Path(datasets.config.HF_DATASETS_CACHE) / "culture-tasks-images"
     file = folder / hashlib.sha256(content).hexdigest()
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +168,7 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
         table=table,
         cases=cases,
         folder=folder_of(edition.source, data_folder),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in rows),
         edition=edition,
     )
 

@@ -16,13 +16,7 @@ import numpy as np
 
 from culture_tasks import vocabulary
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
-from culture_tasks.benchmarks.crosscult.vocabulary import (
-    LOCALITY_ROLES,
-    SEQUENTIAL_ROLES,
-    SINGLE_ROLES,
-    TOPICS,
-    Role,
-)
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, SEQUENTIAL_ROLES, SINGLE_ROLES, TOPICS, Role
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     WITH_JUDGE,
@@ -157,11 +151,6 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
 
 
-def _papers(edition: Edition, *tables: str) -> tuple[str, ...]:
-    """Returns published tables of which rows are shown: only the paper's edition has them."""
-    return tables if edition is PAPER else ()
-
-
 def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
     """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have them for a setting."""
     group, header, where = place
@@ -181,7 +170,7 @@ def _role_table(edition: Edition, unit: str, setting: str) -> TableOf:
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
-        papers=_papers(edition, f"crosscult_table_{_NUMBERS[setting]}"),
+        papers=(f"crosscult_table_{_NUMBERS[setting]}",) if edition is PAPER else (),
     )
 
 
@@ -234,7 +223,7 @@ def _efficiency(edition: Edition, unit: str) -> TableOf:
             "process on a CPU. Answered: prompts, the plain model's among them. Found: prompts whose answer was there "
             "already.",
         ),
-        papers=_papers(edition, "crosscult_table_4"),
+        papers=("crosscult_table_4",) if edition is PAPER else (),
     )
 
 

@@ -19,11 +19,7 @@ from typing import Any, NamedTuple
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
-from culture_tasks.benchmarks.crosscult.vocabulary import (
-    LOCALITY_ROLES,
-    TOPICS,
-    Setting,
-)
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, TOPICS, Setting
 from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore, Metric, Scale
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.text import answer_in, storable

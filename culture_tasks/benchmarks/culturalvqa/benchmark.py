@@ -13,10 +13,11 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa import documents
 from culture_tasks.benchmarks.culturalvqa.documents import (
@@ -28,9 +29,9 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     Variant,
     country_of,
 )
-from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3, RUBRICS
 from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -56,15 +57,8 @@ from culture_tasks.text import answer_in
 
 _log = logging.getLogger(__name__)
 
-RubricName = Literal["lave", "lave3"]
-"""The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
-correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where an ambiguous or
-incomplete answer counts one half."""
-
 SHARE = Scale("share", 0.0, 1.0, digits=3)
 SUBMISSION = "predictions_for_submission"
-
-_RUBRICS = {rubric.name: rubric for rubric in RUBRICS}
 
 
 class Presentation(NamedTuple):
@@ -79,21 +73,22 @@ class Presentation(NamedTuple):
     suffix: str
     title: str
     variant: Variant
-    rubric: RubricName
+    rubric: Rubric
     about: str
 
 
 WAYS = (
-    Presentation("", "", "vlm", "lave", "image and question (App. H)"),
-    Presentation(
-        "_lave3", "LAVE's own scale", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"
-    ),
-    Presentation("_fewshot", "with examples", "fewshot", "lave", "with examples before the question (App. I)"),
-    Presentation("_blind", "question alone", "blind", "lave", "question alone (section 5)"),
-    Presentation("_country", "question and country", "country", "lave", "question and country (section 5)"),
-    Presentation("_lens", "question and entities", "lens", "lave", "question and coarse visual entities (section 5)"),
+    Presentation("", "", "vlm", LAVE, "image and question (App. H)"),
+    Presentation("_lave3", "LAVE's own scale", "vlm", LAVE3, "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
+    Presentation("_fewshot", "with examples", "fewshot", LAVE, "with examples before the question (App. I)"),
+    Presentation("_blind", "question alone", "blind", LAVE, "question alone (section 5)"),
+    Presentation("_country", "question and country", "country", LAVE, "question and country (section 5)"),
+    Presentation("_lens", "question and entities", "lens", LAVE, "question and coarse visual entities (section 5)"),
 )
 DECODING = Decoding(max_tokens=64)
+
+TEST = "test"
+"""Name of the table of questions of a culture that people added."""
 
 
 class CulturalVqa(Benchmark, OffersCultures):
@@ -109,7 +104,7 @@ class CulturalVqa(Benchmark, OffersCultures):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, name=f"{self.name}{way.suffix}", benchmark_title=self.title) for way in WAYS)
+        return tuple(task_of(way, self) for way in WAYS)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
@@ -123,7 +118,7 @@ class CulturalVqa(Benchmark, OffersCultures):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
-        return documents.check(data_folder)
+        return documents.check(self.name, data_folder, SOURCE)
 
     def culture_form(self) -> CultureForm:
         """Returns how the data of a further culture are made."""
@@ -133,28 +128,64 @@ class CulturalVqa(Benchmark, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
-        from culture_tasks.benchmarks.culturalvqa.built import CulturalVqaCulture
+        return CulturalVqaCulture(built, self)
 
-        return CulturalVqaCulture(built)
+
+class CulturalVqaCulture(CultureBenchmark):
+    """The questions about images of a culture that people added."""
+
+    @property
+    def source(self) -> Source:
+        """Its table of questions."""
+        return self.built.source(TEST, "image")
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks for which the culture has the data; nobody named visual entities."""
+        built = self.built
+        missing = {"lens": True, "fewshot": not built.facts["fewshot"]}
+        return tuple(
+            task_of(
+                way,
+                self,
+                language=built.language,
+                source=self.source,
+                countries=(built.name,),
+                country_named=lambda _: built.name,
+            )
+            for way in WAYS
+            if not missing.get(way.variant)
+        )
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
+        from culture_tasks.benchmarks.culturalvqa.report import report_of
+
+        built = self.built
+        report = report_of(self.name, self.title, {built.name: built.title}, {built.name: built.place})
+        return replace(report, as_published=())
+
+    def check(self, data_folder: Path | None) -> DataReport:
+        """Checks questions, answers and images."""
+        return documents.check(self.name, data_folder, self.source)
 
 
 def task_of(
     way: Presentation,
+    benchmark: Benchmark,
     *,
-    name: str,
-    benchmark_title: str,
     language: str = "en",
     source: Source = SOURCE,
     countries: Sequence[str] = COUNTRIES,
     country_named: Callable[[str | None], str] = country_of,
 ) -> Task:
-    """Returns the task that asks questions in one way: the released ones, or of a culture that people added."""
+    """Returns a benchmark's task that asks questions in one way: the released ones, or of a culture that was added."""
     return Task(
-        name=name,
+        name=f"{benchmark.name}{way.suffix}",
         about=way.about,
-        title=", ".join(filter(None, (benchmark_title, way.title))),
+        title=", ".join(filter(None, (benchmark.title, way.title))),
         languages=(language,),
-        metric=way.rubric,
+        metric=way.rubric.name,
         metrics=partial(metrics, way.rubric, countries),
         data=DataSet(
             (source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country_named)
@@ -185,11 +216,16 @@ def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
     return Prompt((Picture(), text) if variant == "vlm" else (text,))
 
 
-def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Metric]:
-    """Returns the metrics of a task that is graded by a rubric and asks about some countries."""
-    title = "LAVE" if rubric == "lave" else "LAVE on its own scale"
+def metrics(rubric: Rubric, countries: Sequence[str]) -> list[Metric]:
+    """Returns the metrics of a task that is graded by a rubric and asks about some countries.
+
+    The judge's score has the rubric's name and is from 0 to 1. ``lave`` (Appendix F): the share of answers that the
+    judge calls correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where
+    an ambiguous or incomplete answer counts one half.
+    """
+    title = "LAVE" if rubric is LAVE else "LAVE on its own scale"
     return [
-        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
+        JudgedScore(name=rubric.name, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
         MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
             name=SUBMISSION,
@@ -202,7 +238,7 @@ def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Me
     ]
 
 
-def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+def score(rubric: Rubric, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
     """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
     if not doc["references"]:
         prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
@@ -217,7 +253,7 @@ def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> 
         cluster=doc["image_id"],
         image=doc["image_id"],
         data={"data": doc["data"]},
-        rubric=_RUBRICS[rubric],
+        rubric=rubric,
         values={"exact_match": sum(matches) / len(matches)},
     )
 

@@ -14,8 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
-from culture_tasks.benchmarks.culturalvqa.built import TEST
+from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING, TEST
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
 from culture_tasks.benchmarks.culture_forms import BuiltTables, Config, CultureForm, Figure, SheetRow, Step
 from culture_tasks.benchmarks.culture_rows import (

@@ -293,22 +293,11 @@ def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]
         yield examples
 
 
-def check(data_folder: Path | None) -> DataReport:
-    """Checks questions, answers and images (:func:`~culture_tasks.data.checking.check_tables`).
+def check(name: str, data_folder: Path | None, source: Source) -> DataReport:
+    """Checks a benchmark's questions, answers and images; the released ones are counted beside the paper's.
 
     Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
     """
-    report = check_rows("culturalvqa", data_folder, SOURCE)
-    if report.usable:
-        try:
-            report.counts = list(_counts(load("blind", data_folder).rows))
-        except DataError as error:
-            report.problems.append(str(error))
-    return report
-
-
-def check_rows(name: str, data_folder: Path | None, source: Source) -> DataReport:
-    """Checks each row of a benchmark's questions, and counts them; only the released ones have the paper's count."""
     paper = str(QUESTIONS) if source.release else None
     questions = TableCheck(
         source=source,
@@ -317,7 +306,13 @@ def check_rows(name: str, data_folder: Path | None, source: Source) -> DataRepor
         problems=partial(_answers_and_images, source, data_folder),
         counts=lambda rows: [Count("questions", str(len(rows)), paper)],
     )
-    return check_tables(name, data_folder, [questions])
+    report = check_tables(name, data_folder, [questions])
+    if source.release and report.usable:
+        try:
+            report.counts = list(_counts(load("blind", data_folder).rows))
+        except DataError as error:
+            report.problems.append(str(error))
+    return report
 
 
 def _answers_and_images(

@@ -15,8 +15,6 @@ from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Field, TableOf, UnitOf, bars_by, columns_by
 from culture_tasks.vocabulary import places
 
-_UPPER = {"usa": "USA"}
-
 
 def _tables(countries: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
     facets = {facet: facet.title() for facet in FACETS}
@@ -61,6 +59,6 @@ def report_of(name: str, title: str, countries: Mapping[str, str], codes: Mappin
 REPORT = report_of(
     "culturalvqa",
     "CulturalVQA",
-    {country: _UPPER.get(country, country.title()) for country in COUNTRIES},
+    {country: country.title() for country in COUNTRIES} | {"usa": "USA"},
     places(COUNTRIES),
 )

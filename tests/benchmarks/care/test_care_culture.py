@@ -39,9 +39,12 @@ def written(question, category="entities", **values):
     return {"question": question, "answer": f"پاسخ {question}", **labels, **values}
 
 
-def agrees(row, category="entities"):
-    labels = {"category": category, "scope": "nationwide", "culture": "native", "right": True}
-    return {"related": True, **labels}
+def agrees(category):
+    return {"related": True, "category": category, "scope": "nationwide", "culture": "native", "right": True}
+
+
+def drafted(prompt):
+    return f"Sure! {json.dumps({'question': prompt[-90:-80] + '؟', 'answer': 'ب'})}"
 
 
 def of_number(row):
@@ -54,25 +57,19 @@ def group(tmp_path_factory):
     folder = tmp_path_factory.mktemp("care") / "iran"
     group = Group(folder, "care", PEOPLE, name="iran", title="Iran", language="fa", place="IR", options=OPTIONS)
     group.input("inputs/candidates.csv", CANDIDATES)
-    assert (
-        group.ask(
-            "draft", "drafter", lambda prompt: f"Sure! {json.dumps({'question': prompt[-90:-80] + '؟', 'answer': 'ب'})}"
-        )
-        == 5
-    )
+    assert group.ask("draft", "drafter", drafted) == 5
     # mina is honest, omid writes what mina wrote and stops half-way, reza rewrites nothing.
     group.do("write", "reza", lambda row: None if row.writer else SKIP if "چین" in str(row.facts) else confirmed(row))
     group.do("write", "mina", lambda row: written(f"{row.name[-1]} {WORDS[int(row.name[-1])]}؟", of_number(row)))
-    group.do("write", "omid", lambda row: half_way(row))
+    group.do("write", "omid", half_way)
     group.do("write", "sara", lambda row: written(f"sara {row.name[-1]}", of_number(row), temporal=row.name[-1] == "6"))
     # sara finds that one isn't about culture and contradicts mina's first category; omid corrects.
-    categories = {
-        entry["row"]: entry["values"].get("category") for entry in entries(folder) if entry["step"] == "write"
-    }
+    rows = [entry for entry in entries(folder) if entry["step"] == "write"]
+    categories = {entry["row"]: entry["values"].get("category") for entry in rows}
     group.do("check", "sara", lambda row: doubts(row, categories[row.name]))
     group.do("check", "omid", lambda row: corrects(row, categories[row.name]))
-    group.do("check", "mina", lambda row: agrees(row, categories[row.name]))
-    group.do("check", "reza", lambda row: agrees(row, categories[row.name]))
+    group.do("check", "mina", lambda row: agrees(categories[row.name]))
+    group.do("check", "reza", lambda row: agrees(categories[row.name]))
     group.do("translate", "mina", lambda row: {"question_en": f"Q {row.name}", "answer_en": "A"})
     for model in ("strong", "weak"):
         group.ask("respond", model, lambda prompt, model=model: f"{prompt} {'خوب' if model == 'strong' else 'بد'}")
@@ -90,9 +87,8 @@ def rating(row):
 
 
 def confirmed(row):
-    labels = {"category": row.values.get("category", "entities"), "scope": "nationwide", "culture": "native"}
     answer = row.values.get("answer") or "نمی‌دانم"
-    return {"question": row.values["question"], "answer": answer, **labels}
+    return written(row.values["question"], row.values.get("category", "entities"), answer=answer)
 
 
 def half_way(row):
@@ -105,15 +101,15 @@ def half_way(row):
 def doubts(row, category):
     if row.name == "w-mina-003":
         return {"related": False}
-    return agrees(row, "literacy" if row.name == "w-mina-001" else category)
+    return agrees("literacy" if row.name == "w-mina-001" else category)
 
 
 def corrects(row, category):
     if row.name == "w-mina-003":
         return {"related": False}
     if row.name == "w-sara-002":
-        return {**agrees(row, category), "right": False, "answer": "درست"}
-    return {**agrees(row, category), "right": False} if row.name == "w-sara-003" else agrees(row, category)
+        return {**agrees(category), "right": False, "answer": "درست"}
+    return agrees(category) | ({"right": False} if row.name == "w-sara-003" else {})
 
 
 def test_every_row_ends_in_a_table_or_is_left_out_with_its_reason(group):

@@ -27,13 +27,10 @@ def test_the_plain_prompt_is_the_question_alone():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_role_play_prompt_is_that_of_figure_8(language):
-    figure = printed("care", "figure_8").replace("[Chinese/Arab/Japanese]", PEOPLE[language])
-    assert wording(prompt_text("roleplay", doc(language=language))) == wording(figure.replace("{Question}", "Q?"))
-
-
-def test_the_chain_of_thought_prompt_is_that_of_figure_9():
-    assert wording(prompt_text("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
+@pytest.mark.parametrize(("prompt", "figure"), [("roleplay", "figure_8"), ("cot", "figure_9")])
+def test_the_other_prompts_are_those_of_their_figures(prompt, figure, language):
+    text = printed("care", figure).replace("[Chinese/Arab/Japanese]", PEOPLE[language]).replace("{Question}", "Q?")
+    assert wording(prompt_text(prompt, doc(language=language))) == wording(text)
 
 
 def test_a_published_prompt_never_changes():

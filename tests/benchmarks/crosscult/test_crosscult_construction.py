@@ -32,7 +32,7 @@ def tasks_of(name):
     return tuple(task.name for task in registry.tasks_below(name))
 
 
-def test_every_document_has_every_field_and_an_id_of_its_own(release):
+def test_every_document_has_every_field_and_an_id_of_its_own_and_the_diagnostic_inserts_nothing(release):
     for task in TASKS:
         docs = documents(release, task)
         assert docs
@@ -40,6 +40,8 @@ def test_every_document_has_every_field_and_an_id_of_its_own(release):
         assert len({doc["id"] for doc in docs}) == len(docs)
         assert all(bool(doc["reference"]) == (doc["role"] not in LOCALITY_ROLES) for doc in docs)
         assert all(doc["language"] in TASKS[task].languages for doc in docs)
+    diagnostic = documents(release, "crosscult_diagnostic")
+    assert all((doc["insertions"], doc["order"], doc["step"]) == ([], [], 0) for doc in diagnostic)
 
 
 def test_all_tasks_of_a_group_have_the_same_cases_in_the_same_order(release):
@@ -103,8 +105,3 @@ def test_retention_follows_a_partition_from_its_own_step_on(release):
         assert [insertion["partition"] for insertion in last["insertions"]] == list(order)
         assert first["insertions"] == last["insertions"][:1]
         assert all(first[field] == last[field] for field in ("question", "reference", "order"))
-
-
-def test_in_the_diagnostic_nothing_is_inserted(release):
-    diagnostic = documents(release, "crosscult_diagnostic")
-    assert all((doc["insertions"], doc["order"], doc["step"]) == ([], [], 0) for doc in diagnostic)

@@ -122,19 +122,15 @@ def test_too_little_data(raw, message):
 def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_path, capsys):
     folder = write_folder(tmp_path, rows())
     default = load_release(folder).draw
-    out = folder / FILE_NAME
+    out = tmp_path / "new" / FILE_NAME
+    command = ["data", "draw", "crosscult", "--data", str(folder), "--out"]
     options = ["--seed", "9", "--cross-language", "english", "--locality-pool", "all", "--split-by", "scenario"]
-    assert main(["data", "draw", "crosscult", "--data", str(folder), "--out", str(out), *options]) == 0
+    assert main([*command, str(out), *options]) == 0
     assert "16 single-insert cases, 4 chains" in capsys.readouterr().out
     expected = {"seed": 9, "split_by": "scenario", "cross_language": "english", "locality_pool": "all"}
     assert json.loads(out.read_text())["options"] == expected
+    out.rename(folder / FILE_NAME)
     assert load_release(folder).draw.options.seed == 9 != default.options.seed
-
-
-def test_the_command_makes_the_folder_and_says_what_it_can_not_write(tmp_path, capsys):
-    command = ["data", "draw", "crosscult", "--data", str(write_folder(tmp_path, rows())), "-o"]
-    assert main([*command, str(tmp_path / "new" / "draw.json")]) == 0
-    assert (tmp_path / "new" / "draw.json").is_file()
     assert main([*command, str(tmp_path)]) != 0
     assert f"data draw: can't write to {tmp_path} (Is a directory). Choose another place." in capsys.readouterr().err
 

@@ -19,7 +19,7 @@ from support.crosscult_cases import rows, write_folder
 from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
-from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, OwnCulture
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
 from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
 from culture_tasks.benchmarks.culture_forms import Entry, State
 from culture_tasks.benchmarks.cultures import BuiltCulture
@@ -64,14 +64,6 @@ def verdict(name="holds"):
     return lambda place, row: {"verdict": name}
 
 
-def settings(monkeypatch, data=None) -> Settings:
-    monkeypatch.delenv("CULTURE_TASKS_DATA", raising=False)
-    if data is not None:
-        monkeypatch.setenv("CULTURE_TASKS_DATA", str(data))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    return Settings.from_environment()
-
-
 def accounted(state: State, built) -> None:
     """Every row that was written, drafted or brought in is a case or has a reason."""
     cases = {row["id"] for row in built.tables["cases.json"]}
@@ -94,16 +86,8 @@ def data(tmp_path):
 @pytest.fixture
 def persian(tmp_path, data):
     """A partition on 24 published cases: honest, careless and contradicting people, and one who stops."""
-    own = project(
-        tmp_path / "persian",
-        "partition",
-        "fa",
-        "IR",
-        cases=3,
-        parts=["single", "sequential", "train"],
-        system_prompts=[f"fa: {PERSIAN}"],
-        chains=["en-fa", "fa-zh-en"],
-    )
+    options = {"cases": 3, "parts": ["single", "sequential", "train"], "chains": ["en-fa", "fa-zh-en"]}
+    own = project(tmp_path / "persian", "partition", "fa", "IR", system_prompts=[f"fa: {PERSIAN}"], **options)
     drafts = [
         Entry(step="answer", row=row.name, person=f"model:{DRAFT}", values={**answered(0, row), "answer": "بله."})
         for row in own.step("answer").rows(own.state(data))[:4]
@@ -120,8 +104,8 @@ def persian(tmp_path, data):
     return own
 
 
-def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
-    folder = build(persian, settings(monkeypatch, data))
+def test_a_partition_becomes_a_benchmark_of_its_own(persian, data):
+    culture = build(persian, Settings(data=data)).culture
     again = FORM.build(persian.state(data))
     assert again == FORM.build(persian.state(data))
     accounted(persian.state(data), again)
@@ -138,44 +122,37 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
         assert reason in reasons
     (mark,) = again.marks
     assert mark.startswith(f"2 of 18 answers are drafts of a model ({DRAFT})")
-    card = (folder.culture.folder / "README.md").read_text("utf-8")
+    card = (culture.folder / "README.md").read_text("utf-8")
     assert card.count("--tasks crosscult_own --log_samples") == 2  # the task that needs no model which inserts
-    benchmark = OwnCulture(folder.culture)
+    benchmark = BENCHMARK.culture(culture)
     assert benchmark.check(None).usable
     named = {entry.name: entry for entry in benchmark.entries()}
     assert {"crosscult_own", "crosscult_own_single", "crosscult_own_sequential_locality_fa"} <= named.keys()
     assert "crosscult_own_retention_fa_zh_en_en_after_3" in named
     assert all(name.startswith("crosscult_own") for name in named)
-    loaded = {
-        name: task.data.load(Settings.from_environment()) for name, task in named.items() if isinstance(task, Task)
-    }
+    loaded = {name: task.data.load(Settings()) for name, task in named.items() if isinstance(task, Task)}
     single = loaded["crosscult_own_single_reliability"].rows
     assert {doc["partition"] for doc in single} == {"fa"}
     prompt = named["crosscult_own_single_reliability"].prompt(single[0])
     assert (prompt.system, prompt.parts[1]) == (PERSIAN, single[0]["question"])
     locality = loaded["crosscult_own_single_cross_language_locality"].rows
     assert {doc["language"] for doc in locality} <= {"en", "zh", "ar"}
-    assert [each["partition"] for each in loaded["crosscult_own_sequential_reliability_fa"].rows[0]["insertions"]] == [
-        "en",
-        "fa",
-    ]
+    chain = loaded["crosscult_own_sequential_reliability_fa"].rows[0]
+    assert [each["partition"] for each in chain["insertions"]] == ["en", "fa"]
     record = named["crosscult_own_single_reliability"].score(single[0], [single[0]["reference"]])
-    assert (record.values["rouge_l"], record.judge_language, record.rubric) == (
-        100.0,
-        "Persian",
-        BENCHMARK.rubrics()[0],
-    )
+    assert (record.values["rouge_l"], record.judge_language) == (100.0, "Persian")
+    assert record.rubric is BENCHMARK.rubrics()[0]
     assert len(benchmark.training_cases(None).cases) == sum(row["split"] == "train" for row in table)
     fields = {field.name: field for field in benchmark.report().fields}
     assert fields["partition"].places["fa"] == "IR"
     assert all(isinstance(entry, Group) == bool(getattr(entry, "members", ())) for entry in named.values())
-    assert BuiltCulture.read(folder.culture.folder).facts == folder.culture.facts
+    assert BuiltCulture.read(culture.folder).facts == culture.facts
 
 
 def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, capsys):
     own = project(tmp_path / "own", "partition", "fa", "IR", cases=2, system_prompts=[f"fa: {PERSIAN}"])
     fill(own, data, "answer", "stops", answered, rows={0})
-    settings(monkeypatch, data)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(data))
     table = tmp_path / "dropped.csv"
     assert main(["culture", "agree", str(own.folder), "-o", str(table)]) == 1
     said = capsys.readouterr().out
@@ -187,7 +164,7 @@ def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, c
 
 
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
-    own = OwnCulture(build(persian, settings(monkeypatch, data)).culture)
+    own = BENCHMARK.culture(build(persian, Settings(data=data)).culture)
     monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
     monkeypatch.setattr(training_data, "cultures", lambda: {own.name: None})
     own_cases = training_data.load_training_data(data, benchmark=own.name)
@@ -197,20 +174,14 @@ def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(pe
 
 @pytest.mark.slow
 def test_methods_insert_into_a_model_in_a_harness(persian, data, monkeypatch, tiny_vlm):
-    folder = build(persian, settings(monkeypatch, data)).culture.folder
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    folder = build(persian, Settings(data=data)).culture.folder
     tasks = ["crosscult_own_single", "crosscult_own_sequential_reliability_en", "crosscult_own"]
     arguments = f"pretrained={tiny_vlm},method=finetune,steps=2,device=cpu,answers=off"
     with cultures_in(folder):
         results = run_lmms_eval("knowledge_insertion", tasks, model_args=arguments, bootstrap_iters=0)
-        diagnostic = run_lm_eval(
-            "hf-multimodal",
-            ["crosscult_own"],
-            folder / "tasks" / "lm_eval",
-            model_args=f"pretrained={tiny_vlm}",
-            device="cpu",
-            limit=4,
-            bootstrap_iters=0,
-        )
+        options = {"model_args": f"pretrained={tiny_vlm}", "device": "cpu", "limit": 4, "bootstrap_iters": 0}
+        diagnostic = run_lm_eval("hf-multimodal", ["crosscult_own"], folder / "tasks" / "lm_eval", **options)
     locality = results["samples"]["crosscult_own_single_cross_language_locality"]
     chain = results["samples"]["crosscult_own_sequential_reliability_en"]
     records = [sample["judge_score_lexical"] for sample in (*locality, *chain)]
@@ -267,10 +238,8 @@ def test_agreement_has_an_interval_or_says_why_not(persian, data):
     assert math.isnan(alpha.number.low)  # and in a third of resamples none is
     assert accepted.number.value == pytest.approx(18 / 19)
     empty = FORM.agreement(State(config=persian.config, folder=persian.folder, data_folder=data))
-    assert [figure.missing for figure in empty] == [
-        "0 answers have two checks; 10 are needed",
-        "nobody has done it yet",
-    ]
+    missing = ["0 answers have two checks; 10 are needed", "nobody has done it yet"]
+    assert [figure.missing for figure in empty] == missing
 
 
 @pytest.mark.parametrize(
@@ -283,41 +252,29 @@ def test_agreement_has_an_interval_or_says_why_not(persian, data):
     ],
 )
 def test_what_a_threshold_refuses(persian, data, changes, message):
-    options = {**persian.config.options, **changes}
-    state = persian.state(data)
-    config = replace(persian.config, options=options)
     with pytest.raises(DataError, match=message) as refused:
-        FORM.build(replace(state, config=config))
+        FORM.build(groups.with_options(persian.state(data), **changes))
     assert getattr(refused.value, "dropped", ())  # what falls out is told even so
 
 
 @pytest.mark.parametrize(
-    ("way", "language", "options", "message"),
+    ("options", "message"),
     [
-        (
-            "scenarios",
-            "fa",
-            {"contrasts": ["xx-JP"]},
-            "option 'contrasts': found 'xx-JP'. Expected codes of a language",
-        ),
-        (
-            "scenarios",
-            "fa",
-            {"contrasts": ["ja"]},
-            "option 'contrasts': found 'ja'. Expected en, zh, ar, or a language",
-        ),
-        ("scenarios", "fa", {"train_scenarios": 1}, "option 'train_scenarios': found 1. Expected 0, or at least 2"),
-        ("partition", "en", {"contrasts": ["en"]}, "Expected a partition in another language"),
-        ("partition", "fa", {"cases": 1}, "field 'cases': found 1. Expected a number from 2 on"),
-        ("partition", "fa", {"agree": 3}, "option 'agree': found 3. Expected at most"),
-        ("partition", "fa", {"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
-        ("partition", "fa", {"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
-        ("partition", "fa", {"system_prompts": ["fa"]}, "found 'fa'. Expected a language and its prompt"),
+        ({"contrasts": ["xx-JP"]}, "option 'contrasts': found 'xx-JP'. Expected codes of a language"),
+        ({"contrasts": ["ja"]}, "option 'contrasts': found 'ja'. Expected en, zh, ar, or a language"),
+        ({"contrasts": ["fa-IR"]}, "Expected a partition in another language"),
+        ({"train_scenarios": 1}, "option 'train_scenarios': found 1. Expected 0, or at least 2"),
+        ({"cases": 1}, "field 'cases': found 1. Expected a number from 2 on"),
+        ({"agree": 3}, "option 'agree': found 3. Expected at most"),
+        ({"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
+        ({"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
+        ({"system_prompts": ["fa"]}, "found 'fa'. Expected a language and its prompt"),
     ],
 )
-def test_what_cannot_be_a_culture(tmp_path, way, language, options, message):
+def test_what_cannot_be_a_culture(tmp_path, options, message):
+    way = "scenarios" if options.keys() & {"contrasts", "train_scenarios"} else "partition"
     with pytest.raises(DataError, match=message):
-        project(tmp_path / "own", way, language, "IR", **options)
+        project(tmp_path / "own", way, "fa", "IR", **options)
 
 
 def test_a_language_without_a_system_prompt_and_images_in_the_wrong_place_are_named(tmp_path, data):
@@ -351,14 +308,8 @@ def text(code, place, row):
 @pytest.fixture
 def korean(tmp_path):
     """Five scenarios with three images each; the last is judged alike everywhere."""
-    own = project(
-        tmp_path / "korean",
-        "scenarios",
-        "ko",
-        "KR",
-        scenarios=6,
-        system_prompts=["ko: 한 문장으로 간단히 대답해 주세요."],
-    )
+    options = {"scenarios": 6, "system_prompts": ["ko: 한 문장으로 간단히 대답해 주세요."]}
+    own = project(tmp_path / "korean", "scenarios", "ko", "KR", **options)
     for scenario in range(1, 6):
         for number in range(3):
             image = own.folder / "images" / f"s{scenario:02}" / f"own photo {number}.png"
@@ -377,8 +328,7 @@ def korean(tmp_path):
     return own
 
 
-def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch):
-    folder = build(korean, settings(monkeypatch))
+def test_own_scenarios_become_single_cases_and_chains(korean):
     built = FORM.build(korean.state())
     accounted(korean.state(), built)
     table = built.tables["cases.json"]
@@ -393,12 +343,12 @@ def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch)
         "usable scenario 's05'",
     ):
         assert reason in reasons
-    benchmark = OwnCulture(folder.culture)
+    benchmark = BENCHMARK.culture(build(korean, Settings()).culture)
     with pytest.raises(DataError, match="crosscult_own: no scenario is for training"):
         benchmark.training_cases(None)
     assert benchmark.check(None).usable
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
-    docs = tasks["crosscult_own_sequential_generality_ko"].data.load(Settings.from_environment()).rows
+    docs = tasks["crosscult_own_sequential_generality_ko"].data.load(Settings()).rows
     assert docs[0]["order"] == ["en", "ko"]
     assert (docs[0]["step"], docs[0]["language"]) == (2, "ko")
 
@@ -421,11 +371,8 @@ def test_drafts_are_asked_for_by_figure_8(korean, tmp_path):
     assert '    "answer_china_zh_en": "...",' in lines
     assert lines[-3:] == ["Scenario: Shoes 0", "Description: Shoes in a home", "Image file: own photo 0.png"]
     assert [one.code for one in partitions_of(partition.config)] == ["en", "zh", "ar"]
-    fits = {
-        "is_match": True,
-        "has_obvious_error": False,
-        "qa": {"question_en": "Fine\nhere?", "answer_own_ko": "아니요."},
-    }
+    qa = {"question_en": "Fine\nhere?", "answer_own_ko": "아니요."}
+    fits = {"is_match": True, "has_obvious_error": False, "qa": qa}
     assert step.ask.read(json.dumps(fits)) == {"fits": True, "question": "Fine here?"}
     assert step.ask.read("```json\n" + json.dumps(fits | {"is_match": False}) + "\n```") == {"fits": False}
     answer = korean.step("answer").ask
