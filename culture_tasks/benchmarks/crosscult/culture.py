@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks import crosscult
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
@@ -205,11 +204,7 @@ class CrossCultWork(CrossCultEntries):
         if folder is not None and local_file(PAPER.source, folder):
             cases = open_release(folder).raw.cases
             published = [sample.question for case in cases for sample in case.samples.values()]
-        questions = [
-            SimpleNamespace(name=item.name, text=text.values["question"])
-            for item in items
-            for text in item.texts.values()
-        ]
+        questions = [CaseQuestion(item.name, text.values["question"]) for item in items for text in item.texts.values()]
         new_counts = Counter(question.name for question in self.without_published("question", questions, published))
         items = [item for item in items if new_counts[item.name] == len(item.texts)]
         names = {item.name for item in items}
@@ -282,6 +277,13 @@ def _share(name: str, step: str, values: Sequence[bool]) -> Figure:
     from culture_tasks.metrics.intervals import Interval, share_interval
 
     return Figure(name, step, share_interval(values) if values else Interval(reason="nobody has done it yet"))
+
+
+class CaseQuestion(NamedTuple):
+    """A question of a case."""
+
+    name: str
+    text: str
 
 
 def _row(partitions: Sequence[Partition], item: Item) -> dict[str, Any]:
