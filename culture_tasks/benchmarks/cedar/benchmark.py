@@ -72,6 +72,7 @@ UNREAD = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
 RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
 BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
 VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
+F1 = Scale("share", 0.0, 1.0, digits=3)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
 _ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
@@ -94,12 +95,8 @@ class Cedar(Benchmark, OffersCultures):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
-        group = Group(
-            name="cedar",
-            about="emotion of a scene, both modalities",
-            title=self.title,
-            members=tuple(f"cedar_{modality}" for modality in MODALITIES),
-        )
+        members = tuple(f"cedar_{modality}" for modality in MODALITIES)
+        group = Group(name="cedar", about="emotion of a scene, both modalities", title=self.title, members=members)
         return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
 
     def report(self) -> BenchmarkReport:
@@ -170,8 +167,8 @@ def task_of(
         metric=ACC,
         metrics=partial(metrics, is_pooled=is_pooled),
         data=data,
-        prompt=partial(render, added=added) if added else render,
-        score=partial(score, is_pooled=is_pooled, added=added) if added else partial(score, is_pooled=is_pooled),
+        prompt=partial(render, added=added),
+        score=partial(score, is_pooled=is_pooled, added=added),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
@@ -198,16 +195,12 @@ def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
             yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
         yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
         yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
-    yield from _biases("gepp", "grqb") if is_pooled else _biases("lsepp", "lsrqb")
-    scale = Scale("share", 0.0, 1.0, digits=3)
-    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=scale, value=_top2)
-
-
-def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
+    propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
     for emotion in EMOTIONS:
         yield _bias(f"{propensity}_{emotion}", f"{propensity.upper()} of {emotion}", RATIO, "gepp", emotion)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
         yield _bias(f"{bias}_q{number}", f"{bias.upper()} of quadrant {quadrant}", BIAS, "grqb", quadrant)
+    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
 
 
 def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> ComputedScore:

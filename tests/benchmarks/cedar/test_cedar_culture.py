@@ -12,8 +12,7 @@ from PIL import Image
 from support.groups import SKIP, Group, fill_in, with_options
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
-from culture_tasks.benchmarks.cedar.culture import FORM
-from culture_tasks.benchmarks.cedar.culture_work import CedarWork
+from culture_tasks.benchmarks.cedar.culture import FORM, CedarWork
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
 from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name
