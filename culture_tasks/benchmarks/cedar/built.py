@@ -48,10 +48,10 @@ class BuiltCedar(Benchmark):
         self.name, self.title = built.benchmark, f"CEDAR, {built.title}"
         self.task_files, self.marks = built.task_files, tuple(built.marks)
         try:
-            texts = {
-                modality: built.facts["prompts"][modality] for modality in STEMS if modality in built.facts["prompts"]
+            texts = built.facts["prompts"]
+            prompts = {
+                kind: PromptFile(f"{kind}_{built.name}.by_group", texts[kind]) for kind in STEMS if kind in texts
             }
-            prompts = {kind: PromptFile(f"{kind}_{built.name}.by_group", text) for kind, text in texts.items()}
             for prompt in prompts.values():
                 prompt.fill({"narrative": "", "question": ""})
             forms = {str(form): EMOTIONS[EMOTIONS.index(emotion)] for form, emotion in built.facts["forms"].items()}
@@ -89,7 +89,7 @@ class BuiltCedar(Benchmark):
 
         return report_of_culture(self._built.name, self._built.title, self._built.place, self._tasks)
 
-    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - its data lie with it
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks its tables and images."""
         checks = [
             TableCheck(
@@ -102,9 +102,7 @@ class BuiltCedar(Benchmark):
             )
             for modality in self._tasks
         ]
-        report = check_tables(self.name, self._built.folder, checks)
-        report.title = f"{self.name}: {self._built.folder}"
-        return report
+        return check_tables(self.name, data_folder, checks)
 
     def _source(self, modality: Modality) -> Source:
         return self._built.source(f"{self._built.name}_{STEMS[modality]}")

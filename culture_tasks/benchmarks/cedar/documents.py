@@ -261,16 +261,12 @@ def with_minorities(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 @cache
 def _labels(language: Language) -> Mapping[str, Emotion]:
     words = {word: emotion for emotion, word in OPTION_WORDS[language].items()}
-    return {_folded(word): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
-
-
-def _folded(word: str) -> str:
-    return fold(word).strip()
+    return {fold(word).strip(): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
 def translated(word: str, language: Language) -> Emotion | None:
     """Returns the English label of a localized one; None for an unknown word."""
-    return _labels(language).get(_folded(word))
+    return _labels(language).get(fold(word).strip())
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
@@ -300,8 +296,8 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
         return label
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(_folded(word), _labels(language))} Expected one of: {', '.join(OPTION_WORDS[language].values())}. "
-        "Correct it."
+        f"{nearest(fold(word).strip(), _labels(language))} Expected one of: "
+        f"{', '.join(OPTION_WORDS[language].values())}. Correct it."
     )
 
 
