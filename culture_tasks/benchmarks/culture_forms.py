@@ -403,15 +403,9 @@ class CultureForm(ABC):
     ) -> Step:
         """Returns a step as the texts describe it; where a model is asked, people don't do it.
 
-        Args:
-            config: What the group decided.
-            name: Its name.
-            rows: Gives its rows by the usable entries (:attr:`work`).
-            text: Name of its texts, where this is another one.
-            ask: How a model does it.
-            slots: Values of slots beside the language and the options.
-            choices: Those of columns, by name, where other code needs them, too.
-            **fields: Further fields of :class:`Step`.
+        ``rows`` gives its rows by the usable entries (:attr:`work`). Its texts are under its name, or another in
+        ``text``; ``slots`` are values beside the language and the options, and ``choices`` those of columns, by name,
+        that other code needs, too. ``fields`` are further ones of :class:`Step`.
         """
         texts = self.texts["steps"][text or name]
         columns = self.columns(config, texts["columns"], slots, choices)

@@ -39,7 +39,8 @@ def test_cultures_are_found_in_their_folders_in_projects_and_below(tmp_path):
     one = culture(tmp_path / "many" / "one")
     two = culture(tmp_path / "many" / "project" / "built")
     three = culture(tmp_path / "three" / "built")
-    assert built_cultures([tmp_path / "many", tmp_path / "three", one]) == [one, two, three]
+    with cultures_in(tmp_path / "many", tmp_path / "three", one):
+        assert built_cultures() == [one, two, three]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,8 @@ def test_cultures_are_found_in_their_folders_in_projects_and_below(tmp_path):
 def test_a_folder_that_holds_none_is_refused(tmp_path, content, said):
     if content is not None:
         (tmp_path / "culture.json").write_text(content, "utf-8")
-    with pytest.raises(DataError, match=said):
-        [BuiltCulture.read(folder) for folder in built_cultures([tmp_path])]
+    with cultures_in(tmp_path), pytest.raises(DataError, match=said):
+        registry.cultures()
 
 
 @pytest.mark.parametrize("title", ["ශ්\u200dරී ලංකාව", "ایران\u200cزمین", "Corée\u00a0du Sud", "南\u3000韓"])
