@@ -12,8 +12,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.cedar.built import STEMS
-from culture_tasks.benchmarks.cedar.documents import english_label
+from culture_tasks.benchmarks.cedar.documents import STEMS, english_label
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, OPTION_WORDS, Emotion, Language
 from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.folding import fold

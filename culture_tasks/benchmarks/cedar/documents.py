@@ -53,6 +53,8 @@ _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
+STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
+"""The ends of the tables' names."""
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
 # The release with minority labels is not published.
@@ -61,7 +63,7 @@ ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "s
 
 def _source(modality: Modality, language: Language) -> Source:
     """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
+    stem = f"{FILE_NAMES[language]}_{STEMS[modality]}"
     return Source(
         folder=FOLDER,
         stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
