@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -268,51 +268,21 @@ class CedarWork(CedarScenes):
                 "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
                 "scenes built": len(built),
             },
-            marks=[*self._drafts(built), *self._marks(built, figures)],
+            marks=list(self._marks(built, figures)),
             facts={**facts, "prompts": prompts},
         )
 
-    def _drafts(self, built: Sequence[Scene]) -> Iterator[str]:
-        """Yields how many drafts nobody changed; raises DataError where they are too many."""
+    def _marks(self, built: Sequence[Scene], figures: Sequence[Figure]) -> Iterator[str]:
+        """Yields warnings for readers of the scores; raises DataError for too many drafts that nobody changed."""
         drafts = [(scene, scene_drafts) for scene in built if (scene_drafts := scene.drafts())]
         unchanged = sum(scene.text in [draft for _, draft in scene_drafts] for scene, scene_drafts in drafts)
         self.check_drafts(unchanged, len(drafts))
         if drafts:
-            models = ", ".join(sorted({model for _, scene_drafts in drafts for model, _ in scene_drafts}))
+            drafters = ", ".join(sorted({model for _, scene_drafts in drafts for model, _ in scene_drafts}))
             yield (
-                f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the "
+                f"{unchanged} of {len(drafts)} drafts of a model ({drafters}) stand as they were; people rewrote the "
                 "others."
             )
-
-    def facts(self) -> Mapping[str, Any]:
-        """Returns the words and the prompts that they make; raises DataError where some can't be used."""
-        words, place = self.words, f"{self.state.folder}, step 'words'"
-        for name in (*EMOTIONS, *PIECES):
-            if name not in words:
-                raise DataError(f"{place}, row {name!r}: nobody has translated it. Translate it.")
-            if "{" in words[name] or "}" in words[name]:
-                raise DataError(f"{place}, row {name!r}: found {words[name]!r:.80}. Expected no braces.")
-        forms = [(words[emotion], emotion) for emotion in EMOTIONS] + list(self._further_words())
-        _check_forms(forms, place)
-        options = self.options["separator"].join(words[emotion] for emotion in EMOTIONS)
-        ending = f"[{words['options']}]: {options}\n{words['closing']}"
-        slots = "[{narrative}]: {{narrative}}\n[{question}]: {{question}}", "[{question}]: {{narrative}}\n{{question}}"
-        text, image = (slot.format(**words) for slot in slots)
-        prompts = {
-            "text": f"{words['text_instruction']}\n\n{text}\n\n{ending}",
-            "multimodal": f"{words['image_instruction']}\n\n{image}\n\n{ending}",
-        }
-        return {"words": {emotion: words[emotion] for emotion in EMOTIONS}, "forms": dict(forms), "prompts": prompts}
-
-    def _further_words(self) -> Iterator[tuple[str, Emotion]]:
-        place = f"{self.state.folder}: culture.toml, section [options], field 'further_words'"
-        for form in self.options["further_words"]:
-            emotion, _, word = form.partition("=")
-            if not word.strip(" *"):
-                raise DataError(f"{place}: found {form!r:.80}. Expected 'emotion=form', such as 'anger=angry'.")
-            yield word.strip(), english_label(emotion, "en", place)
-
-    def _marks(self, built: Sequence[Scene], figures: Sequence[Figure]) -> Iterator[str]:
         for figure in figures:
             if figure.floor is not None and figure.missing:
                 yield f"How well other people agree with its labels ({figure.group}) isn't known: {figure.missing}."
@@ -329,6 +299,47 @@ class CedarWork(CedarScenes):
         if not self.contrast:
             yield "Its scenes are labelled by one culture alone, so it isn't known whether cultures differ on them."
 
+    def facts(self) -> Mapping[str, Any]:
+        """Returns the words and the prompts that they make; raises DataError where some can't be used."""
+        words, place = self.words, f"{self.state.folder}, step 'words'"
+        for name in (*EMOTIONS, *PIECES):
+            if name not in words:
+                raise DataError(f"{place}, row {name!r}: nobody has translated it. Translate it.")
+            if "{" in words[name] or "}" in words[name]:
+                raise DataError(f"{place}, row {name!r}: found {words[name]!r:.80}. Expected no braces.")
+        forms = self._forms(place)
+        options = self.options["separator"].join(words[emotion] for emotion in EMOTIONS)
+        ending = f"[{words['options']}]: {options}\n{words['closing']}"
+        slots = "[{narrative}]: {{narrative}}\n[{question}]: {{question}}", "[{question}]: {{narrative}}\n{{question}}"
+        text, image = (slot.format(**words) for slot in slots)
+        prompts = {
+            "text": f"{words['text_instruction']}\n\n{text}\n\n{ending}",
+            "multimodal": f"{words['image_instruction']}\n\n{image}\n\n{ending}",
+        }
+        return {"words": {emotion: words[emotion] for emotion in EMOTIONS}, "forms": forms, "prompts": prompts}
+
+    def _forms(self, place: str) -> dict[str, Emotion]:
+        """Returns the words in replies; raises DataError for those that their reader can't distinguish."""
+        forms = [(self.words[emotion], emotion) for emotion in EMOTIONS]
+        option = f"{self.state.folder}: culture.toml, section [options], field 'further_words'"
+        for form in self.options["further_words"]:
+            name, _, word = form.partition("=")
+            if not word.strip(" *"):
+                raise DataError(f"{option}: found {form!r:.80}. Expected 'emotion=form', such as 'anger=angry'.")
+            forms.append((word.strip(), english_label(name, "en", option)))
+        owners: dict[str, tuple[str, Emotion]] = {}
+        for word, emotion in forms:
+            folded = fold(word.removesuffix("*")).strip()
+            if not folded:
+                raise DataError(f"{place}: found {word!r} for {emotion}. Expected a word with letters.")
+            earlier, owner = owners.setdefault(folded, (word, emotion))
+            if owner != emotion:
+                raise DataError(
+                    f"{place}: {word!r} for {emotion} and {earlier!r} for {owner} are alike once case and accents are "
+                    "set aside, as replies are read. Choose another word for one of them."
+                )
+        return dict(forms)
+
 
 def _table_row(scene: Scene, words: Mapping[str, str]) -> Mapping[str, Any]:
     gold, minority, _ = scene.decision
@@ -340,21 +351,6 @@ def _table_row(scene: Scene, words: Mapping[str, str]) -> Mapping[str, Any]:
         "minority": minority,
     }
     return row | ({"image": scene.image} if scene.image else {})
-
-
-def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
-    """Raises DataError for words that a reader of replies can't distinguish."""
-    owners: dict[str, tuple[str, Emotion]] = {}
-    for word, emotion in forms:
-        folded = fold(word.removesuffix("*")).strip()
-        if not folded:
-            raise DataError(f"{place}: found {word!r} for {emotion}. Expected a word with letters.")
-        earlier, owner = owners.setdefault(folded, (word, emotion))
-        if owner != emotion:
-            raise DataError(
-                f"{place}: {word!r} for {emotion} and {earlier!r} for {owner} are alike once case and accents are set "
-                "aside, as replies are read. Choose another word for one of them."
-            )
 
 
 def _texts_by_label(telling: SceneText) -> dict[str, str]:
