@@ -41,7 +41,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
     groups_and_tasks,
 )
-from culture_tasks.metrics.means import contributions, ratio_contributions
+from culture_tasks.metrics.means import contributions, numbered, ratio_contributions, stratum_means
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 
@@ -98,9 +98,8 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
     return outcomes.get("unparsable", 0) / sum(outcomes.values()) if "score" in record else None
 
 
-def _language_numbers(answers: Answers) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
-    return numbers
+def _language_numbers(answers: Answers) -> NDArray[np.intp]:
+    return numbered(answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1))[1]
 
 
 def _average(answers: Answers) -> Mapping[str, Floats | float]:
@@ -110,9 +109,7 @@ def _average(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
-    numbers = _language_numbers(answers)
-    sums, counts = np.bincount(numbers, weights=answers.scores), np.bincount(numbers)
-    of_languages = sums[counts > 0] / counts[counts > 0]
+    of_languages = stratum_means(answers.scores, _language_numbers(answers))
     return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
 
 
