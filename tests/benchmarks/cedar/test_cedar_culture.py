@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from support import cedar_data
 from support.groups import SKIP, Group, fill_in, with_options
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
@@ -48,25 +49,14 @@ def project(folder, way="language", **options):
     return Group(folder, "cedar", {"a": [], "b": []}, **about, options=options).project
 
 
-def english(folder, number=12):
+def english(folder):
     """Writes English scenes, of which the third image and the fourth have no narrative, as in the release."""
-    for kind, stem in (("multilingual", "english_inq_sample"), ("text", "english_nq")):
-        rows = [
-            {
-                "id": at,
-                "narrative": "" if kind == "multilingual" and at in (3, 4) else f"You enter room {at}.",
-                "question": f"How do you feel in room {at} ({kind})?",
-                "answer": "awe",
-                "english_ver_answer": "awe",
-            }
-            for at in range(1, number + 1)
-        ]
-        path = folder / "cedar" / kind / f"{stem}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    (folder / "cedar" / "images").mkdir()
-    for at in range(1, number + 1):
-        Image.new("RGB", (8, 8), (at * 10, 0, 0)).save(folder / "cedar" / "images" / f"{at}.png")
+    for kind in ("multilingual", "text"):
+        questions = {at: f"How do you feel in room {at} ({kind})?" for at in range(1, 13)}
+        untold = (3, 4) if kind == "multilingual" else ()
+        narratives = {at: "" if at in untold else f"You enter room {at}." for at in questions}
+        rows = [cedar_data.row(at, "en", "awe", narrative=narratives[at], question=questions[at]) for at in questions]
+        cedar_data.write_folder(folder, {"en": rows}, images=kind == "multilingual")
     return folder
 
 
