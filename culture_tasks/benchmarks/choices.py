@@ -222,13 +222,9 @@ def score_choices(
 ) -> Answered:
     """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
 
-    Args:
-        doc: The document, with an ``id`` and the fingerprint of its ``data``.
-        responses: The answers, one per run.
-        labels: What was read from each; None where no choice is certain.
-        right: The right label.
-        values: Values for further metrics than :data:`ACCURACY` and :data:`UNPARSED`.
-        fields: Further fields of :class:`Answered`.
+    The document has an ``id`` and the fingerprint of its ``data``. There is one label per response, None where no
+    choice is certain. ``values`` are for further metrics than :data:`ACCURACY` and :data:`UNPARSED`, and ``fields``
+    further fields of :class:`Answered`.
     """
     return Answered(
         item=doc["id"],
@@ -245,13 +241,7 @@ def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | 
     """Returns the options of a question in the order that the user chose, and the label of the right one.
 
     The labels stay where they are, and the texts change places, by a hash of order, question and label: so they do on
-    every machine and in both harnesses.
-
-    Args:
-        options: Texts by label, in the benchmark's order.
-        right: Label of the right option.
-        item: Identifier of the question.
-        order: The user's setting, such as ``shuffled:7``; None is the benchmark's order.
+    every machine and in both harnesses. The order is a setting such as ``shuffled:7``; None is the benchmark's order.
 
     Examples:
         >>> in_order({"A": "tea", "B": "milk", "C": "mate"}, "A", item="drinks", order="shuffled:0")
@@ -266,11 +256,6 @@ def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | 
 
 def with_options(prompt: str, options: Mapping[str, str], moved: Mapping[str, str]) -> str:
     r"""Returns a prompt whose lines of options, such as ``B. milk``, have the texts of other options.
-
-    Args:
-        prompt: The prompt.
-        options: Texts by label, as the prompt has them.
-        moved: Texts by label, as it is to have them.
 
     Raises:
         ValueError: If the prompt has no line for an option.
@@ -296,10 +281,7 @@ def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str 
     with the largest sum of the log-probabilities of its tokens is scored as if the model had written it. Nothing is
     normalised by length, since a reply is a letter or a short word. lmms-eval's models give no log-likelihoods of text.
 
-    Args:
-        task: The task whose model writes its reply.
-        choices: Gives the allowed replies to a document.
-        cue: What the prompt ends with, where it has no cue for an answer.
+    ``choices`` gives the allowed replies to a document. The prompt ends with ``cue`` where it has none for an answer.
     """
 
     def prompt(doc: Any) -> Prompt:

@@ -351,9 +351,6 @@ class CultureWork(ABC):
             )
 
 
-_STEP_TEXTS = ("title", "about", "who", "source")
-
-
 class CultureForm(ABC):
     """The construction of a further culture of a benchmark.
 
@@ -406,21 +403,15 @@ class CultureForm(ABC):
     ) -> Step:
         """Returns a step as the texts describe it; where a model is asked, people don't do it.
 
-        Args:
-            config: What the group decided.
-            name: Its name.
-            rows: Gives its rows by the usable entries (:attr:`work`).
-            text: Name of its texts, where this is another one.
-            ask: How a model does it.
-            slots: Values of slots beside the language and the options.
-            choices: Those of columns, by name, where other code needs them, too.
-            **fields: Further fields of :class:`Step`.
+        ``rows`` gives its rows by the usable entries (:attr:`work`). Its texts are under its name, or another in
+        ``text``; ``slots`` are values beside the language and the options, and ``choices`` those of columns, by name,
+        that other code needs, too. ``fields`` are further ones of :class:`Step`.
         """
         texts = self.texts["steps"][text or name]
         columns = self.columns(config, texts["columns"], slots, choices)
-        words: dict[str, Any] = {key: self._fill(texts[key], config, slots) for key in _STEP_TEXTS}
-        words |= {"ask": ask, "by_people": ask is None, **fields}
-        return Step(name=name, columns=columns, rows=lambda state: rows(self.work(state)), **words)
+        words = {key: self._fill(texts[key], config, slots) for key in ("title", "about", "who", "source")}
+        fields = {"ask": ask, "by_people": ask is None, **words, **fields}
+        return Step(name=name, columns=columns, rows=lambda state: rows(self.work(state)), **fields)
 
     def columns(
         self,
@@ -429,16 +420,10 @@ class CultureForm(ABC):
         slots: Mapping[str, str] = MappingProxyType({}),
         choices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> tuple[SheetColumn, ...]:
-        """Returns columns as the texts describe them.
+        """Returns columns as the texts describe them, with slots and choices as in :meth:`step`.
 
         A description may have the ``way``, or an option or slot (``needs``), without which there is no such column; its
         ``most`` may be an option; a condition on a column that isn't there is none.
-
-        Args:
-            config: What the group decided.
-            described: The fields of each.
-            slots: As in :meth:`step`, as are ``choices``.
-            choices: Choices of columns.
         """
         columns: dict[str, SheetColumn] = {}
         slot_values = {**config.options, **slots}

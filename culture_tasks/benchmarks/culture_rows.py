@@ -14,6 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from culture_tasks.benchmarks.culture_forms import MODEL, Ask, CultureWork, SheetRow, State
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
@@ -25,9 +28,6 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.text import tokens
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from culture_tasks.metrics.intervals import Interval
 
 
@@ -87,8 +87,6 @@ def people_of(state: State, *steps: str) -> set[str]:
 
 def resampling_interval(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
     """Returns a measure of some items, by their places, with an interval by resampling the items."""
-    import numpy as np
-
     from culture_tasks.metrics.intervals import Interval
     from culture_tasks.metrics.resampling import LEAST_DEFINED, replicates
 
@@ -101,8 +99,6 @@ def resampling_interval(measure: Callable[[NDArray[np.int64]], float], n: int) -
 
 def nominal_alpha(labels: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Interval:
     """Returns Krippendorff's alpha of the labels that people gave to each item, by resampling the items."""
-    import numpy as np
-
     from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 
     codes = {label: float(code) for code, label in enumerate(vocabulary)}

@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,6 @@ class BuiltCulture(Identity):
     """A built culture as it lies in its folder.
 
     Attributes:
-        folder: Its folder.
         files: SHA-256 of each of its files but the manifest, by the path below the folder.
         marks: Warnings for readers of every score, one sentence each.
         facts: Values that its benchmark needs beside its tables.
@@ -163,8 +162,8 @@ def hashes_of(folder: Path) -> dict[str, str]:
     }
 
 
-def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:
-    """Returns the folders of built cultures, each once: of all of the user's folders, or of some.
+def built_cultures() -> list[Path]:
+    """Returns the folders of built cultures below the user's folders, each once.
 
     A folder is a built culture, a project with one in ``built``, or holds any number of both.
 
@@ -172,7 +171,7 @@ def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:
         DataError: If one of the folders that ``CULTURE_TASKS_CULTURES`` names isn't there, or holds none.
     """
     cultures: dict[Path, None] = {}
-    for folder in culture_folders() if folders is None else folders:
+    for folder in culture_folders():
         if not folder.is_dir():
             raise DataError(f"CULTURE_TASKS_CULTURES: {folder}: no such folder. Name existing ones, or unset it.")
         below = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]

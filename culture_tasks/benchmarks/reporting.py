@@ -416,15 +416,8 @@ def bars_by(
 ) -> FigureOf:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
 
-    Args:
-        field: The field.
-        key: Names the figure and its files.
-        title: Its title.
-        source: The paper's figure.
-        value: The quantity, with its unit.
-        groups: The groups along the axis, in words; by default the name of the field.
-        fixed: As in :func:`scores_by`.
-        units: As in :func:`scores_by`.
+    The groups along the axis are called by the name of the field by default; ``fixed`` and ``units`` are as in
+    :func:`scores_by`, and the others as in :class:`FigureOf`.
     """
     mark = scores_by(field, fixed=fixed, units=units)
     return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)

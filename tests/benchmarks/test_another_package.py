@@ -1,20 +1,30 @@
-"""A benchmark of another package runs by the commands of both harnesses, with no edit of this one.
+"""Benchmarks of another package run by the commands of both harnesses, with no edit of this one.
 
-``test_scores_of_clusters`` has its rejudge, report and frames.
+Their scores that are no mean of rows have one number: in both harnesses, rejudge, report, compare and frames.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import another_package
+from support.another_package import installed
 
-TESTS = Path(__file__).parents[1]
+from culture_tasks import frames
+from culture_tasks.cli.main import main
+from culture_tasks.metrics.intervals import t_quantile
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.compare.two_models import compare_models
+from culture_tasks.report.figures.selecting import charts
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+HARNESSES = ("lm_eval", "lmms_eval")
 COMMANDS = """
 import runpy, sys
 from culture_tasks.cli.main import main
@@ -27,31 +37,169 @@ run_lm_eval.run("run", *options, f"{output}/lm_eval")
 sys.argv = ["lmms_eval", *options, f"{output}/lmms_eval", "--model_args", "response=run deep"]
 runpy.run_module("support.run_lmms_eval", run_name="__main__")
 """
+WHOLE = {
+    "quiz_hard": ("question_acc", 2 / 12),  # of 12 questions 2 have all four rows right
+    "quiz_easy": ("row_acc", 35 / 48),
+    "quiz_f1": ("f1", (2 * 35 / (48 + 35) + 0) / 2),  # every reply is "lol", which 35 of 48 rows want
+    "quiz_judged": ("all_good_lexical", 2 / 12),
+    "quiz_shared": ("question_acc", 2 / 12),
+}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    with installed(tmp_path_factory.mktemp("site")) as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def runs(package, tmp_path_factory):
+    """Folders with runs of both harnesses: of a model that always says the same, and of one that does so at times."""
+    from support.lmms_models import SimpleEcho
+    from support.written_runs import write_lm_eval, write_lmms_eval
+
+    class Constant(SimpleEcho):
+        def generate_until(self, requests):
+            return ["lol"] * len(requests)
+
+    class Fickle(SimpleEcho):
+        def generate_until(self, requests):
+            return [("lol", "no")[sum(map(ord, request.args[0])) % 3 == 0] for request in requests]
+
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_JUDGE", "lexical")
+        include = package / "proverbs" / "task_files" / "lm_eval"
+        write_lm_eval(folder / "lm_eval", list(WHOLE), lambda *_: "lol", "constant", include=include)
+        write_lmms_eval(folder / "lmms_eval", list(WHOLE), "constant", lmms=Constant())
+        write_lmms_eval(folder / "other", list(WHOLE), "fickle", lmms=Fickle())
+    return folder
+
+
+def results_in(folder):
+    [path] = (path for path in folder.rglob("*.json") if "results" in path.name)
+    return json.loads(path.read_text(encoding="utf-8"))["results"]
 
 
 @pytest.mark.slow
-def test_both_harnesses_run_it_and_it_is_listed_and_checked(tmp_path):
-    with another_package.installed(tmp_path / "site") as site:
-        path = os.pathsep.join(map(str, (site, TESTS)))
-        done = subprocess.run(
-            [sys.executable, "-c", COMMANDS, str(tmp_path)],
-            env=os.environ | {"PYTHONPATH": path, "CULTURE_JUDGE": "lexical", "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
+def test_both_harnesses_run_it_and_it_is_listed_and_checked(package, tmp_path):
+    path = os.pathsep.join(map(str, (package, Path(__file__).parents[1])))
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": path, "CULTURE_JUDGE": "lexical", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert all(f'"name": "{name}"' in done.stdout for name in ("proverbs", "proverbs_north", "proverbs_south"))
     assert "proverbs   5   paper: 5" in done.stdout
-    for harness in ("lm_eval", "lmms_eval"):
-        [path] = (path for path in (tmp_path / harness).rglob("*.json") if "results" in path.name)
-        results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    for harness in HARNESSES:
+        results = results_in(tmp_path / harness)
         scores = [results[f"proverbs_{region}"]["ending_lexical,none"] for region in ("north", "south")]
-        if (
-            harness == "lmms_eval"
-        ):  # the model says "run deep", which is the end of one of the two proverbs of the north
+        if harness == "lmms_eval":  # the model says "run deep": the end of one of the two proverbs of the north
             assert scores == [0.5, 0.0]
             assert results["proverbs_north"]["words,none"] == 2.0
         assert all(results[f"proverbs_{region}"]["ending_coverage,none"] == 1.0 for region in ("north", "south"))
         assert results["proverbs"]["ending_lexical,none"] == pytest.approx((2 * scores[0] + 3 * scores[1]) / 5)
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_harness_has_the_metric_s_own_value_and_error(runs, harness):
+    results = results_in(runs / harness)
+    for task, (metric, value) in WHOLE.items():
+        assert results[task][f"{metric},none"] == pytest.approx(value), task
+    error = (2 / 12 * 10 / 12 / 11) ** 0.5  # of 12 questions
+    judged = ("quiz_judged", "all_good_lexical")
+    for task, metric in (("quiz_hard", "question_acc"), ("quiz_easy", "question_acc"), judged):
+        row = results[task]
+        assert row[f"{metric}_stderr,none"] == pytest.approx(error), task
+        assert row.get(f"{metric}_stderr_clt,none", error) == pytest.approx(error), task
+        assert row[f"{metric}_chile,none"] == pytest.approx(1 / 6), task
+    assert 0.01 < results["quiz_f1"]["f1_stderr,none"] < 0.03
+    # the same question is right in both countries: two tasks know no more than one
+    assert results["quiz_shared"]["question_acc_stderr,none"] == pytest.approx(
+        results["quiz_shared_chile"]["question_acc_stderr,none"]
+    )
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_new_grading_has_the_same_number(runs, harness, tmp_path, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    shutil.copytree(runs / harness, tmp_path / "runs")
+    assert main(["rejudge", str(tmp_path / "runs"), "--judge", "lexical"]) == 0
+    old, new = sorted((tmp_path / "runs").rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    before, after = (json.loads(path.read_text(encoding="utf-8"))["results"]["quiz_judged"] for path in (old, new))
+    scores = [name for name in before if name.startswith("all_good")]
+    assert scores
+    assert [after[name] for name in scores] == [before[name] for name in scores]
+
+
+def test_the_report_and_the_frames_have_the_same_number(runs):
+    report = build([str(runs)], Options())
+    units = {key: unit.cells for key, unit in report.units.items()}
+    labels = {key: entrant.label for key, entrant in report.entrants.items()}
+    for task, (_, value) in WHOLE.items():
+        cells = {labels[key]: cell for key, cell in units[task].items()}
+        for label, cell in cells.items():
+            assert "unlike_its_file" not in cell.flags
+            if label != "fickle":
+                assert cell.value == pytest.approx(value), (task, label)
+                assert cell.low < value < cell.high
+    shared = next(iter(units["quiz_shared"].values()))  # five degrees of freedom: the countries have the same questions
+    error = results_in(runs / "lm_eval")["quiz_shared"]["question_acc_stderr,none"]
+    assert shared.high - shared.value == pytest.approx(t_quantile(0.95, clusters=6) * error)
+    [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
+    constant = next(row for row in table.rows if row.labels == ("constant",))
+    assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
+    assert "quiz_countries" in {chart.key for chart in charts(report)}
+    frame = frames.scores(str(runs)).dropna(subset="value")
+    own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
+    assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})
+    [solved] = frame[(frame.model == "constant") & (frame.metric == "solved")].value
+    assert solved == pytest.approx(2 / 12)
+    rows = frame[(frame.model == "constant") & (frame.group == "chile")].set_index(["task", "metric"]).value
+    assert rows["quiz_hard", "question_acc"] == pytest.approx(1 / 6)
+    assert rows["quiz_hard", "row_acc"] == pytest.approx(18 / 24)
+    assert rows["quiz_easy", "question_acc"] == pytest.approx(1 / 6)
+    assert rows["quiz_f1", "f1"] == pytest.approx(18 / 42)  # 2 * 18 / (24 + 18), halved
+
+
+def test_models_are_tested_and_ranked_on_the_same_number(runs):
+    files = results_in(runs / "lmms_eval"), results_in(runs / "other")
+    found = compare_models(str(runs / "lmms_eval"), str(runs / "other"), Options())
+    assert not found.not_compared
+    tests = {each.benchmark: each.test for each in found.tests}
+    for task, (metric, _) in WHOLE.items():
+        apart = files[1][task][f"{metric},none"] - files[0][task][f"{metric},none"]
+        assert tests[task].difference == pytest.approx(apart), task
+        assert (tests[task].low > 0 or tests[task].high < 0) == (tests[task].p_holm <= 0.05), task
+    methods = {task: test.test for task, test in tests.items()}
+    assert (methods["quiz_hard"], methods["quiz_f1"]) == ("McNemar exact", "cluster bootstrap")
+    assert {(each.benchmark, each.culture) for each in found.cultures} >= {("quiz_f1", "chile"), ("quiz_hard", "ghana")}
+    assert [test.n for test in (tests["quiz_hard"], tests["quiz_f1"])] == [12, 48]
+    report = build([str(runs / "lmms_eval"), str(runs / "other")], Options())
+    [mean] = report.means
+    assert set(mean.columns) == set(WHOLE)
+    assert len(mean.comparisons) == 1
+    [test] = (each for each in report.comparisons if each.unit == "quiz_f1")
+    ranks = {str(cell.rank) for cell in report.units["quiz_f1"].cells.values()}
+    assert ranks == ({"1", "2"} if test.better else {"1-2"})
+
+
+def test_without_the_package_the_file_s_number_stands_and_is_marked(runs, tmp_path):
+    """Read in a process that doesn't find the package."""
+    script = (
+        "import json, sys; from culture_tasks import frames; frame = frames.scores(sys.argv[1]);"
+        "print(json.dumps(frame[['task', 'value', 'low', 'marks', 'dimension']].to_dict('records')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(runs / "lm_eval")], capture_output=True, text=True, timeout=280, check=True
+    )
+    rows = {row["task"]: row for row in json.loads(done.stdout)}
+    for task in ("quiz_hard", "quiz_f1"):
+        assert rows[task]["value"] == pytest.approx(WHOLE[task][1])
+        assert "from_result_file" in rows[task]["marks"]
+        assert rows[task]["low"] < rows[task]["value"]
+        assert rows[task]["dimension"] == ""

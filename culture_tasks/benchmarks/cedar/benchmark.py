@@ -16,6 +16,7 @@ which the documents that a task leaves out don't have.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -26,14 +27,20 @@ from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
+    ALIASES,
     NO_MINORITY,
     SOURCES,
+    STEMS,
     AddedCulture,
     CedarDoc,
+    CedarRow,
     check,
+    documents_of,
     load_languages,
+    problems_of,
     prompt_of,
     render,
+    with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -47,13 +54,14 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cultures import DATA, BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
     ComputedScore,
     DataSet,
     Decoding,
+    Documents,
     Entry,
     Group,
     MeanScore,
@@ -63,7 +71,12 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import DataReport
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.tables import validated
+from culture_tasks.errors import DataError
+from culture_tasks.prompt_files import PromptFile
+from culture_tasks.settings import Settings
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -72,6 +85,7 @@ UNREAD = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
 RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
 BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
 VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
+F1 = Scale("share", 0.0, 1.0, digits=3)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
 _ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
@@ -94,12 +108,8 @@ class Cedar(Benchmark, OffersCultures):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
-        group = Group(
-            name="cedar",
-            about="emotion of a scene, both modalities",
-            title=self.title,
-            members=tuple(f"cedar_{modality}" for modality in MODALITIES),
-        )
+        members = tuple(f"cedar_{modality}" for modality in MODALITIES)
+        group = Group(name="cedar", about="emotion of a scene, both modalities", title=self.title, members=members)
         return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
 
     def report(self) -> BenchmarkReport:
@@ -120,8 +130,6 @@ class Cedar(Benchmark, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a language or of scenes that a group has added."""
-        from culture_tasks.benchmarks.cedar.built import BuiltCedar
-
         return BuiltCedar(built)
 
 
@@ -170,8 +178,8 @@ def task_of(
         metric=ACC,
         metrics=partial(metrics, is_pooled=is_pooled),
         data=data,
-        prompt=partial(render, added=added) if added else render,
-        score=partial(score, is_pooled=is_pooled, added=added) if added else partial(score, is_pooled=is_pooled),
+        prompt=partial(render, added=added),
+        score=partial(score, is_pooled=is_pooled, added=added),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
@@ -198,16 +206,12 @@ def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
             yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
         yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
         yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
-    yield from _biases("gepp", "grqb") if is_pooled else _biases("lsepp", "lsrqb")
-    scale = Scale("share", 0.0, 1.0, digits=3)
-    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=scale, value=_top2)
-
-
-def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
+    propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
     for emotion in EMOTIONS:
         yield _bias(f"{propensity}_{emotion}", f"{propensity.upper()} of {emotion}", RATIO, "gepp", emotion)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
         yield _bias(f"{bias}_q{number}", f"{bias.upper()} of quadrant {quadrant}", BIAS, "grqb", quadrant)
+    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
 
 
 def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> ComputedScore:
@@ -286,6 +290,100 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,
         values=values,
     )
+
+
+# A language, or scenes, that a group has added
+
+RATIO_FROM = 30
+"""Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side
+at 30, and 0.9 at 5, for a ratio near 1."""
+
+
+class BuiltCedar(Benchmark):
+    """A culture like CEDAR (Dai et al., 2026)."""
+
+    data = "built by a group of native speakers"
+    paper = "made like Dai et al., 2026"
+
+    def __init__(self, built: BuiltCulture) -> None:
+        """Takes over what its manifest says; raises DataError for facts that can't be used."""
+        self._built = built
+        self.name, self.title = built.benchmark, f"CEDAR, {built.title}"
+        self.task_files, self.marks = built.task_files, tuple(built.marks)
+        try:
+            texts = built.facts["prompts"]
+            prompts = {
+                kind: PromptFile(f"{kind}_{built.name}.by_group", texts[kind]) for kind in STEMS if kind in texts
+            }
+            for prompt in prompts.values():
+                prompt.fill({"narrative": "", "question": ""})
+            forms = {str(form): EMOTIONS[EMOTIONS.index(emotion)] for form, emotion in built.facts["forms"].items()}
+            if not prompts:
+                raise ValueError("no prompt")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"{built.folder}: facts that can't be used ({error!r}). Build the culture again.") from None
+        self._added = AddedCulture(built.name, built.language, forms, prompts)
+        self._images = built.folder / DATA
+        self._tasks = {modality: f"{self.name}_{modality}" for modality in prompts}
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each modality, and a group of them where there are both."""
+        is_whole = len(self._tasks) == 1
+        tasks = [
+            task_of(
+                name,
+                "emotion of a scene, LSEPP and LSRQB",
+                self.title if is_whole else f"{self.title}, {_SHOWN[modality]}",
+                modality,
+                (self._built.language,),
+                DataSet((self._source(modality),), partial(self._load, modality)),
+                added=self._added,
+            )
+            for modality, name in self._tasks.items()
+        ]
+        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        group = Group(name=self.name, about=about, title=self.title, members=members)
+        return tasks if is_whole else (group, *tasks)
+
+    def report(self) -> BenchmarkReport:
+        """Returns accuracy and both biases, without a published number beside them."""
+        from culture_tasks.benchmarks.cedar.report import report_of_culture
+
+        return report_of_culture(self._built.name, self._built.title, self._built.place, self._tasks)
+
+    def check(self, data_folder: Path | None) -> DataReport:
+        """Checks its tables and images."""
+        checks = [
+            TableCheck(
+                source=self._source(modality),
+                model=CedarRow,
+                aliases=ALIASES,
+                id="id",
+                problems=partial(problems_of, "en", self._images, set() if modality == "multimodal" else None),
+                counts=partial(_counts, modality),
+            )
+            for modality in self._tasks
+        ]
+        return check_tables(self.name, data_folder, checks)
+
+    def _source(self, modality: Modality) -> Source:
+        return self._built.source(f"{self._built.name}_{STEMS[modality]}")
+
+    def _load(self, modality: Modality, settings: Settings) -> Documents:
+        table, language = read_source(self._source(modality), settings.data_folder), self._built.language
+        rows = validated(table, CedarRow, ALIASES)
+        documents = documents_of(table, rows, modality, "en", language, language, self._images)
+        return replace(documents, rows=with_minorities(documents.rows))
+
+
+def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
+    golds = Counter(row.english_ver_answer or row.answer for row in rows).most_common()
+    yield Count(f"{modality}: items", str(len(rows)))
+    for emotion, number in golds[:1]:
+        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
+    rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
+    yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))
 
 
 BENCHMARK = Cedar()

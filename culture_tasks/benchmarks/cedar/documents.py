@@ -53,6 +53,8 @@ _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
+STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
+"""The ends of the tables' names."""
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
 # The release with minority labels is not published.
@@ -61,7 +63,7 @@ ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "s
 
 def _source(modality: Modality, language: Language) -> Source:
     """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
+    stem = f"{FILE_NAMES[language]}_{STEMS[modality]}"
     return Source(
         folder=FOLDER,
         stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
@@ -261,16 +263,12 @@ def with_minorities(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 @cache
 def _labels(language: Language) -> Mapping[str, Emotion]:
     words = {word: emotion for emotion, word in OPTION_WORDS[language].items()}
-    return {_folded(word): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
-
-
-def _folded(word: str) -> str:
-    return fold(word).strip()
+    return {fold(word).strip(): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
 def translated(word: str, language: Language) -> Emotion | None:
     """Returns the English label of a localized one; None for an unknown word."""
-    return _labels(language).get(_folded(word))
+    return _labels(language).get(fold(word).strip())
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
@@ -300,8 +298,8 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
         return label
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(_folded(word), _labels(language))} Expected one of: {', '.join(OPTION_WORDS[language].values())}. "
-        "Correct it."
+        f"{nearest(fold(word).strip(), _labels(language))} Expected one of: "
+        f"{', '.join(OPTION_WORDS[language].values())}. Correct it."
     )
 
 

@@ -53,37 +53,18 @@ FILE_NAMES: Final[Mapping[Language, str]] = {
 
 LANGUAGE_NAMES: Final[Mapping[str, str]] = {language: name.title() for language, name in FILE_NAMES.items()}
 
-
-def _words(*words: str) -> Mapping[Emotion, str]:
-    return dict(zip(EMOTIONS, words, strict=True))
-
-
+_WORDS: Final[Mapping[Language, str]] = {
+    "ar": "غضب اشمئزاز خوف سعادة حزن دهشة تسلية رهبة قناعة رغبة إحراج ألم ارتياح تعاطف",
+    "en": " ".join(EMOTIONS),
+    "es": "enojo asco miedo felicidad tristeza sorpresa diversión "
+    "asombro contentamiento deseo vergüenza dolor alivio compasión",
+    "hi": "गुस्सा घृणा डर खुशी उदासी आश्चर्य मज़ा विस्मय संतोष इच्छा शर्मिंदगी दर्द राहत सहानुभूति",
+    "ja": "怒り 嫌悪 恐怖 幸せ 悲しみ 驚き 楽しみ 畏敬 満足 欲望 恥ずかしさ 苦痛 安堵 同情",
+    "sw": "hasira kinyaa hofu furaha huzuni mshangao burudani kicho kuridhika hamu aibu maumivu afueni huruma",
+    "zh": "愤怒 厌恶 恐惧 幸福 悲伤 惊讶 愉悦 敬畏 满足 渴望 尴尬 痛苦 宽慰 同情",
+}
 OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = {
-    "ar": _words(
-        *("غضب", "اشمئزاز", "خوف", "سعادة", "حزن", "دهشة", "تسلية"),
-        *("رهبة", "قناعة", "رغبة", "إحراج", "ألم", "ارتياح", "تعاطف"),
-    ),
-    "en": _words(*EMOTIONS),
-    "es": _words(
-        *("enojo", "asco", "miedo", "felicidad", "tristeza", "sorpresa", "diversión"),
-        *("asombro", "contentamiento", "deseo", "vergüenza", "dolor", "alivio", "compasión"),
-    ),
-    "hi": _words(
-        *("गुस्सा", "घृणा", "डर", "खुशी", "उदासी", "आश्चर्य", "मज़ा"),
-        *("विस्मय", "संतोष", "इच्छा", "शर्मिंदगी", "दर्द", "राहत", "सहानुभूति"),
-    ),
-    "ja": _words(
-        *("怒り", "嫌悪", "恐怖", "幸せ", "悲しみ", "驚き", "楽しみ"),
-        *("畏敬", "満足", "欲望", "恥ずかしさ", "苦痛", "安堵", "同情"),
-    ),
-    "sw": _words(
-        *("hasira", "kinyaa", "hofu", "furaha", "huzuni", "mshangao", "burudani"),
-        *("kicho", "kuridhika", "hamu", "aibu", "maumivu", "afueni", "huruma"),
-    ),
-    "zh": _words(
-        *("愤怒", "厌恶", "恐惧", "幸福", "悲伤", "惊讶", "愉悦"),
-        *("敬畏", "满足", "渴望", "尴尬", "痛苦", "宽慰", "同情"),
-    ),
+    language: dict(zip(EMOTIONS, words.split(), strict=True)) for language, words in _WORDS.items()
 }
 """The option words of Figures 9 and 10, with the text's two Arabic misspellings corrected."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar import metrics
-from culture_tasks.benchmarks.cedar.benchmark import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
+from culture_tasks.benchmarks.cedar.benchmark import BIAS, F1, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGE_NAMES,
@@ -21,7 +21,6 @@ from culture_tasks.benchmarks.cedar.labels import (
     QUADRANT_NAMES,
     Modality,
 )
-from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     Answers,
@@ -42,10 +41,9 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
     groups_and_tasks,
 )
-from culture_tasks.metrics.means import contributions, ratio_contributions
+from culture_tasks.metrics.means import contributions, numbered, ratio_contributions, stratum_means
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
-_F1 = Scale("share", 0.0, 1.0, digits=3)
 
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
 _PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
@@ -57,12 +55,23 @@ _NO_BIAS = (
 
 _EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
 _QUADRANTS: Mapping[str, str] = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
-# What the statistics of biases are called in titles.
+
+
+class _Bias(NamedTuple):
+    """A bias statistic: its title, its figure in the paper, its groups with their labels, and how it is read."""
+
+    title: str
+    figure: int
+    field: str
+    groups: Mapping[str, str]
+    note: str
+
+
 _BIASES = {
-    "gepp": "emotion prediction propensity (GEPP)",
-    "lsepp": "emotion prediction propensity by language (LSEPP)",
-    "grqb": "bias towards Russell's quadrants (GRQB)",
-    "lsrqb": "bias towards Russell's quadrants by language (LSRQB)",
+    "gepp": _Bias("emotion prediction propensity (GEPP)", 3, "emotion", _EMOTIONS, _NEUTRAL),
+    "lsepp": _Bias("emotion prediction propensity by language (LSEPP)", 4, "emotion", _EMOTIONS, _NEUTRAL),
+    "grqb": _Bias("bias towards Russell's quadrants (GRQB)", 5, "quadrant", _QUADRANTS, _NO_BIAS),
+    "lsrqb": _Bias("bias towards Russell's quadrants by language (LSRQB)", 6, "quadrant", _QUADRANTS, _NO_BIAS),
 }
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
@@ -89,9 +98,8 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
     return outcomes.get("unparsable", 0) / sum(outcomes.values()) if "score" in record else None
 
 
-def _language_numbers(answers: Answers) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
-    return numbers
+def _language_numbers(answers: Answers) -> NDArray[np.intp]:
+    return numbered(answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1))[1]
 
 
 def _average(answers: Answers) -> Mapping[str, Floats | float]:
@@ -101,9 +109,7 @@ def _average(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
-    numbers = _language_numbers(answers)
-    sums, counts = np.bincount(numbers, weights=answers.scores), np.bincount(numbers)
-    of_languages = sums[counts > 0] / counts[counts > 0]
+    of_languages = stratum_means(answers.scores, _language_numbers(answers))
     return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
 
 
@@ -160,8 +166,8 @@ _STATISTICS = (
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
     Derived("acc_var", _VARIANCE, _variance, units=_is_no_pair),
-    Derived(TOP2, _F1, _top2, units=_is_no_pair),
-    Derived(TOP2, _F1, _top2, within=("language",), units=_is_no_pair),
+    Derived(TOP2, F1, _top2, units=_is_no_pair),
+    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_pair),
 )
 
 
@@ -203,45 +209,35 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
     )
 
 
+def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableOf:
+    bias = _BIASES[statistic]
+    return TableOf(
+        key=f"{unit}_{statistic}",
+        title=f"{subject}: {bias.title}",
+        source=f"CEDAR, {source}",
+        columns=columns_by(bias.field, bias.groups, unit, statistic),
+        headers=MODEL,
+        notes=(bias.note,),
+        question="biases",
+    )
+
+
 def _biases(modality: str) -> Iterator[TableOf]:
     unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
-    propensities = TableOf(
-        key=paper,
-        title=f"{unit}: global {_BIASES['gepp']}",
-        source=f"CEDAR, Table {paper.removeprefix('cedar_table_')}",
-        columns=columns_by("emotion", _EMOTIONS, unit, "gepp", printed={"modality": modality}),
-        headers=MODEL,
-        notes=(_NEUTRAL,),
-        papers=(paper,),
-        question="biases",
-    )
-    quadrant_biases = TableOf(
-        key=f"{unit}_grqb",
-        title=f"{unit}: {_BIASES['grqb']}",
-        source="CEDAR, Figure 5",
-        columns=columns_by("quadrant", _QUADRANTS, unit, "grqb"),
-        headers=MODEL,
-        notes=(_NO_BIAS,),
-        question="biases",
-    )
-    for table, statistic, figure, field, groups in (
-        (propensities, "lsepp", 4, "emotion", _EMOTIONS),
-        (quadrant_biases, "lsrqb", 6, "quadrant", _QUADRANTS),
-    ):
-        yield table
-        yield replace(
-            table,
-            key=f"{unit}_{statistic}",
-            title=f"{unit}: {_BIASES[statistic]}",
-            source=f"CEDAR, Figure {figure}",
-            columns=tuple(ColumnOf(group, label) for group, label in groups.items()),
-            papers=(),
-            line_header="Language",
-            lines={
-                name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
+    for statistic, bias in _BIASES.items():
+        table = _bias_table(unit, statistic, unit, f"Figure {bias.figure}")
+        if statistic == "gepp":
+            title, source = f"{unit}: global {bias.title}", f"CEDAR, Table {paper.removeprefix('cedar_table_')}"
+            columns = columns_by(bias.field, bias.groups, unit, statistic, printed={"modality": modality})
+            table = replace(table, key=paper, title=title, source=source, columns=columns, papers=(paper,))
+        elif statistic in ("lsepp", "lsrqb"):
+            lines = {
+                name: {group: At(unit, statistic, (("language", code), (bias.field, group))) for group in bias.groups}
                 for code, name in LANGUAGE_NAMES.items()
-            },
-        )
+            }
+            columns = tuple(ColumnOf(group, label) for group, label in bias.groups.items())
+            table = replace(table, columns=columns, line_header="Language", lines=lines)
+        yield table
 
 
 def _two_labels(modality: str) -> TableOf:
@@ -302,17 +298,17 @@ def _prompt_and_data(number: Number) -> Mark | None:
 
 def _bias_figure(
     statistic: str,
-    figure: int,
     kind: Literal["points", "dots", "bars"],
     groups: str,
     mark: Callable[[Number], Mark],
     series: str = "model",
 ) -> FigureOf:
-    quantity = ": named / gold (ratio)" if statistic.endswith("epp") else " (percent of gold labels)"
+    bias = _BIASES[statistic]
+    quantity = ": named / gold (ratio)" if bias.field == "emotion" else " (percent of gold labels)"
     return FigureOf(
         key=f"cedar_{statistic}",
-        title=f"CEDAR: {_BIASES[statistic]}",
-        source=f"CEDAR, Figure {figure}",
+        title=f"CEDAR: {bias.title}",
+        source=f"CEDAR, Figure {bias.figure}",
         kind=kind,
         groups=groups,
         value=f"{statistic.upper()}{quantity}",
@@ -324,10 +320,10 @@ def _bias_figure(
 
 
 _FIGURES = (
-    _bias_figure("gepp", 3, "points", "emotion", _model_by_modality),
-    _bias_figure("lsepp", 4, "dots", "emotion", _language_by_model, series="language"),
-    _bias_figure("grqb", 5, "bars", "quadrant", _model_by_modality),
-    _bias_figure("lsrqb", 6, "points", "language", _language_by_quadrant),
+    _bias_figure("gepp", "points", "emotion", _model_by_modality),
+    _bias_figure("lsepp", "dots", "emotion", _language_by_model, series="language"),
+    _bias_figure("grqb", "bars", "quadrant", _model_by_modality),
+    _bias_figure("lsrqb", "points", "language", _language_by_quadrant),
     FigureOf(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
@@ -369,7 +365,6 @@ REPORT = BenchmarkReport(
 
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
     """Returns how an added culture is reported: the numbers of one language, without published ones."""
-    biases = (("lsepp", 1, "emotion", _EMOTIONS, _NEUTRAL), ("lsrqb", 2, "quadrant", _QUADRANTS, _NO_BIAS))
 
     def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         keys = {unit.key for unit in units}
@@ -385,16 +380,8 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
                 columns=columns_of(unit, statistics),
                 headers=MODEL,
             )
-            for statistic, equation, field, groups, note in biases:
-                yield TableOf(
-                    key=f"{unit}_{statistic}",
-                    title=f"{subject}: {_BIASES[statistic]}",
-                    source=f"CEDAR, section 3.3, equation {equation}",
-                    columns=columns_by(field, groups, unit, statistic),
-                    headers=MODEL,
-                    notes=(note,),
-                    question="biases",
-                )
+            yield _bias_table(unit, "lsepp", subject, "section 3.3, equation 1")
+            yield _bias_table(unit, "lsrqb", subject, "section 3.3, equation 2")
 
     return BenchmarkReport(
         fields=(Field("culture", (name,), {name: title}, {name: place}), *_EMOTION_FIELDS),
@@ -405,7 +392,7 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
         derived=(
             Derived("lsepp", RATIO, _propensity, dimension="emotion"),
             Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant"),
-            Derived(TOP2, _F1, _top2),
+            Derived(TOP2, F1, _top2),
         ),
         tables=tables,
         as_published=(),

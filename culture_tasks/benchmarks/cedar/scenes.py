@@ -145,9 +145,8 @@ class Scene:
     @cached_property
     def telling(self) -> SceneText | None:
         """How people told it last; None where nobody did."""
-        return next(
-            (SceneText.read(entry.values) for entry in reversed(self.state.entries_of(self.step, self.row))), None
-        )
+        tellings = self.state.entries_of(self.step, self.row)
+        return SceneText.read(tellings[-1].values) if tellings else None
 
     @cached_property
     def unchecked_text(self) -> SceneText | None:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from support import cedar_data
 from support.groups import SKIP, Group, fill_in, with_options
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
-from culture_tasks.benchmarks.cedar.culture import FORM
-from culture_tasks.benchmarks.cedar.culture_work import CedarWork
+from culture_tasks.benchmarks.cedar.culture import FORM, CedarWork
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
 from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name
 from culture_tasks.benchmarks.culture_forms import MODEL, Config, Entry, NothingBuiltError, State
 from culture_tasks.benchmarks.cultures import BuiltCulture
@@ -28,16 +30,8 @@ from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import write_csv
 
-PERSIAN = dict(
-    zip(
-        EMOTIONS,
-        (
-            *("خشم", "انزجار", "ترس", "شادی", "غم", "تعجب", "سرگرمی"),
-            *("هیبت", "رضایت", "اشتیاق", "خجالت", "درد", "آرامش", "همدردی"),
-        ),
-        strict=True,
-    )
-)
+WORDS = "خشم انزجار ترس شادی غم تعجب سرگرمی هیبت رضایت اشتیاق خجالت درد آرامش همدردی"
+PERSIAN = dict(zip(EMOTIONS, WORDS.split(), strict=True))
 INSTRUCTION = {
     "text_instruction": "روایت زیر را بخوانید و یک احساس را انتخاب کنید.",
     "image_instruction": "تصویر و پرسش زیر را بخوانید و یک احساس را انتخاب کنید.",
@@ -55,25 +49,14 @@ def project(folder, way="language", **options):
     return Group(folder, "cedar", {"a": [], "b": []}, **about, options=options).project
 
 
-def english(folder, number=12):
+def english(folder):
     """Writes English scenes, of which the third image and the fourth have no narrative, as in the release."""
-    for kind, stem in (("multilingual", "english_inq_sample"), ("text", "english_nq")):
-        rows = [
-            {
-                "id": at,
-                "narrative": "" if kind == "multilingual" and at in (3, 4) else f"You enter room {at}.",
-                "question": f"How do you feel in room {at} ({kind})?",
-                "answer": "awe",
-                "english_ver_answer": "awe",
-            }
-            for at in range(1, number + 1)
-        ]
-        path = folder / "cedar" / kind / f"{stem}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    (folder / "cedar" / "images").mkdir()
-    for at in range(1, number + 1):
-        Image.new("RGB", (8, 8), (at * 10, 0, 0)).save(folder / "cedar" / "images" / f"{at}.png")
+    for kind in ("multilingual", "text"):
+        questions = {at: f"How do you feel in room {at} ({kind})?" for at in range(1, 13)}
+        untold = (3, 4) if kind == "multilingual" else ()
+        narratives = {at: "" if at in untold else f"You enter room {at}." for at in questions}
+        rows = [cedar_data.row(at, "en", "awe", narrative=narratives[at], question=questions[at]) for at in questions]
+        cedar_data.write_folder(folder, {"en": rows}, images=kind == "multilingual")
     return folder
 
 
@@ -86,20 +69,23 @@ def translated(row):
     return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.facts else {})
 
 
-def read_back(project, path, data):
-    """Collects a file and returns the number of new entries."""
-    return sum(line.outcome == "new" for line in collect(project, [path], data).lines)
-
-
 def words(project, data):
     fill_in(project, data, "words", "a", lambda row: {"translation": (PERSIAN | INSTRUCTION)[row.name]})
     fill_in(project, data, "words_back", "b", lambda row: {"english": row.name})
 
 
-def take_over(project, data):
+@pytest.fixture
+def begun(tmp_path):
+    """A project in which nobody has done anything yet, and its data folder."""
+    return project(tmp_path / "iran"), english(tmp_path / "data")
+
+
+@pytest.fixture
+def unlabelled(begun):
     """All steps before the labels: a skips scene 11, and b finds scene 12 impossible and corrects scene 1."""
-    words(project, data)
-    fill_in(project, data, "translate", "a", lambda row: SKIP if number_of(row) == 11 else translated(row))
+    iran, data = begun
+    words(iran, data)
+    fill_in(iran, data, "translate", "a", lambda row: SKIP if number_of(row) == 11 else translated(row))
 
     def checked(row):
         if number_of(row) == 12:
@@ -107,33 +93,27 @@ def take_over(project, data):
         fixed = {"question": "پرسش بهتر؟"} if row.name == "text-1" else {}
         return {"possible": True, "fluency": 9, "fidelity": 8} | dict(row.values) | fixed
 
-    assert fill_in(project, data, "check", "a", checked) == 0  # nobody checks what they translated
-    fill_in(project, data, "check", "b", checked)
+    assert fill_in(iran, data, "check", "a", checked) == 0  # nobody checks what they translated
+    fill_in(iran, data, "check", "b", checked)
+    return iran, data
 
 
-def label(project, data):
-    """Five label; the fifth is careless, two contradict the rest on scene 2, and one stops after three rows."""
+@pytest.fixture
+def done(unlabelled):
+    """All labels: five label; the fifth is careless and stops after three rows, two contradict the rest on scene 2."""
+    iran, data = unlabelled
     right = lambda row: {"emotion": GOLD[(number_of(row) - 1) % 6]}  # noqa: E731
 
     def contradicting(row):
         return {"emotion": "relief"} if number_of(row) == 2 else right(row)
 
     for person, answer in (("p1", right), ("p2", right), ("p3", contradicting), ("p4", contradicting)):
-        fill_in(project, data, "label", person, answer)
+        fill_in(iran, data, "label", person, answer)
     stopped = iter(range(3))
-    fill_in(project, data, "label", "p5", lambda row: {"emotion": "awe"} if next(stopped, None) is not None else None)
-    fill_in(project, data, "label", "p6", right)
-
-
-@pytest.fixture
-def done(tmp_path):
-    """A project with all labels, and its data folder."""
-    data = english(tmp_path / "data")
-    iran = project(tmp_path / "iran")
-    take_over(iran, data)
-    label(iran, data)
+    fill_in(iran, data, "label", "p5", lambda row: {"emotion": "awe"} if next(stopped, None) is not None else None)
+    fill_in(iran, data, "label", "p6", right)
     for person in ("q1", "q2"):
-        fill_in(iran, data, "second", person, lambda row: {"emotion": GOLD[(number_of(row) - 1) % 6]})
+        fill_in(iran, data, "second", person, right)
     return iran, data
 
 
@@ -157,6 +137,11 @@ def test_a_language_goes_through_all_steps(done):
     # among six (3 disgust, 2 relief, 1 awe), and waits for a seventh.
     assert scenes["text-2"].decision == (None, None, 7)
     assert scenes["image-2"].decision == ("disgust", "relief", 5)
+    # Nobody gives second labels who had another part.
+    assert {row.not_for for row in iran.step("second").rows(state)} == {
+        frozenset("ab") | {f"p{at}" for at in range(1, 7)}
+    }
+    assert {row.not_for for row in iran.step("label").rows(state)} == {frozenset({"q1", "q2"})}
     built, culture = built_culture(iran, data)
     ids = {name: [row["id"] for row in rows] for name, rows in built.tables.items()}
     every = [str(at) for at in range(1, 11)]
@@ -215,18 +200,8 @@ def test_a_language_goes_through_all_steps(done):
     assert not report.is_as_published(["cedar_iran_text"])
 
 
-def test_nobody_gives_second_labels_who_had_another_part(done):
-    iran, data = done
-    state = iran.state(data)
-    for row in iran.step("second").rows(state):
-        assert row.not_for == {"a", "b", *(f"p{at}" for at in range(1, 7))}
-    assert all(row.not_for == {"q1", "q2"} for row in iran.step("label").rows(state))
-
-
-def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
-    data = english(tmp_path / "data")
-    iran = project(tmp_path / "iran")
-    take_over(iran, data)
+def test_sheets_of_labels_have_the_words_of_the_language(unlabelled, tmp_path):
+    iran, data = unlabelled
     given = give_out(iran, iran.state(data), "label", tmp_path / "sheets", people=["a"])
     page = (tmp_path / "sheets" / f"{given.sheets[0].name}.html").read_text(encoding="utf-8")
     assert f'<span dir="auto">{PERSIAN["awe"]}</span>' in page
@@ -237,7 +212,7 @@ def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
     assert all(word in header[place] for word in PERSIAN.values())
     lines = [[PERSIAN["awe"] if at == place else cell for at, cell in enumerate(line)] for line in lines]
     write_csv(path, header, lines)
-    assert read_back(iran, path, data)
+    assert {line.outcome for line in collect(iran, [path], data).lines} == {"new"}
     (scene,) = [scene for scene in CedarWork(iran.state(data)).scenes if scene.row == "text-3"]
     assert scene.labels("label") == ["awe"]
 
@@ -263,17 +238,16 @@ def test_without_scenes_the_message_says_where_they_belong(tmp_path):
         FORM.build(iran.state(None))
 
 
-def test_what_falls_out_is_known_before_anything_can_be_built(tmp_path):
-    data, iran = english(tmp_path / "data"), project(tmp_path / "iran")
-    take_over(iran, data)
+def test_what_falls_out_is_known_before_anything_can_be_built(unlabelled):
+    iran, data = unlabelled
     with pytest.raises(NothingBuiltError, match="no scene has a gold label") as error:
         FORM.build(iran.state(data))
     reasons = {one.row: one.reason for one in error.value.dropped}
     assert (len(reasons), reasons["text-11"], reasons["text-1"]) == (24, "skipped", "0 of 5 labels")
 
 
-def test_a_scene_that_two_people_skip_is_given_to_nobody_else(tmp_path):
-    data, iran = english(tmp_path / "data"), project(tmp_path / "iran")
+def test_a_scene_that_two_people_skip_is_given_to_nobody_else(begun):
+    iran, data = begun
     for person, people in (("a", 1), ("b", 0)):
         fill_in(iran, data, "translate", person, lambda row: SKIP if row.name == "text-3" else None)
         (row,) = [row for row in iran.step("translate").rows(iran.state(data)) if row.name == "text-3"]
@@ -292,30 +266,19 @@ def test_scenes_of_people_who_have_left_stay_and_those_without_an_origin_are_lis
 
 
 @pytest.mark.parametrize(
-    ("row", "word", "message"),
+    ("words", "options", "message"),
     [
-        ("closing", "{x}", "Expected no braces"),
-        ("awe", "\u064b", "Expected a word with letters"),
-        ("fear", "خشم", "are alike once case and accents are set aside"),
+        ({"closing": "{x}"}, {}, "Expected no braces"),
+        ({"awe": "\u064b"}, {}, "Expected a word with letters"),
+        ({"fear": "خشم"}, {}, "are alike once case and accents are set aside"),
+        ({}, {"further_words": ["anger"]}, "Expected 'emotion=form'"),
+        ({}, {"further_words": ["angre=x"]}, "'angre' is no gold label"),
+        ({}, {"floor_multimodal": 1.1}, "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
     ],
 )
-def test_words_that_can_t_be_used_are_refused(done, row, word, message):
+def test_words_and_options_that_can_t_be_used_are_refused(done, words, options, message):
     iran, data = done
-    iran.add([Entry(step="words", row=row, person="a", values={"translation": word})], "test")
-    with pytest.raises(DataError, match=message):
-        FORM.build(iran.state(data))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"further_words": ["anger"]}, "Expected 'emotion=form'"),
-        ({"further_words": ["angre=x"]}, "'angre' is no gold label"),
-        ({"floor_multimodal": 1.1}, "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
-    ],
-)
-def test_options_that_can_t_be_kept_are_refused(done, options, message):
-    iran, data = done
+    iran.add([Entry(step="words", row=row, person="a", values={"translation": words[row]}) for row in words], "test")
     with pytest.raises(DataError, match=message):
         FORM.build(with_options(iran.state(data), **options))
 
@@ -340,25 +303,14 @@ def test_what_a_check_leaves_of_a_text(done, values, told, why):
 def test_drafts_that_nobody_changed_are_counted_and_limited(done):
     iran, data = done
     rows = [row for row in iran.step("translate").rows(iran.state(data)) if row.name.startswith("text")]
-    drafts = [
-        Entry(
-            step="translate",
-            row=row.name,
-            person="model:m",
-            values=translated(row) if number_of(row) < 5 else {"question": "چه؟"},
-        )
-        for row in rows[:8]
-    ]
-    iran.add(drafts, "test")
-    with pytest.raises(
-        DataError, match=r"2 of 7 rows are drafts of a model that nobody changed, more than the share of 0.2"
-    ):
+    drafts = {row.name: translated(row) if number_of(row) < 5 else {"question": "چه؟"} for row in rows[:8]}
+    iran.add([Entry(step="translate", row=row, person="model:m", values=drafts[row]) for row in drafts], "test")
+    refusal = r"2 of 7 rows are drafts of a model that nobody changed, more than the share of 0.2"
+    with pytest.raises(DataError, match=refusal):
         FORM.build(with_options(iran.state(data), most_unchanged_drafts=0.2))
     # Of the 8 drafts, text-2 isn't built; b corrected text-1.
-    assert (
-        "2 of 7 drafts of a model (m) stand as they were; people rewrote the others."
-        in FORM.build(iran.state(data)).marks
-    )
+    mark = "2 of 7 drafts of a model (m) stand as they were; people rewrote the others."
+    assert mark in FORM.build(iran.state(data)).marks
 
 
 @pytest.mark.parametrize("modality", MODALITIES)
@@ -408,10 +360,7 @@ def test_names_of_rows_hold_any_id():
     assert row_name("text", "a b") != row_name("text", "a/b")
 
 
-def test_forms_in_replies(tmp_path):
-    from culture_tasks.benchmarks.cedar.reading.choice import read_reply
-    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
-
+def test_forms_in_replies():
     korean = AddedWords("ko", {"분노": "anger", "분노*": "anger", "슬픔": "sadness", "기쁨": "happiness"})
     thai = AddedWords("th", {"ความโกรธ": "anger", "ความกลัว": "fear"})
     bengali = AddedWords("bn", {"রাগ": "anger"})
@@ -569,15 +518,13 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     assert any("by one culture alone" in mark for mark in built.marks)
     assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
     # Another culture's labels of the same scenes.
-    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "feer"}]
-    (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
-    with pytest.raises(
-        DataError, match=r"contrast_korea.json, row 1, field 'english_ver_answer': .* Did you mean 'fear'"
-    ):
+    contrast = new.folder / "inputs" / "contrast_korea.json"
+    row = {"id": "seed-2", "narrative": "", "question": "?"}
+    contrast.write_text(json.dumps([row | {"english_ver_answer": "feer"}]))
+    refusal = r"contrast_korea.json, row 1, field 'english_ver_answer': .* Did you mean 'fear'"
+    with pytest.raises(DataError, match=refusal):
         FORM.build(new.state(data))
-    (new.folder / "inputs" / "contrast_korea.json").write_text(
-        json.dumps([contrast[0] | {"english_ver_answer": "Fear"}])
-    )
+    contrast.write_text(json.dumps([row | {"english_ver_answer": "Fear"}]))
     assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
     new = project(new.folder, "scenes", **NEW, same_label="drop")
     assert reasons(new, data)["seed-2"] == "the same provisional label in all languages"
@@ -600,8 +547,8 @@ def test_replies_of_models_that_can_t_be_read(tmp_path, step, reply, message):
         project(tmp_path / "new", "scenes").step(step).ask.read(reply)
 
 
-def test_a_translation_is_drafted_with_the_language_s_name(done):
-    iran, data = done
+def test_a_translation_is_drafted_with_the_language_s_name(begun):
+    iran, data = begun
     step = iran.step("translate")
     row = step.rows(iran.state(data))[0]
     (prompt,) = step.ask.prompt(row).parts

@@ -1,27 +1,32 @@
-"""CEDAR's rows as documents: good ones, and every bad one with its message."""
+"""CEDAR's rows as documents, good ones and every bad one with its message; its prompts against the paper's figures."""
 
 from __future__ import annotations
 
 import logging
+import re
 import unicodedata
 
 import pytest
 from PIL import Image
 from support.cedar_data import row, rows, write_folder
+from support.papers import printed, wording
 
-from culture_tasks.benchmarks.cedar.documents import check, english_label, load, supported_languages
+from culture_tasks.benchmarks.cedar.documents import (
+    check,
+    english_label,
+    load,
+    prompt_file,
+    render,
+    supported_languages,
+)
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS, QUADRANTS
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
 
 
 def english(folder, *content):
     return load("text", "en", write_folder(folder, {"en": list(content)})).rows
-
-
-def refused(folder, *content):
-    with pytest.raises(DataError) as caught:
-        english(folder, *content)
-    return str(caught.value)
 
 
 def test_quadrants_hold_each_emotion_once():
@@ -115,7 +120,8 @@ def test_the_english_answer_counts_where_the_two_differ(tmp_path, caplog):
     ],
 )
 def test_a_bad_row_is_named(tmp_path, changed, said):
-    assert said in refused(tmp_path, row(1, "en", "fear"), row(2, "en", "fear") | changed)
+    with pytest.raises(DataError, match=re.escape(said)):
+        english(tmp_path, row(1, "en", "fear"), row(2, "en", "fear") | changed)
 
 
 def test_missing_data_say_where_they_belong(tmp_path):
@@ -157,3 +163,55 @@ def test_supported_languages_are_checked():
         supported_languages(("en", "de"))
     with pytest.raises(SettingsError, match=r"no language. Name some of ar"):
         supported_languages(())
+
+
+# Prompts
+
+FIGURES = {"multimodal": "figure_9", "text": "figure_10"}
+BOTH = [(modality, language) for modality in FIGURES for language in LANGUAGES]
+ORDER = ("ar", "zh", "en", "hi", "ja", "es", "sw")  # of the prompts in Figures 9 and 10
+
+
+@pytest.mark.parametrize(("modality", "language"), BOTH)
+def test_prompt_is_the_papers_white_space_and_two_arabic_words_aside(modality, language):
+    text, figure = prompt_file(language, modality).text, printed("cedar", FIGURES[modality])
+    figure = figure.replace(r"\n", "\n").replace("اشمزاز", "اشمئزاز").replace("تسليية", "تسلية")
+    assert wording(figure).count(wording(text)) == 1
+    assert text.count("{narrative}") == text.count("{question}") == 1
+    assert text.count("{") == text.count("}") == 2
+    places = [text.index(word, text.index("{question}")) for word in OPTION_WORDS[language].values()]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("figure", FIGURES.values())
+def test_options_as_printed_map_to_the_english_ones(figure):
+    # Below the question stands a line "[options]: anger, disgust, ...", with the commas of the language.
+    lines = re.findall(r"\{question\}\\n\n\n\[.+\]: (.+)\n", printed("cedar", figure))
+    options = dict(zip(ORDER, (re.split("[,、،] ?", line) for line in lines), strict=True))
+    for language, words in options.items():
+        for word, english in zip(words, options["en"], strict=True):
+            assert english_label(word, language, "row 1") == read_reply(word) == english
+
+
+def test_prompts_are_pinned():
+    hashes = {name: prompt_file(name[1], name[0]).sha256 for name in BOTH}
+    assert len(set(hashes.values())) == 14
+    assert hashes["text", "en"].startswith("1edeb5e99f0d")
+
+
+def test_layout_of_the_english_prompts():
+    doc = {"prompt_language": "en", "narrative": "N", "question": "Q"}
+    image, below = render(doc | {"modality": "multimodal"}).parts
+    assert image == Picture()
+    assert below.splitlines() == [
+        "Read the following image and question, and select ONE emotion that best matches the situation.",
+        "",
+        "[question]: N",
+        "Q",
+        "",
+        "[options]: anger, disgust, fear, happiness, sadness, surprise, amusement, awe, contentment, desire, "
+        "embarrassment, pain, relief, sympathy",
+        "Now, [your answer] is:",
+    ]
+    (text,) = render(doc | {"modality": "text"}).parts
+    assert "[narrative]: N\n[question]: Q\n\n[options]" in text

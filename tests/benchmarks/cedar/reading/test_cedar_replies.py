@@ -19,8 +19,8 @@ from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentio
 TABLES = Path(__file__).parent / "replies"
 
 
-def table(language: str) -> list[tuple[str, str]]:
-    rows = (TABLES / f"{language}.tsv").read_text(encoding="utf-8").splitlines()
+def table(name: str) -> list[tuple[str, ...]]:
+    rows = (TABLES / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
     return [tuple(row.split("\t")) for row in rows]
 
 
@@ -52,10 +52,9 @@ def fill(language: str, frame: str, one: str, other: str) -> str:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_frames_are_read_alike_for_every_label(language):
-    frames = [tuple(row.split("\t")) for row in (TABLES / "frames.tsv").read_text(encoding="utf-8").splitlines()]
     wrong = [
         (frame, one, other)
-        for frame_language, expected, frame in frames
+        for frame_language, expected, frame in table("frames")
         for one, other in zip(EMOTIONS, (*EMOTIONS[5:], *EMOTIONS[:5]), strict=True)
         if frame_language == language
         and not right_or_unread(expected.replace("a", one), read_reply(fill(language, frame, one, other)))
