@@ -230,14 +230,9 @@ def read_anchor(path: Path) -> Anchor:
         if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
             raise DataError(f"{place}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
-            rubric = rubric_named(row.judge.rubric)
+            rubric_named(row.judge.rubric)
         except JudgeError as error:
             raise DataError(f"{place}: {error} Install the package that the benchmark comes from.") from None
-        if not rubric.lowest <= row.rating <= rubric.highest:
-            raise DataError(
-                f"{place}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
-                f"{rubric.highest}, the scale of {rubric.name}."
-            )
         rows.append(row)
     if len({row.row for row in rows}) < len(rows):
         raise DataError(f"anchor: {path}: the same response twice. {_MADE_BY}")

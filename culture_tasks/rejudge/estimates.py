@@ -155,7 +155,6 @@ class Estimator:
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
-        """Returns the number of tokens of a chat: its texts, and a few for each message."""
         texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 

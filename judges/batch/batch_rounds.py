@@ -82,8 +82,6 @@ class BatchJudge(EndpointJudge):
 
 
 class _Reply(NamedTuple):
-    """The last result of a request."""
-
     result: Completion | Problem  # the completion, or why there is none
     sampling: Mapping[str, Mapping[str, Any]]  # the sampling parameters of the batch by rubric, as sent
     usage: Usage  # tokens of earlier completions, which thinking had cut off
@@ -91,8 +89,6 @@ class _Reply(NamedTuple):
 
 
 class _Batch(BaseModel, extra="forbid"):
-    """A batch and its progress."""
-
     model: str  # who is asked
     names: list[str]  # the requests
     sampling: dict[str, dict[str, Any]]  # sampling parameters as sent, by rubric

@@ -270,7 +270,6 @@ def changed(of_judge=(), **changes):
         (lambda rows: [*rows[:2], rows[2] | {"rating": 9.5}], "line 3, field 'row': not the hash of the rest"),
         (lambda rows: [rows[0] | {"more": 1}], "line 1, field 'more'"),
         (lambda rows: [rows[0], *rows], "the same response twice"),
-        (changed(rating=11.0), "line 1, field 'rating': found 11. Expected a number from 1 to 10"),
         (changed(references=[]), "line 1, field 'references'"),
         (changed(rating="\x1b[2J"), "line 1, field 'rating'"),
         (changed({"model": "other"}), "verdicts of 2 judges (openai:judge, openai:other)"),
