@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw
 
@@ -89,8 +89,7 @@ class BatchServer(FaultServer):
         return name
 
     def _route(self, request: Request) -> Behaviour:
-        parts = urlsplit(request.path)
-        path = parts.path.removeprefix("/v1/")
+        path = urlsplit(request.path).path.removeprefix("/v1/")
         if path == "chat/completions":
             return self.live(request)
         if path == "files":
@@ -98,10 +97,7 @@ class BatchServer(FaultServer):
         if path == "batches" and request.method == "POST":
             return self._begin(request)
         if path == "batches":
-            after = parse_qs(parts.query).get("after")
-            newest = list(reversed(self.batches.values()))
-            page = [] if after else newest
-            return raw(json.dumps({"object": "list", "data": page, "has_more": False}))
+            return raw(json.dumps({"object": "list", "data": [*reversed(self.batches.values())], "has_more": False}))
         if match := re.fullmatch(r"batches/([^/]+)", path):
             batch = self.batches.get(match[1])
             return raw(json.dumps(batch)) if batch else fails(404)
@@ -111,10 +107,9 @@ class BatchServer(FaultServer):
 
     def _upload(self, request: Request) -> Behaviour:
         boundary = request.headers["content-type"].partition("boundary=")[2].encode()
-        for part in request.content.split(b"--" + boundary):
-            if b'name="file"' in part:
-                name = f"file-{len(self.files)}"
-                self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+        [part] = [part for part in request.content.split(b"--" + boundary) if b'name="file"' in part]
+        name = f"file-{len(self.files)}"
+        self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
         described = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch"}
         return raw(json.dumps({**described, "status": "processed"}))
 

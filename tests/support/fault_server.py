@@ -112,16 +112,13 @@ class FaultServer:
     Attributes:
         requests: All requests that arrived whole, in order.
         decide: The rule: what to do with a request.
-        most_at_once: Most requests that were under way together.
         connections: How many connections were made.
     """
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.decide: Callable[[Request], Behaviour] = lambda request: says()
-        self.most_at_once = 0
         self.connections = 0
-        self._at_once = 0
         self._connections: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -167,21 +164,13 @@ class FaultServer:
         self._connections.add(task)
         try:
             while (request := await _read(reader)) is not None and not writer.is_closing():
-                await self._reply(writer, request)
+                self.requests.append(request)
+                await self.decide(request)(writer, request)
         except (OSError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
             writer.transport.abort()
-
-    async def _reply(self, writer: asyncio.StreamWriter, request: Request) -> None:
-        self.requests.append(request)
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
-        try:
-            await self.decide(request)(writer, request)
-        finally:
-            self._at_once -= 1
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:
