@@ -189,12 +189,9 @@ def duration(seconds: float) -> str:
 
 def sum_of_money(amounts: Iterable[Bounds | None]) -> Bounds | None:
     """Returns a sum of amounts of money; None where one isn't known."""
-    total = Bounds()
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total
+    parts = list(amounts)
+    known = [amount for amount in parts if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(parts) else None
 
 
 def money_text(amount: Bounds | None) -> str:

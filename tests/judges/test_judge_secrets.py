@@ -14,7 +14,6 @@ from support.judging import BRIEF, KEY, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.addresses import Secrets, address_of
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
@@ -24,11 +23,6 @@ TOKEN = "query-token-0123456789"
 CREDENTIALS = base64.b64encode(f"somebody:{PASSWORD}".encode()).decode()
 SECRETS = (KEY, PASSWORD, TOKEN, CREDENTIALS)
 SHORT = "tiny/key"
-
-
-@pytest.fixture(autouse=True)
-def quick_check(monkeypatch):
-    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
 
 
 def assert_hidden(secrets, texts, folder=None):

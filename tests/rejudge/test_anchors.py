@@ -17,12 +17,11 @@ from collections import Counter
 import pytest
 from support.checked_runs import write_care
 from support.fault_server import FaultServer, fails, hangs, says
-from support.judging import KEY
+from support.judging import BRIEF, KEY
 from support.sample_files import vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import endpoint_judge
-from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.rejudge import anchors
 
 SIZES = {"zh": 120, "ar": 80, "ja": 40}
@@ -60,7 +59,7 @@ def server(monkeypatch):
     running.decide = rates()
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", running.url)
-    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", Patience(longest=0.2, first=0.01, cap=0.02))
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
     yield running
     running.close()
 

@@ -14,7 +14,6 @@ from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.batch import batch_endpoint, batch_rounds
-from culture_tasks.judges.endpoint.budget import forget_budgets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -43,7 +42,6 @@ def server(monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "20")
     monkeypatch.setattr(batch_endpoint, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(batch_rounds, "_FIRST_PAUSE", 0.01)
-    forget_budgets()
     yield running
     running.close()
 
