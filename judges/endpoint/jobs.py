@@ -244,15 +244,18 @@ class VerdictJob:
         if self._verdict is None:
             if self._pid != os.getpid():
                 return Verdict("failed", error="asked before this process was forked: no answer will come here")
-            with _handing_over:
-                event = self._event = self._event or threading.Event()
-                if self._verdict is not None:
-                    event.set()
-            if self.progress is not None:
-                self.progress.waiting(event)
-            event.wait()
+            self._wait()
         assert self._verdict is not None
         return self._verdict
+
+    def _wait(self) -> None:
+        with _handing_over:
+            event = self._event = self._event or threading.Event()
+            if self._verdict is not None:
+                event.set()
+        if self.progress is not None:
+            self.progress.waiting(event)
+        event.wait()
 
 
 def open_requests(
