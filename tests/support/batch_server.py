@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw
+from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw, says
 
 Line = dict[str, Any]
 
@@ -32,28 +32,17 @@ def expired(line: Line) -> Line:
 
 
 class BatchServer(FaultServer):
-    """Works on batches by a rule, at once or when the test says so.
-
-    Attributes:
-        answer: Makes the line of a result; None for a request without one.
-        live: Replies to a request that isn't in a batch.
-        fault: A behaviour in place of the server's own, or None.
-        waits: Whether batches stay in progress until :meth:`work`.
-        ending: The state that they end in.
-        files: Contents of files by name.
-        batches: Batches by name, in order.
-        worked_on: Names of the requests that were worked on and are charged, in order.
-    """
+    """Works on batches by a rule, at once or when the test says so."""
 
     def __init__(self) -> None:
-        self.answer: Callable[[Line], Line | None] = answered
-        self.live: Callable[[Request], Behaviour] = lambda request: raw(json.dumps(completion(GOOD)))
-        self.fault: Callable[[Request], Behaviour | None] = lambda request: None
-        self.waits = False
-        self.ending = "completed"
-        self.files: dict[str, bytes] = {}
-        self.batches: dict[str, dict[str, Any]] = {}
-        self.worked_on: list[str] = []
+        self.answer: Callable[[Line], Line | None] = answered  # makes the line of a result; None for no result
+        self.live: Callable[[Request], Behaviour] = lambda request: says()  # replies to a request that is in no batch
+        self.fault: Callable[[Request], Behaviour | None] = lambda request: None  # a behaviour instead of the server's
+        self.waits = False  # whether batches stay in progress until :meth:`work`
+        self.ending = "completed"  # the state that they end in
+        self.files: dict[str, bytes] = {}  # contents by name
+        self.batches: dict[str, dict[str, Any]] = {}  # by name, in order
+        self.worked_on: list[str] = []  # names of the requests that were worked on and are charged, in order
         super().__init__()
         self.decide = lambda request: self.fault(request) or self._route(request)
 
