@@ -13,6 +13,7 @@ import sys
 import time
 import zlib
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from support.checked_runs import write_care
@@ -41,27 +42,25 @@ def rates(more=0):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Runs that a judge has graded, and an anchor set of theirs."""
-    folder, server = tmp_path_factory.mktemp("anchor"), FaultServer()
-    server.decide = rates()
-    with pytest.MonkeyPatch.context() as patch:
+    folder = tmp_path_factory.mktemp("anchor")
+    with closing(FaultServer()) as server, pytest.MonkeyPatch.context() as patch:
+        server.decide = rates()
         for name, value in {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, "CULTURE_JUDGE_CACHE": "off"}.items():
             patch.setenv(name, value)
         write_care(folder / "runs", SIZES)
         assert main(["rejudge", str(folder / "runs"), *JUDGE]) == 0
         assert main(["anchor", "make", str(folder / "runs"), "-o", str(folder / "anchor.jsonl"), "--size", "60"]) == 0
-    server.close()
     return folder
 
 
 @pytest.fixture
 def server(monkeypatch):
-    running = FaultServer()
-    running.decide = rates()
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
     monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
-    yield running
-    running.close()
+    with closing(FaultServer()) as running:
+        running.decide = rates()
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
 
 
 @pytest.fixture
