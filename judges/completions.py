@@ -22,9 +22,6 @@ class ChatRequest:
 
     Delimiters are made from a secret of the run, so messages differ from run to run. A request may be named by the
     texts that its messages are made of, without the secret: then runs share completions.
-
-    Attributes:
-        key: SHA-256 of canonical JSON of the request: the name of the completion in the cache.
     """
 
     endpoint: str  # who is asked, without secrets: a base URL, or ``lm_eval:<backend>``
@@ -36,7 +33,7 @@ class ChatRequest:
     sample: int = 0  # counts fresh samples for one verdict: 0, then 1 for the first time of asking again
     place: str = ""  # fingerprint of whatever else tells the endpoint's model from another of that name
     most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up; no part of the key
-    key: bytes = field(init=False)
+    key: bytes = field(init=False)  # SHA-256 of its canonical JSON: the name of the completion in the cache
 
     def __post_init__(self, texts: object) -> None:
         content = self.chat if texts is None else texts

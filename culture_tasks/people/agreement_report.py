@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from culture_tasks import __version__
+from culture_tasks.benchmarks.human_ratings import HumanRatings
 from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
+from culture_tasks.people.rated_responses import RatedResponses
+from culture_tasks.people.raters import GroupAgreement, Rater, RaterAgreement
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from culture_tasks.benchmarks.human_ratings import HumanRatings
-    from culture_tasks.people.rated_responses import RatedResponses
-    from culture_tasks.people.raters import GroupAgreement, Rater, RaterAgreement
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -87,11 +84,8 @@ class AgreementReport:
         """Returns the text that the command prints."""
         parts: list[str] = []
         for comparison in self.comparisons:
-            parts += [
-                plain(_heading(comparison)),
-                as_text(_HEADER, self._rows(comparison)),
-                *map(plain, _notes(comparison)),
-            ]
+            table = as_text(_HEADER, self._rows(comparison))
+            parts += [plain(_heading(comparison)), table, *map(plain, _notes(comparison))]
         return "\n".join([*parts, *map(plain, self._facts())])
 
     def as_markdown(self) -> str:
@@ -172,13 +166,8 @@ def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | Non
 
 def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
     for index, response in enumerate(report.data.responses):
-        row: list[str | float | None] = [
-            response.row,
-            response.language,
-            response.category,
-            response.rubric,
-            response.item.question,
-        ]
+        row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
+        row.append(response.item.question)
         for rater in report.raters:
             row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
             if rater.verdicts:

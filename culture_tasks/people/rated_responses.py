@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
@@ -26,13 +27,8 @@ from culture_tasks.data.tables import (
     validated,
 )
 from culture_tasks.errors import DataError, JudgeError
+from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from culture_tasks.benchmarks.human_ratings import HumanRatings
-    from culture_tasks.judges.rubric.rubrics import Rubric
 
 _log = logging.getLogger(__name__)
 

@@ -6,26 +6,20 @@ import itertools
 import logging
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.human_ratings import Dimension
 from culture_tasks.benchmarks.registry import rubric_named
+from culture_tasks.judges.judge import Judge, Ticket
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, Outcome, Verdict
 from culture_tasks.metrics.rater_agreement import Agreement, agreement
-from culture_tasks.people.rated_responses import rated_categories
+from culture_tasks.people.rated_responses import RatedResponse, rated_categories
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from culture_tasks.judges.judge import Judge, Ticket
-    from culture_tasks.judges.rubric.verdicts import JudgeIdentity, Outcome, Verdict
-    from culture_tasks.people.rated_responses import RatedResponse
-
-    Track = Callable[[Sequence[Ticket]], Iterable[Ticket]]
-
-HUMAN = "human"
+Track = Callable[[Sequence[Ticket]], Iterable[Ticket]]
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +64,7 @@ def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
     """Returns people's ratings as a rater, or None if the data have none."""
     if all(response.human is None for response in responses):
         return None
-    return Rater(HUMAN, tuple(math.nan if response.human is None else response.human for response in responses))
+    return Rater("human", tuple(math.nan if response.human is None else response.human for response in responses))
 
 
 def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track: Track = iter) -> list[Rater]:

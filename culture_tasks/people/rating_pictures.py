@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from culture_tasks.metrics.rater_agreement import complete_pairs
+from culture_tasks.metrics.rater_agreement import Statistic, complete_pairs
 from culture_tasks.pages.pictures import cleaned, look, save, shown, styled
+from culture_tasks.people.raters import RaterAgreement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from culture_tasks.metrics.rater_agreement import Statistic
-    from culture_tasks.people.raters import RaterAgreement
 
 _IN_TITLE: tuple[tuple[Statistic, str], ...] = (
     ("pearson", "Pearson r"),

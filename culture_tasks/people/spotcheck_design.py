@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, TableRow, read_file, validated
 from culture_tasks.errors import DataError
@@ -36,11 +36,7 @@ def mark_of(text: str) -> str:
     return hashlib.sha256("".join(text.lstrip("'").split()).encode("utf-8", "replace")).hexdigest()
 
 
-class _DesignPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DesignStratum(_DesignPart):
+class DesignStratum(BaseModel, extra="forbid", frozen=True):
     """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
@@ -48,7 +44,7 @@ class DesignStratum(_DesignPart):
     drawn: _Count
 
 
-class DesignPopulation(_DesignPart):
+class DesignPopulation(BaseModel, extra="forbid", frozen=True):
     """The responses of one task of one model, with a hash of all of them."""
 
     model: str
@@ -57,7 +53,7 @@ class DesignPopulation(_DesignPart):
     strata: tuple[DesignStratum, ...]
 
 
-class DesignRow(_DesignPart):
+class DesignRow(BaseModel, extra="forbid", frozen=True):
     """One response that was drawn, of the population with this number, from 0, and the ratings on offer.
 
     ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
@@ -73,7 +69,7 @@ class DesignRow(_DesignPart):
     highest: int
 
 
-class Design(_DesignPart):
+class Design(BaseModel, extra="forbid", frozen=True):
     """What was drawn, in the order in which it is rated."""
 
     format: Literal[1] = 1
@@ -84,7 +80,7 @@ class Design(_DesignPart):
     rows: Annotated[tuple[DesignRow, ...], Field(min_length=1)]
 
 
-class RatedDesign(_DesignPart):
+class RatedDesign(BaseModel, extra="forbid", frozen=True):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design

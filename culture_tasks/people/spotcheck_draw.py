@@ -263,8 +263,6 @@ _SIDE = 900
 
 
 class _Entry(NamedTuple):
-    """One response as a sheet shows it."""
-
     row: DesignRow
     response: SheetResponse
     language: str

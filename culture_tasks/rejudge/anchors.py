@@ -50,29 +50,20 @@ class _Identity(LoggedJudge, extra="forbid"):
 
 
 class AnchorRow(BaseModel, extra="forbid", frozen=True):
-    """One response of an anchor set.
-
-    Attributes:
-        row: Hash of all the rest.
-        judge: Who gave the rating, with rubric, hash of the prompt, sampling and delimiters.
-        response: The response as the judge is shown it, before a very long one is cut.
-        language: As the judge is told; mostly empty.
-        reply_model: The model that the endpoint named, where it isn't the one that was asked for.
-        rated: Time in the names of the files with the rating.
-    """
+    """One response of an anchor set."""
 
     format: Literal[1] = 1
-    row: _Row
+    row: _Row  # hash of all the rest
     task: str
     culture: str
-    judge: _Identity
+    judge: _Identity  # who gave the rating, with rubric, hash of the prompt, sampling and delimiters
     question: str
     references: Annotated[tuple[str, ...], Field(min_length=1)]
-    response: str
-    language: str
+    response: str  # as the judge is shown it, before a very long one is cut
+    language: str  # as the judge is told; mostly empty
     rating: _Rating
-    reply_model: str | None
-    rated: datetime
+    reply_model: str | None  # the model that the endpoint named, where it isn't the one that was asked for
+    rated: datetime  # time in the names of the files with the rating
 
     @property
     def item(self) -> JudgeItem:
@@ -239,14 +230,9 @@ def read_anchor(path: Path) -> Anchor:
         if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
             raise DataError(f"{place}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
-            rubric = rubric_named(row.judge.rubric)
+            rubric_named(row.judge.rubric)
         except JudgeError as error:
             raise DataError(f"{place}: {error} Install the package that the benchmark comes from.") from None
-        if not rubric.lowest <= row.rating <= rubric.highest:
-            raise DataError(
-                f"{place}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
-                f"{rubric.highest}, the scale of {rubric.name}."
-            )
         rows.append(row)
     if len({row.row for row in rows}) < len(rows):
         raise DataError(f"anchor: {path}: the same response twice. {_MADE_BY}")
@@ -367,19 +353,13 @@ def ask_again(
 
 
 class Round(NamedTuple):
-    """What one round found, after its last look.
-
-    Attributes:
-        asked: Number of verdicts that were asked for, those without a rating too.
-        differences: New less old ratings, in the order in which they came.
-        difference: Their mean on the rubric's scale, as far as each counts, with its interval; NaN without any.
-        alarm: The same after the last look at which it excluded 0, and the time of that look; None if there was none.
-    """
+    """What one round found, after its last look."""
 
     number: int
-    asked: int
-    differences: tuple[float, ...]
-    difference: Interval
+    asked: int  # number of verdicts that were asked for, those without a rating too
+    differences: tuple[float, ...]  # new less old ratings, in the order in which they came
+    difference: Interval  # their mean on the rubric's scale, as far as each counts, with its interval; NaN without any
+    # The same after the last look at which it excluded 0, and the time of that look; None if there was none.
     alarm: tuple[datetime, Interval] | None
 
     @property

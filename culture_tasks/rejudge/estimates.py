@@ -155,7 +155,6 @@ class Estimator:
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
-        """Returns the number of tokens of a chat: its texts, and a few for each message."""
         texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
@@ -190,12 +189,9 @@ def duration(seconds: float) -> str:
 
 def sum_of_money(amounts: Iterable[Bounds | None]) -> Bounds | None:
     """Returns a sum of amounts of money; None where one isn't known."""
-    total = Bounds()
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total
+    parts = list(amounts)
+    known = [amount for amount in parts if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(parts) else None
 
 
 def money_text(amount: Bounds | None) -> str:

@@ -24,42 +24,28 @@ _FEWEST_PAIRS = 20
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to grade the responses of a task.
-
-    Attributes:
-        by: Who grades, in words.
-        money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
-        these: Half the width of the 95 % interval of the score that the judge (or people) would give to all of a
-            model's responses; a range where the agreement of the judges isn't known.
-        alike: The same for questions like these.
-        runs: Number of gradings that the widths were taken from; 0 where they are assumed.
-        is_by_people: Whether people grade, whose cost isn't known.
-    """
+    """One way to grade the responses of a task."""
 
     task: str
-    by: str
+    by: str  # who grades, in words
+    # What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
     money: Bounds | None
+    # Half the width of the 95 % interval of the score that the judge (or people) would give to all of a model's
+    # responses; a range where the agreement of the judges isn't known.
     these: Bounds
-    alike: Bounds
-    runs: int
-    is_by_people: bool = False
+    alike: Bounds  # the same for questions like these
+    runs: int  # number of gradings that the widths were taken from; 0 where they are assumed
+    is_by_people: bool = False  # whether people grade, whose cost isn't known
 
 
 class Grading(NamedTuple):
-    """How a judge's scores of the responses to a task vary, as means over runs, and how far another judge's explain it.
+    """How a judge's scores of a task vary, as means over runs, and how far another judge's scores explain it."""
 
-    Attributes:
-        runs: Number of runs that this was taken from; 0 where it is assumed.
-        spread: The variance components of the scores.
-        error: The squared standard error of the mean over all responses, for questions like these.
-        other_judge: Who has graded all responses already; empty for nobody.
-        explained: The share of the variance that the other judge's scores explain: 0 to 1 where no results tell.
-    """
-
-    runs: int
-    spread: Components
-    error: float
-    other_judge: str = ""
+    runs: int  # number of runs that this was taken from; 0 where it is assumed
+    spread: Components  # the variance components of the scores
+    error: float  # the squared standard error of the mean over all responses, for questions like these
+    other_judge: str = ""  # who has graded all responses already; empty for nobody
+    # The share of the variance that the other judge's scores explain: 0 to 1 where no results tell.
     explained: Bounds = Bounds(0.0, 1.0)
 
 

@@ -235,7 +235,6 @@ class BatchEndpoint:
 
 
 def _name_of(reply: Any) -> str:
-    """Returns the name that an endpoint gave to a file or batch."""
     if not isinstance(reply.id, str) or not reply.id:
         raise ValueError("the reply names nothing")
     return reply.id

@@ -82,8 +82,6 @@ class BatchJudge(EndpointJudge):
 
 
 class _Reply(NamedTuple):
-    """The last result of a request."""
-
     result: Completion | Problem  # the completion, or why there is none
     sampling: Mapping[str, Mapping[str, Any]]  # the sampling parameters of the batch by rubric, as sent
     usage: Usage  # tokens of earlier completions, which thinking had cut off
@@ -91,8 +89,6 @@ class _Reply(NamedTuple):
 
 
 class _Batch(BaseModel, extra="forbid"):
-    """A batch and its progress."""
-
     model: str  # who is asked
     names: list[str]  # the requests
     sampling: dict[str, dict[str, Any]]  # sampling parameters as sent, by rubric
@@ -173,7 +169,7 @@ class BatchRounds:
         under_way = {n for batch in self._state.batches if batch.id not in self._collected for n in batch.names}
         total = 0
         for judge in self.judges.values():
-            jobs = [(name, job) for name, job in self._open(judge).items() if name not in under_way]
+            jobs = [(name, job) for name, job in judge.open_jobs(self._answer).items() if name not in under_way]
             # Requests that begin alike together, for the endpoint's prompt cache.
             jobs.sort(key=lambda pair: pair[1].rubric.prompt_order(pair[1].item))
             count = sum(self._send(judge, *file) for file in batch_files(self._affordable_lines(judge, jobs)))
@@ -228,7 +224,7 @@ class BatchRounds:
 
     def open_requests(self) -> int:
         """Returns how many requests neither the cache nor the results so far answer."""
-        return sum(len(self._open(judge)) for judge in self.judges.values())
+        return sum(len(judge.open_jobs(self._answer)) for judge in self.judges.values())
 
     def foreign_results(self) -> int:
         """Returns how many results so far belong to no sample that is graded now, or to other settings."""
@@ -238,14 +234,14 @@ class BatchRounds:
     def end_verdicts(self) -> None:
         """Ends all verdicts: open requests have failed, for their last problem or for lack of money."""
         for judge in self.judges.values():
-            budget, unsent = judge.budget, len(self._open(judge).keys() - self._replies.keys())
+            budget, unsent = judge.budget, len(judge.open_jobs(self._answer).keys() - self._replies.keys())
             reason = "no batch has answered it" if budget is None else budget.reason
             if unsent and budget is not None:
                 budget.refuse(unsent)
             for job in judge.unfinished:
                 reply = self._replies.get(name_of(job.request.key))
-                is_known = reply is not None and isinstance(reply.result, Problem)
-                job.take(Answer(reply.result if reply is not None and is_known else Problem(reason)))
+                problem = reply.result if reply is not None else None
+                job.take(Answer(problem if isinstance(problem, Problem) else Problem(reason)))
             judge.unfinished = []
             judge.engine.cache.flush()
 
@@ -274,9 +270,6 @@ class BatchRounds:
                     ) from None
                 self._begin(batch, batch.file)
 
-    def _open(self, judge: BatchJudge) -> dict[str, VerdictJob]:
-        return judge.open_jobs(self._answer)
-
     def _answer(self, job: VerdictJob, cached: Answer | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
         name = name_of(job.request.key)
@@ -284,25 +277,18 @@ class BatchRounds:
         reply = self._replies.get(name)
         if reply is None:
             return cached
-        result = self._final_result(reply, job)
-        if not isinstance(result, Completion):
-            problem = None if result is None else Answer(result, attempts=reply.times)
-            return cached or problem
+        result, grader, may_go_on = reply.result, job.grader, reply.times < _MOST_TIMES
+        if isinstance(result, Problem):
+            return cached or (None if result.retry and may_go_on else Answer(result, attempts=reply.times))
+        sampling = reply.sampling.get(job.rubric.name, job.request.sampling)
+        if may_go_on and result.is_cut_off_by_thinking and grader.adaptations.grow(sampling, grader.most_tokens):
+            return cached
+        result = replace(result, usage=reply.usage + result.usage, sampling=sampling)
         if name in self._used:
             return Answer(result)
         self._used.add(name)
-        self.judges[job.grader.model].engine.cache.put([replace(job.row(result), replaces=True)])
+        self.judges[grader.model].engine.cache.put([replace(job.row(result), replaces=True)])
         return Answer(result, attempts=reply.times)
-
-    def _final_result(self, reply: _Reply, job: VerdictJob) -> Completion | Problem | None:
-        """Returns what a request's last result comes to; None if it is to be sent again."""
-        result, grader, may_go_on = reply.result, job.grader, reply.times < _MOST_TIMES
-        if isinstance(result, Problem):
-            return None if result.retry and may_go_on else result
-        sampling = reply.sampling.get(job.rubric.name, job.request.sampling)
-        if may_go_on and result.is_cut_off_by_thinking and grader.adaptations.grow(sampling, grader.most_tokens):
-            return None
-        return replace(result, usage=reply.usage + result.usage, sampling=sampling)
 
     def _affordable_lines(
         self, judge: BatchJudge, jobs: Iterable[tuple[str, VerdictJob]]

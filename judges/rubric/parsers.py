@@ -30,29 +30,18 @@ _MOST_STATEMENTS = 100
 
 
 class OfferedScale(NamedTuple):
-    """What a prompt offers.
+    """What a prompt offers."""
 
-    Attributes:
-        lowest: Lowest rating.
-        highest: Highest rating.
-        label: The word that the prompt asks for before the rating.
-    """
-
-    lowest: int
-    highest: int
-    label: Literal["rating", "score"]
+    lowest: int  # lowest rating
+    highest: int  # highest rating
+    label: Literal["rating", "score"]  # the word that the prompt asks for before the rating
 
 
 class Reading(NamedTuple):
-    """A reply that was understood.
+    """A reply that was understood."""
 
-    Attributes:
-        rating: The rating on the scale that the prompt offers.
-        rationale: The reply without the verdict.
-    """
-
-    rating: int
-    rationale: str
+    rating: int  # on the scale that the prompt offers
+    rationale: str  # the reply without the verdict
 
 
 class Statement(NamedTuple):
@@ -65,11 +54,7 @@ class Statement(NamedTuple):
 
 
 def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
-    """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
-
-    Returns:
-        The reading, or None where a careful reader would ask again.
-    """
+    """Reads a rating in the format that the prompt asked for or a plain variant; None where one would ask again."""
     original = without_reasoning(reply)
     if plain := _plain_reading(original, scale):
         return plain
@@ -112,7 +97,7 @@ def _plain_reading(reply: str, scale: OfferedScale) -> Reading | None:
     words = reasons.lower()
     if any(label in words for label in ("rating", "score", "bewertung")):
         return None
-    if any(number in words for number in _ENGLISH) and not _ENGLISH_NUMBERS.isdisjoint(_WORD.findall(words)):
+    if any(number in words for number in _ENGLISH) and not _NUMBERS.keys().isdisjoint(_WORD.findall(words)):
         return None
     value = int(match["number"] or match["bracketed"])
     return Reading(value, reasons.strip()) if scale.lowest <= value <= scale.highest else None
@@ -256,7 +241,6 @@ _RATINGS = (
 _RATING_KEYS = frozenset((*_RATINGS.split("|"), "verdict", "grade"))
 _OWN_WORDS = frozenset(("final", "overall", "my", "the", "total", "numerical", "semantic", "similarity", "judge"))
 _ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_ENGLISH_NUMBERS = frozenset(_ENGLISH)
 _NUMBERS = {word: number for number, word in enumerate(_ENGLISH)}
 _NUMBERS |= {word: number for number, word in enumerate("零一二三四五六七八九十")}
 # Digits with any decimals, or a number word that ends its line or sentence.

@@ -18,19 +18,12 @@ Only scored verdicts enter a mean.
 
 @dataclass(frozen=True, slots=True)
 class JudgeItem:
-    """One response to grade.
+    """One response to grade."""
 
-    Attributes:
-        question: What the evaluated model was asked.
-        references: Answers that count as right, at least one.
-        response: What the evaluated model said.
-        language: Name of the language, for prompts that tell the judge; else empty.
-    """
-
-    question: str
-    references: tuple[str, ...]
-    response: str
-    language: str = ""
+    question: str  # what the evaluated model was asked
+    references: tuple[str, ...]  # answers that count as right, at least one
+    response: str  # what the evaluated model said
+    language: str = ""  # name of the language, for prompts that tell the judge; else empty
 
 
 @dataclass(frozen=True)

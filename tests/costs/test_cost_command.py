@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
-from support.fault_server import FaultServer, completion, raw
+from support.fault_server import FaultServer, says
 from support.written_runs import write_lm_eval
 
 from culture_tasks.benchmarks.registry import task_named
@@ -69,11 +70,10 @@ def test_without_a_judge_each_paper_s_own_is_estimated(capsys):
 
 @pytest.fixture
 def server(monkeypatch):
-    running = FaultServer()
-    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
     monkeypatch.setenv("CULTURE_JUDGE", "none")
-    yield running
-    running.close()
+    with closing(FaultServer()) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
 
 
 def test_of_finished_runs_only_what_the_cache_lacks_costs(words, server, tmp_path, capsys):
@@ -90,7 +90,7 @@ def test_of_finished_runs_only_what_the_cache_lacks_costs(words, server, tmp_pat
         assert each["money"] is None
     assert server.requests == []
 
-    server.decide = lambda seen: raw(json.dumps(completion("Rating: [[6]]")))
+    server.decide = lambda seen: says("Rating: [[6]]")
     assert main(["rejudge", str(tmp_path / "runs"), "--judge", "openai:judge"]) == 0
     capsys.readouterr()
     sent = len(server.requests)
@@ -103,9 +103,8 @@ def test_kept_replies_tell_the_length_of_others(words, server, tmp_path, capsys)
     def decide(seen):
         reminded = len(seen.body["messages"]) > 2
         asked.append(reminded)
-        body = completion("rating=2" if reminded or asked.count(False) % 2 else "no")
-        body["usage"] = {"prompt_tokens": 300, "completion_tokens": 40}
-        return raw(json.dumps(body))
+        text = "rating=2" if reminded or asked.count(False) % 2 else "no"
+        return says(text, usage={"prompt_tokens": 300, "completion_tokens": 40})
 
     asked = []
     server.decide = decide

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from support.fault_server import FaultServer
-from support.judging import KEY, QUICK
+from support.judging import BRIEF, KEY, QUICK
 
+from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.local.in_process import InProcessJudge
@@ -62,6 +63,11 @@ class Double:
             replies.append(self.reply(request.args[0]))
             self.cache_hook.add_partial("generate_until", request.args, replies[-1])
         return replies
+
+
+@pytest.fixture(autouse=True)
+def quick_check(monkeypatch):
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
 
 
 @pytest.fixture

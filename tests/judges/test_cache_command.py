@@ -18,11 +18,10 @@ from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def put(file, model, completion, number=0, **changes):
-    cache = VerdictCache(file)
     request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
-    cache.put_many([CachedRow(request, "lave", completion, **changes)])
-    assert cache.get_many([request.key])[request.key].reply == completion
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        cache.put_many([CachedRow(request, "lave", completion, **changes)])
+        assert cache.get_many([request.key])[request.key].reply == completion
     return request.key
 
 
@@ -111,9 +110,8 @@ def test_caches_are_merged_into_one(file, tmp_path, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"{file}: 3 completions, 3 copied to {into}"
     assert second == f"{source}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
-    cache = VerdictCache(into)
-    replies = {key: answer.reply.text for key, answer in cache.get_many([newer, older, new, damaged]).items()}
-    cache.close()
+    with closing(VerdictCache(into)) as cache:
+        replies = {key: answer.reply.text for key, answer in cache.get_many([newer, older, new, damaged]).items()}
     assert replies == {newer: "rating=3", older: "rating=2", new: "rating=3"}
     assert run("merge", file, source, "--output", into) == 0
     assert capsys.readouterr().out.count(" 0 copied") == 2

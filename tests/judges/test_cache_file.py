@@ -66,10 +66,9 @@ def scramble(file, start, size):
 
 
 def fill(file, count, size=20):
-    cache = VerdictCache(file)
-    cache.get_many([])
-    cache.put_many([row(number, f"rating={number} " + "x" * size) for number in range(count)])
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        cache.get_many([])
+        cache.put_many([row(number, f"rating={number} " + "x" * size) for number in range(count)])
 
 
 def beside(file, pattern):
@@ -89,11 +88,9 @@ def test_completions_are_read_as_they_were_put_and_stay(file):
     thread.flush()
     thread.put([row(1, "second")])
     thread.close()
-    cache = VerdictCache(file)
-    assert cache.get_many([*keys, b"absent"]) == {
-        new_row.request.key: Answer(new_row.completion, kept_since=new_row.created) for new_row in rows
-    }
-    cache.close()
+    expected = {new_row.request.key: Answer(new_row.completion, kept_since=new_row.created) for new_row in rows}
+    with closing(VerdictCache(file)) as cache:
+        assert cache.get_many([*keys, b"absent"]) == expected
 
 
 @pytest.mark.parametrize(("trouble", "message"), [("a lock", "locked"), ("a full disk", "is full")])
@@ -189,11 +186,10 @@ def test_a_damaged_file_is_set_aside_and_its_readable_rows_are_saved(file, caplo
     fill(file, 2000, 500)
     damage(file)
     before = file.read_bytes()
-    cache = VerdictCache(file)
-    replies = texts(cache, range(2000))
-    cache.put_many([row(number) for number in range(2000)])
-    assert len(texts(cache, range(2000))) == 2000
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        replies = texts(cache, range(2000))
+        cache.put_many([row(number) for number in range(2000)])
+        assert len(texts(cache, range(2000))) == 2000
     assert fewest <= len(replies) <= most
     assert all(text.startswith(f"rating={number} ") for number, text in replies.items())
     assert {0, 1999} <= replies.keys() or not fewest
@@ -221,16 +217,14 @@ def test_two_that_find_the_same_damage_set_one_file_aside(file):
 def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, caplog, change):
     fill(file, 10)
     changed(file, f"UPDATE completions SET {change} WHERE key = ?", (row(3).request.key,))
-    cache = VerdictCache(file)
-    assert set(texts(cache, range(10))) == set(range(10)) - {3}
-    assert "1 rows are not as they were written" in caplog.text
-    cache.put_many([row(3, "rating=1")])
-    assert texts(cache, [3]) == {3: "rating=1"}
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        assert set(texts(cache, range(10))) == set(range(10)) - {3}
+        assert "1 rows are not as they were written" in caplog.text
+        cache.put_many([row(3, "rating=1")])
+        assert texts(cache, [3]) == {3: "rating=1"}
     caplog.clear()
-    cache = VerdictCache(file)
-    assert set(texts(cache, range(10))) == set(range(10))
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        assert set(texts(cache, range(10))) == set(range(10))
     assert caplog.text == ""
 
 
@@ -240,10 +234,9 @@ def test_a_file_of_another_layout_is_moved_aside_once(file, caplog, change):
     changed(file, change)
     for times in (1, 0):
         caplog.clear()
-        cache = VerdictCache(file)
-        cache.put_many([row(1)])
-        assert texts(cache, [1])
-        cache.close()
+        with closing(VerdictCache(file)) as cache:
+            cache.put_many([row(1)])
+            assert texts(cache, [1])
         assert caplog.text.count("set aside as verdicts.sqlite3.other-layout-") == times
     assert len(beside(file, "other-layout")) == 1
 
@@ -260,10 +253,9 @@ def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, ma
     file.parent.mkdir()
     make(file)
     before = [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()]
-    cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    assert texts(cache, [1])
-    cache.close()
+    with closing(VerdictCache(file)) as cache:
+        cache.put_many([row(1)])
+        assert texts(cache, [1])
     assert all(caplog.text.count(part) >= 1 for part in message)
     assert "1 completions are lost" in caplog.text
     assert [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()] == before

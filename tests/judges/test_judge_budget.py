@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.fault_server import GOOD, completion, fails, hangs, raw, resets
+from support.fault_server import fails, hangs, raw, resets, says
 from support.judging import BRIEF, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
@@ -18,10 +18,8 @@ def new_budget():
     forget_budgets()
 
 
-def costs(prompt_tokens, completion_tokens, text=GOOD):
-    body = completion(text)
-    body["usage"] = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
-    return raw(json.dumps(body))
+def costs(prompt_tokens, completion_tokens):
+    return says(usage={"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens})
 
 
 def most(request):

@@ -11,18 +11,11 @@ from support.judging import KEY, ask, ask_all
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.endpoint import addresses, endpoint_judge
-from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.endpoint import addresses
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
 CLOSED = "http://127.0.0.1:9/v1"
 WRONG_KEY = fails(401, message=f"Incorrect API key provided: {KEY}")
-NO_TEMPERATURE = fails(400, param="temperature", message="temperature: unsupported")
-
-
-@pytest.fixture(autouse=True)
-def quick_check(monkeypatch):
-    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
 def refusal(judge, *items, **options):

@@ -1,25 +1,61 @@
-"""Pace and patience: limits, outages and load over hours of simulated time, and the parts of the pace one by one."""
+"""Pace and patience: limits, outages and load over hours of simulated time, in a loop whose clock jumps."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
+from collections import Counter, deque
+from typing import NamedTuple
 
 import pytest
-from support.simulated import GOOD, Limited, Simulated, in_simulated_time, problem, run
 
-from culture_tasks.judges.completions import ChatRequest, Completion, Problem
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.asker import Asker
 from culture_tasks.judges.endpoint.client import Reply
 from culture_tasks.judges.endpoint.pacing import Patience
 
 PATIENCE = 600.0
+GOOD = Reply(Completion("rating=2", "stop"))
+
+
+def problem(status, wait=None):
+    """What the client makes of an error that may pass; None is a refused connection."""
+    return Reply(Problem(f"HTTP {status}", retry=True, overload=status in (429, 503), status=status), wait)
+
+
 COMPLAINT = (0, problem(429))
 
 
-class Replying(Simulated):
-    """Answers after so many seconds, or as a function of it says.
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """Never waits: where nothing happens before a time, it is that time."""
+
+    now = 0.0
+
+    def __init__(self):
+        super().__init__()
+        select = self._selector.select
+
+        def jump(timeout=None):
+            if timeout is None:
+                raise RuntimeError("everybody waits, and nothing will ever happen")
+            self.now += max(0.0, timeout)
+            return select(0)
+
+        self._selector.select = jump
+
+    def time(self):
+        return self.now
+
+
+def in_simulated_time(work):
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        return runner.run(work)
+
+
+class Replying:
+    """An endpoint, as the asker knows it: answers after so many seconds, or as a function of it says.
 
     Args:
         latency: Makes the seconds that an answer takes.
@@ -27,13 +63,96 @@ class Replying(Simulated):
     """
 
     def __init__(self, latency, instead=lambda endpoint, body: None):
-        super().__init__()
         self.latency, self.instead = latency, instead
+        self.posts, self.in_flight, self.most_in_flight = [], 0, 0
 
-    async def reply(self, body):
-        seconds, reply = self.instead(self, body) or (self.latency(), GOOD)
-        await asyncio.sleep(seconds)
-        return reply
+    @property
+    def now(self):
+        return asyncio.get_running_loop().time()
+
+    async def post(self, body):
+        self.posts.append(self.now)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            seconds, reply = self.instead(self, body) or (self.latency(), GOOD)
+            await asyncio.sleep(seconds)
+            return reply
+        finally:
+            self.in_flight -= 1
+
+
+def limited(rate, *, burst=1, window=None, tells=False, latency=0.5):
+    """Takes so many requests a second: from a bucket that fills, or in windows of fixed length.
+
+    ``tells`` says whether Retry-After comes with a refusal, in whole seconds.
+    """
+    level, filled_at, taken = float(burst), 0.0, Counter()
+
+    def wait(now):
+        nonlocal level, filled_at
+        if window is not None:
+            number = int(now // window)
+            taken[number] += 1
+            return 0.0 if taken[number] <= rate * window else (number + 1) * window - now
+        level, filled_at = min(burst, level + (now - filled_at) * rate), now
+        if level < 1 - 1e-9:
+            return (1 - level) / rate
+        level -= 1
+        return 0.0
+
+    def instead(endpoint, _):
+        seconds = wait(endpoint.now)
+        return (0.01, problem(429, float(math.ceil(seconds)) if tells else None)) if seconds > 0 else None
+
+    return Replying(lambda: latency, instead)
+
+
+class Outcome(NamedTuple):
+    """How requests ended, in the order of their ends, and when each did."""
+
+    answers: list[Answer]
+    ended: list[float]
+
+    @property
+    def lost(self):
+        return sum(not isinstance(answer.reply, Completion) for answer in self.answers)
+
+    @property
+    def seconds(self):
+        return max(self.ended)
+
+
+def run(endpoint, requests, *, concurrency=64):
+    """Asks the endpoint as an engine does: so many at a time, and others in place of those that rest."""
+    random.seed(0)
+
+    async def scenario():
+        asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=Patience())
+        waiting = deque(request(str(number)) for number in range(requests))
+        outcome, workers = Outcome([], []), set()
+
+        async def work():
+            while waiting:
+                outcome.answers.append(await asker.ask(waiting.popleft(), on_rest=start))
+                outcome.ended.append(endpoint.now)
+
+        def start():
+            for _ in range(min(len(waiting), concurrency + asker.resting - len(workers))):
+                task = asyncio.get_running_loop().create_task(work())
+                workers.add(task)
+                task.add_done_callback(workers.discard)
+
+        start()
+        while workers:
+            await asyncio.gather(*workers)
+        return outcome
+
+    return in_simulated_time(scenario())
+
+
+def request(text):
+    return ChatRequest("e", "m", [{"role": "user", "content": text}], {})
 
 
 def failing(*spans, status=None):
@@ -101,10 +220,6 @@ def test_a_given_up_endpoint_is_found_to_be_back(caplog):
     ]
 
 
-def request(text):
-    return ChatRequest("e", "m", [{"role": "user", "content": text}], {})
-
-
 @pytest.mark.parametrize(("concurrency", "status"), [(4, None), (16, 503)])
 def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_nobody(status, concurrency):
     poisons, hits = [b'"content":"%d"' % number for number in (0, 7, 8, 9)], []
@@ -135,14 +250,14 @@ LIMITS = {
 @pytest.mark.parametrize("rate", [10.0, 0.1])
 def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     requests = max(30, int(200 * rate))
-    endpoint = Limited(rate, tells=tells, **limit)
+    endpoint, window = limited(rate, tells=tells, **limit), limit.get("window")
     outcome = run(endpoint, requests)
     assert outcome.lost == 0
     # Retry-After comes in whole seconds, longer than ten a second need; a window without one is found out by trying.
-    most = 1.6 if (tells and rate > 1) or (endpoint.window and not tells) else 1.25
+    most = 1.6 if (tells and rate > 1) or (window and not tells) else 1.25
     assert outcome.seconds < most * requests / rate + 60
     # The first burst, the search for the rate, and a trial of more now and then; within a window that is used up, more.
-    spared = 10 if tells or endpoint.window is None else 1
+    spared = 10 if tells or window is None else 1
     assert len(endpoint.posts) - requests < 64 + 120 + requests / spared
 
 

@@ -14,8 +14,7 @@ from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
-from culture_tasks.benchmarks.registry import rubric_named, rubrics
-from culture_tasks.errors import JudgeError
+from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.completions import ChatRequest
 from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, delimited, shortened
 from culture_tasks.judges.rubric.verdicts import JudgeItem
@@ -143,11 +142,6 @@ def test_every_prompt_has_a_version_is_clean_text_and_stands_in_the_folder_s_rea
         readme = resources.files(package).joinpath("prompts/README.md")
         if readme.is_file():  # it is not installed
             assert f"`{name}`" in readme.read_text(encoding="utf-8")
-
-
-def test_an_unknown_rubric_is_refused_with_the_nearest():
-    with pytest.raises(JudgeError, match=r"no rubric 'care_litracy'. Did you mean 'care_literacy'"):
-        rubric_named("care_litracy")
 
 
 def test_a_long_text_is_cut_and_the_cut_is_named():

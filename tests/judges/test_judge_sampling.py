@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.fault_server import completion, fails, raw, says
+from support.fault_server import fails, says
 from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
@@ -16,21 +16,13 @@ from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
-
-def counted(text, finish_reason, reasoning_tokens):
-    """A reply whose usage tells of thinking."""
-    content = completion(text, finish_reason)
-    content["usage"]["completion_tokens_details"] = {"reasoning_tokens": reasoning_tokens}
-    return raw(json.dumps(content))
-
-
 CUT_OFF = {
     "nothing beside the thinking": says("", "length"),
     "null": says(None, "length"),
     "an unclosed block": says("<think>The candidate", "length"),
     "reasoning_content": says("The", "length", reasoning_content="Hm"),
     "reasoning": says(None, "length", reasoning="Hm"),
-    "a count of tokens": counted("The", "length", 500),
+    "a count of tokens": says("The", "length", usage={"completion_tokens_details": {"reasoning_tokens": 500}}),
 }
 
 

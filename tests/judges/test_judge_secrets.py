@@ -14,9 +14,7 @@ from support.judging import BRIEF, KEY, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.addresses import Secrets, address_of
-from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
 
@@ -25,11 +23,6 @@ TOKEN = "query-token-0123456789"
 CREDENTIALS = base64.b64encode(f"somebody:{PASSWORD}".encode()).decode()
 SECRETS = (KEY, PASSWORD, TOKEN, CREDENTIALS)
 SHORT = "tiny/key"
-
-
-@pytest.fixture(autouse=True)
-def quick_check(monkeypatch):
-    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
 
 
 def assert_hidden(secrets, texts, folder=None):
@@ -125,21 +118,15 @@ ARGUMENTS = f"base_url=https://somebody:{PASSWORD}@host/v1?sig={TOKEN},model=m,a
 
 
 def test_settings_names_and_in_process_judges_show_no_secret_of_their_arguments(
-    settings_for, monkeypatch, item, caplog
+    double, settings_for, local_judge_for, item, caplog
 ):
-    import lm_eval.models  # noqa: F401
-    from lm_eval.api import registry
+    def breaks(options):
+        raise ConnectionError(f"{options} {KEY} sig={TOKEN}")
 
-    class Breaking:
-        def __init__(self, **options):
-            raise ConnectionError(f"{options} {KEY} sig={TOKEN}")
-
-        create_from_arg_obj = classmethod(lambda cls, options: cls(**options))
-
-    monkeypatch.setattr(registry, "get_model", lambda name: Breaking)
-    settings = settings_for(judge=f"lm_eval:local-chat-completions,{ARGUMENTS}", openai_api_key="sk-env-key-0123456789")
-    spec = parse_spec(settings.judge)
-    judge = InProcessJudge(spec.model, settings)
+    double.create_from_arg_obj = breaks
+    changes = {"judge": f"lm_eval:local-chat-completions,{ARGUMENTS}", "openai_api_key": "sk-env-key-0123456789"}
+    settings, spec = settings_for(**changes), parse_spec(changes["judge"])
+    judge = local_judge_for(spec.model, **changes)
     shown = [repr(settings), str(spec), repr(spec), json.dumps(judge.identity(LAVE).json), repr(judge.__dict__)]
     for wrong in (f"lm-eval:x,{ARGUMENTS}", f"https://u:{PASSWORD}@host/?sig={TOKEN}", f"none:{ARGUMENTS}"):
         with pytest.raises(SettingsError) as caught:

@@ -14,8 +14,11 @@ import pandas
 import pytest
 from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
+from support.scripted_judge import install_by_name
+from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
+from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
@@ -535,3 +538,37 @@ def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, 
     assert draw(runs, 30) == 1
     assert "has the sheet of another draw" in capsys.readouterr().err
     assert (runs / "sheet" / "sheet.csv").read_bytes() == before
+
+
+# The whole way with a harness: record, judge twice, draw, rate, score, report
+
+
+def by_length(bias):
+    """A judge that goes by the length of the question, and is off by so much."""
+    return lambda item: Verdict("scored", float(max(1, min(10, 2 + len(item.question) % 7 + bias))))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    runs, sheet = tmp_path / "runs", tmp_path / "sheet"
+    write_lm_eval(runs, ("care",), lambda prompt, _: f"<think>hm</think>{prompt[::-1]}")
+    assert main(["spotcheck", "draw", str(runs), "-n", "24", "-o", str(sheet)]) == 0  # before anything is judged
+    install_by_name(monkeypatch, mild=by_length(2), stern=by_length(-1))
+    assert main(["rejudge", str(runs), "--judge", "openai:mild", "--judge", "openai:stern"]) == 0
+    ratings = write_ratings(sheet, tmp_path / "amina.csv")
+    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", str(runs)]) == 0
+    capsys.readouterr()
+    report = ["report", str(runs), "-o", str(tmp_path / "out"), "--formats", "json,html", "--spotcheck", str(sheet)]
+    assert main(report) == 0
+    content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    tables = {table["key"]: table for table in content["tables"]}
+    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
+    assert sorted(row["labels"][1] for row in checked) == ["a panel of stern and mild", "mild", "stern"]
+    assert all(row["cells"][1]["low"] is not None for row in checked)
+    [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
+    labels = [column["label"] for column in tables["judges"]["columns"]]
+    of_judges = dict(zip(labels, panel["cells"], strict=True))
+    assert of_judges["mild"]["value"] > of_judges["Majority or mean"]["value"] > of_judges["stern"]["value"]

@@ -13,16 +13,16 @@ import sys
 import time
 import zlib
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from support.checked_runs import write_care
 from support.fault_server import FaultServer, fails, hangs, says
-from support.judging import KEY
+from support.judging import BRIEF, KEY
 from support.sample_files import vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import endpoint_judge
-from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.rejudge import anchors
 
 SIZES = {"zh": 120, "ar": 80, "ja": 40}
@@ -42,27 +42,25 @@ def rates(more=0):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Runs that a judge has graded, and an anchor set of theirs."""
-    folder, server = tmp_path_factory.mktemp("anchor"), FaultServer()
-    server.decide = rates()
-    with pytest.MonkeyPatch.context() as patch:
+    folder = tmp_path_factory.mktemp("anchor")
+    with closing(FaultServer()) as server, pytest.MonkeyPatch.context() as patch:
+        server.decide = rates()
         for name, value in {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, "CULTURE_JUDGE_CACHE": "off"}.items():
             patch.setenv(name, value)
         write_care(folder / "runs", SIZES)
         assert main(["rejudge", str(folder / "runs"), *JUDGE]) == 0
         assert main(["anchor", "make", str(folder / "runs"), "-o", str(folder / "anchor.jsonl"), "--size", "60"]) == 0
-    server.close()
     return folder
 
 
 @pytest.fixture
 def server(monkeypatch):
-    running = FaultServer()
-    running.decide = rates()
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
-    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", Patience(longest=0.2, first=0.01, cap=0.02))
-    yield running
-    running.close()
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
+    with closing(FaultServer()) as running:
+        running.decide = rates()
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
 
 
 @pytest.fixture
@@ -270,7 +268,6 @@ def changed(of_judge=(), **changes):
         (lambda rows: [*rows[:2], rows[2] | {"rating": 9.5}], "line 3, field 'row': not the hash of the rest"),
         (lambda rows: [rows[0] | {"more": 1}], "line 1, field 'more'"),
         (lambda rows: [rows[0], *rows], "the same response twice"),
-        (changed(rating=11.0), "line 1, field 'rating': found 11. Expected a number from 1 to 10"),
         (changed(references=[]), "line 1, field 'references'"),
         (changed(rating="\x1b[2J"), "line 1, field 'rating'"),
         (changed({"model": "other"}), "verdicts of 2 judges (openai:judge, openai:other)"),

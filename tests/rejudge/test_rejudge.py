@@ -9,7 +9,7 @@ import math
 
 import pytest
 from support.rejudged import content, result_files, samples_of, verdicts_of
-from support.scripted_judge import ScriptedJudge, install
+from support.scripted_judge import ScriptedJudge, install, install_by_name
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Usage, Verdict
@@ -187,15 +187,6 @@ def test_missing_named_and_cut_off_files_are_refused(tmp_path, capsys, written):
     file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     assert rejudge(tmp_path, "--judge", "lexical") == 1
     assert f"{file}, line 10" in capsys.readouterr().err
-
-
-def install_by_name(monkeypatch, **scripts):
-    """Makes scripted judges those of all sessions, by the models that ``openai:`` names."""
-    judges = {f"openai:{model}": ScriptedJudge(script, model=model) for model, script in scripts.items()}
-    monkeypatch.setattr(
-        "culture_tasks.harness.session.shared_judge", lambda settings, model: judges[settings.judge or ""]
-    )
-    return judges
 
 
 def ratings(path):

@@ -8,13 +8,12 @@ from itertools import chain, repeat
 
 import pytest
 from support.batch_server import BatchServer, answered, expired, refused
-from support.fault_server import completion, fails, raw, resets, resets_midway
+from support.fault_server import fails, raw, resets, resets_midway, says
 from support.judging import KEY
 from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.batch import batch_endpoint, batch_rounds
-from culture_tasks.judges.endpoint.budget import forget_budgets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -36,14 +35,13 @@ def results(written, tmp_path):
 def server(monkeypatch, tmp_path):
     running = BatchServer()
     running.answer = lambda line: answered(line, SEVEN)
-    running.live = lambda seen: raw(json.dumps(completion(SEVEN)))
+    running.live = lambda seen: says(SEVEN)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", running.url)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache" / "verdicts.sqlite3"))
     monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "20")
     monkeypatch.setattr(batch_endpoint, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(batch_rounds, "_FIRST_PAUSE", 0.01)
-    forget_budgets()
     yield running
     running.close()
 
@@ -121,7 +119,7 @@ def test_submitted_here_and_collected_on_another_machine_in_two_rounds(server, r
     def live(seen):
         if "max_tokens" in seen.body:
             return fails(400, message="Unsupported parameter: 'max_tokens'", param="max_tokens")
-        return raw(json.dumps(completion(SEVEN)))
+        return says(SEVEN)
 
     server.live, server.waits = live, True
     server.answer = lambda line: answered(line, SEVEN if len(line["body"]["messages"]) > 2 else "no")

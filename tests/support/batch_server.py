@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw
+from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw, says
 
 Line = dict[str, Any]
 
@@ -32,28 +32,17 @@ def expired(line: Line) -> Line:
 
 
 class BatchServer(FaultServer):
-    """Works on batches by a rule, at once or when the test says so.
-
-    Attributes:
-        answer: Makes the line of a result; None for a request without one.
-        live: Replies to a request that isn't in a batch.
-        fault: A behaviour in place of the server's own, or None.
-        waits: Whether batches stay in progress until :meth:`work`.
-        ending: The state that they end in.
-        files: Contents of files by name.
-        batches: Batches by name, in order.
-        worked_on: Names of the requests that were worked on and are charged, in order.
-    """
+    """Works on batches by a rule, at once or when the test says so."""
 
     def __init__(self) -> None:
-        self.answer: Callable[[Line], Line | None] = answered
-        self.live: Callable[[Request], Behaviour] = lambda request: raw(json.dumps(completion(GOOD)))
-        self.fault: Callable[[Request], Behaviour | None] = lambda request: None
-        self.waits = False
-        self.ending = "completed"
-        self.files: dict[str, bytes] = {}
-        self.batches: dict[str, dict[str, Any]] = {}
-        self.worked_on: list[str] = []
+        self.answer: Callable[[Line], Line | None] = answered  # makes the line of a result; None for no result
+        self.live: Callable[[Request], Behaviour] = lambda request: says()  # replies to a request that is in no batch
+        self.fault: Callable[[Request], Behaviour | None] = lambda request: None  # a behaviour instead of the server's
+        self.waits = False  # whether batches stay in progress until :meth:`work`
+        self.ending = "completed"  # the state that they end in
+        self.files: dict[str, bytes] = {}  # contents by name
+        self.batches: dict[str, dict[str, Any]] = {}  # by name, in order
+        self.worked_on: list[str] = []  # names of the requests that were worked on and are charged, in order
         super().__init__()
         self.decide = lambda request: self.fault(request) or self._route(request)
 
@@ -89,8 +78,7 @@ class BatchServer(FaultServer):
         return name
 
     def _route(self, request: Request) -> Behaviour:
-        parts = urlsplit(request.path)
-        path = parts.path.removeprefix("/v1/")
+        path = urlsplit(request.path).path.removeprefix("/v1/")
         if path == "chat/completions":
             return self.live(request)
         if path == "files":
@@ -98,10 +86,7 @@ class BatchServer(FaultServer):
         if path == "batches" and request.method == "POST":
             return self._begin(request)
         if path == "batches":
-            after = parse_qs(parts.query).get("after")
-            newest = list(reversed(self.batches.values()))
-            page = [] if after else newest
-            return raw(json.dumps({"object": "list", "data": page, "has_more": False}))
+            return raw(json.dumps({"object": "list", "data": [*reversed(self.batches.values())], "has_more": False}))
         if match := re.fullmatch(r"batches/([^/]+)", path):
             batch = self.batches.get(match[1])
             return raw(json.dumps(batch)) if batch else fails(404)
@@ -111,10 +96,9 @@ class BatchServer(FaultServer):
 
     def _upload(self, request: Request) -> Behaviour:
         boundary = request.headers["content-type"].partition("boundary=")[2].encode()
-        for part in request.content.split(b"--" + boundary):
-            if b'name="file"' in part:
-                name = f"file-{len(self.files)}"
-                self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+        [part] = [part for part in request.content.split(b"--" + boundary) if b'name="file"' in part]
+        name = f"file-{len(self.files)}"
+        self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
         described = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch"}
         return raw(json.dumps({**described, "status": "processed"}))
 

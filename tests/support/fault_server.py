@@ -33,11 +33,14 @@ class Request:
 Behaviour = Callable[[asyncio.StreamWriter, Request], Awaitable[None]]
 
 
-def completion(text: str | None, finish_reason: str = "stop", model: str = "judge", **message: Any) -> dict[str, Any]:
+def completion(
+    text: str | None, finish_reason: str = "stop", model: str = "judge", usage: Any = None, **message: Any
+) -> dict[str, Any]:
     """The JSON of a chat completion."""
     reply = {"role": "assistant", "content": text, **message}
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    return {"model": model, "choices": [{"index": 0, "finish_reason": finish_reason, "message": reply}], "usage": usage}
+    choice = {"index": 0, "finish_reason": finish_reason, "message": reply}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} | (usage or {})
+    return {"model": model, "choices": [choice], "usage": usage}
 
 
 def raw(body: str | bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
@@ -107,21 +110,12 @@ def late(seconds: float, then: Behaviour) -> Behaviour:
 
 
 class FaultServer:
-    """Serves in a separate thread, by a script or by a rule.
-
-    Attributes:
-        requests: All requests that arrived whole, in order.
-        decide: The rule: what to do with a request.
-        most_at_once: Most requests that were under way together.
-        connections: How many connections were made.
-    """
+    """Serves in a separate thread, by a script or by a rule."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.decide: Callable[[Request], Behaviour] = lambda request: says()
-        self.most_at_once = 0
-        self.connections = 0
-        self._at_once = 0
+        self.requests: list[Request] = []  # all that arrived whole, in order
+        self.decide: Callable[[Request], Behaviour] = lambda request: says()  # the rule: what to do with a request
+        self.connections = 0  # how many were made
         self._connections: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -167,21 +161,13 @@ class FaultServer:
         self._connections.add(task)
         try:
             while (request := await _read(reader)) is not None and not writer.is_closing():
-                await self._reply(writer, request)
+                self.requests.append(request)
+                await self.decide(request)(writer, request)
         except (OSError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
             writer.transport.abort()
-
-    async def _reply(self, writer: asyncio.StreamWriter, request: Request) -> None:
-        self.requests.append(request)
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
-        try:
-            await self.decide(request)(writer, request)
-        finally:
-            self._at_once -= 1
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from support.fault_server import Behaviour, FaultServer, Request, says
 
@@ -20,9 +20,6 @@ def grade(request: Request) -> Behaviour:
 @contextmanager
 def grading_server() -> Iterator[str]:
     """Serves on a free port, and gives the base URL."""
-    server = FaultServer()
-    server.decide = grade
-    try:
+    with closing(FaultServer()) as server:
+        server.decide = grade
         yield server.url
-    finally:
-        server.close()

@@ -50,3 +50,10 @@ def install(monkeypatch, judge: Judge) -> Judge:
     """Makes a judge the one that every session uses."""
     monkeypatch.setattr("culture_tasks.harness.session.shared_judge", lambda settings, model: judge)
     return judge
+
+
+def install_by_name(monkeypatch, **scripts: Callable[[JudgeItem], Verdict]) -> dict[str, ScriptedJudge]:
+    """Makes scripted judges those of all sessions, by the models that ``openai:`` names."""
+    judges = {f"openai:{model}": ScriptedJudge(script, model) for model, script in scripts.items()}
+    monkeypatch.setattr("culture_tasks.harness.session.shared_judge", lambda settings, model: judges[settings.judge])
+    return judges
