@@ -7,8 +7,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-# Opening and closing tags of the reasoning blocks that models are trained to write.
-_REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+# The marks around reasoning that models are trained to write: tags, Magistral's, Kimi's, OpenThinker's, the channels of
+# gpt-oss, Gemma's unused tokens.
+REASONING_BEGINS = re.compile(
+    r"<(?:think|thinking|thought|reasoning)>|\[think\]|◁think▷|<\|begin_of_thought\|>|<unused94>"
+    r"|<\|channel\|>\s{0,3}(?:analysis|commentary)<\|message\|>",
+    re.IGNORECASE,
+)
+REASONING_ENDS = re.compile(
+    r"</(?:think|thinking|thought|reasoning)>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<unused95>"
+    r"|<\|channel\|>\s{0,3}final<\|message\|>",
+    re.IGNORECASE,
+)
+_REASONING_MARK = re.compile(f"({REASONING_ENDS.pattern})|{REASONING_BEGINS.pattern}", re.IGNORECASE)
 # Arabic diacritics, Quranic marks and tatweel (U+0640), which lengthen or vocalise a word and don't change it.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token for each character.
@@ -23,28 +34,28 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_COMBINING}])+")
 
 
 def without_reasoning(text: str) -> str:
-    """Cuts reasoning blocks (``<think>…</think>`` and its like) out of a reply, in linear time.
+    """Cuts reasoning blocks (``<think>…</think>`` and their like) out of a reply, in linear time.
 
-    A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
-    nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing tag
-    with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
+    A block that never closes runs to the end, if it begins the reply; after other text its mark is a quotation and
+    nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing
+    mark with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
 
     Examples:
         >>> without_reasoning("<think>Rice? No, tea.</think>Tea")
         'Tea'
     """
-    if "<" not in text:
+    if "<" not in text and "◁" not in text and "think]" not in text.lower():
         return text
     parts: list[str] = []
     position, opened = 0, -1
-    for tag in _REASONING_TAG.finditer(text):
-        if opened < 0 and not tag.group(1):
-            parts.append(text[position : tag.start()])
-            opened = tag.start()
-        elif tag.group(1):
+    for mark in _REASONING_MARK.finditer(text):
+        if opened < 0 and not mark.group(1):
+            parts.append(text[position : mark.start()])
+            opened = mark.start()
+        elif mark.group(1):
             if opened < 0:
                 parts.clear()
-            position, opened = tag.end(), -1
+            position, opened = mark.end(), -1
     if opened < 0:
         parts.append(text[position:])
     elif any(part.strip() for part in parts):

@@ -13,7 +13,9 @@ from culture_tasks.text import answer_in, best_token_f1, storable, token_f1, tok
 
 ANY = st.text(st.characters())  # lone surrogates and NUL too
 TAGGED = st.lists(
-    st.sampled_from(["<think>", "</think>", "<THINKING>", "</thought>", "<reasoning>", "a", " ", "\n", "<", ">", "</"])
+    st.sampled_from(
+        ["<think>", "</think>", "<THINKING>", "</thought>", "<reasoning>", "◁/think▷", "a", " ", "\n", "<", ">", "</"]
+    )
 ).map("".join)
 
 
@@ -32,6 +34,13 @@ TAGGED = st.lists(
         ("<thought>x</thought><reasoning>y</reasoning>naan", "naan"),
         ("<thinkable>naan</thinkable>", "<thinkable>naan</thinkable>"),
         ("思考<think>想</think>烤饼", "思考烤饼"),
+        ("[THINK]x[/THINK]naan", "naan"),
+        ("◁think▷x◁/think▷naan", "naan"),
+        ("<|begin_of_thought|>x<|end_of_thought|>naan", "naan"),
+        ("<unused94>x<unused95>naan", "naan"),
+        ("<|channel|>analysis<|message|>x<|channel|>final<|message|>naan", "naan"),
+        ("◁think▷never ends", ""),
+        ("naan [THINK]never ends", "naan [THINK]never ends"),
     ],
 )
 def test_reasoning_is_cut_out(reply, kept):
@@ -39,7 +48,7 @@ def test_reasoning_is_cut_out(reply, kept):
     assert answer_in(reply) == (kept if kept == reply else kept.strip())
 
 
-@given(st.text(st.characters(exclude_characters="<>")), TAGGED)
+@given(st.text(st.characters(exclude_characters="<[◁")), TAGGED)
 def test_a_reply_without_tags_stays_as_it_is_and_of_others_a_part_is_kept_in_its_order(text, tagged):
     assert without_reasoning(text) == text
     assert without_reasoning(f"<think>{text}</think>{text}") == text
@@ -49,7 +58,7 @@ def test_a_reply_without_tags_stays_as_it_is_and_of_others_a_part_is_kept_in_its
 
 def test_long_replies_take_linear_time():
     """A quadratic cut would take hours here, and the time limit of the suite would end it."""
-    for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think"):
+    for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think", "[", "<|channel|>"):
         without_reasoning(piece * 300_000)
 
 

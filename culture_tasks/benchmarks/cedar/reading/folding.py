@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from culture_tasks.text import without_reasoning
+from culture_tasks.text import REASONING_BEGINS, REASONING_ENDS, without_reasoning
 
 # Names of reasoning in models' tags: <think>, <reasoning effort="high">, </seed:think>.
 _NAMES = (
@@ -14,14 +14,6 @@ _NAMES = (
 )
 _TAG = re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}(?:{_NAMES})(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
 _EMPTY_TAG = re.compile(rf"<\s{{0,3}}(?:{_NAMES})\s{{0,3}}/>", re.IGNORECASE)
-# Other marks around reasoning: Magistral's, Kimi's, OpenThinker's, the channels of gpt-oss, Gemma's unused tokens.
-_OPENING = re.compile(
-    r"\[think\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s{0,3}(?:analysis|commentary)<\|message\|>|<unused94>",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    r"\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s{0,3}final<\|message\|>|<unused95>", re.IGNORECASE
-)
 _DOUBLED = re.compile(r"<think>(?:\s{0,20}<think>)+")
 
 # A character that JSON wrote as its code.
@@ -50,11 +42,11 @@ _TABLE = {code: None for first, last in _DROPPED for code in range(first, last +
 def cut_reasoning(reply: str) -> str:
     """Returns a reply without its reasoning blocks, in linear time.
 
-    Knows the tags of the models of Table 6 and their relatives, with attributes and in other brackets. A block that
+    Knows the marks of the models of Table 6 and their relatives, and further tags, with attributes. A block that
     never closes runs to the end, so that a reply cut off while thinking holds no answer; the text before a
     closing tag without an opening one is reasoning too.
     """
-    text = _CLOSING.sub("</think>", _OPENING.sub("<think>", _EMPTY_TAG.sub(" ", reply)))
+    text = REASONING_ENDS.sub("</think>", REASONING_BEGINS.sub("<think>", _EMPTY_TAG.sub(" ", reply)))
     text = _TAG.sub(lambda tag: f"<{tag.group(1)}think>", text)
     return without_reasoning(_DOUBLED.sub("<think>", text)).partition("<think>")[0]
 
