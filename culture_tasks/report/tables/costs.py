@@ -9,7 +9,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Row, Table
+from culture_tasks.report.model import Cell, Entrant, Row, Table
 from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
 from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
@@ -50,7 +50,7 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
         scaled = ((values[column.key], column.scale) for column in columns)
         cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in scaled)
         if any(cell.value is not None for cell in cells):
-            rows.append(Row((share.model, share.benchmark), cells, share.entrant))
+            rows.append(Row((share.entrant.label, share.benchmark), cells, share.entrant.key))
     notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
     title, headers = "Costs of the runs", ("Model", "Benchmark")
     return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
@@ -59,8 +59,7 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
 class _Share(NamedTuple):
     """Some of an entrant's runs: those of a benchmark, or all of them."""
 
-    entrant: str
-    model: str
+    entrant: Entrant
     benchmark: str
     runs: Sequence[LoadedRun]
     seconds: float | None
@@ -75,9 +74,9 @@ def _shares(entry: EntrantRuns) -> Iterator[_Share]:
     for name, runs in by_benchmark.items():
         tasks, title = {loaded.run.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
         is_alone = all(loaded.result.together <= tasks for loaded in runs)
-        yield _Share(entry.entrant.key, entry.entrant.label, title, runs, _seconds(runs) if is_alone else None)
+        yield _Share(entry.entrant, title, runs, _seconds(runs) if is_alone else None)
     if len(by_benchmark) > 1:
-        yield _Share(entry.entrant.key, entry.entrant.label, ALL, all_runs, _seconds(all_runs))
+        yield _Share(entry.entrant, ALL, all_runs, _seconds(all_runs))
 
 
 def _seconds(runs: Sequence[LoadedRun]) -> float | None:
