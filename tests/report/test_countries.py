@@ -207,8 +207,9 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     assert f"Not included (no model has samples of it that can be compared): {title['care_zh']}." in notes
 
 
-def test_one_model_and_one_country_are_enough(tmp_path):
-    report = report_of(write_run(tmp_path, "m", {"culturalvqa": culturalvqa("india", share(6, 10))}))
+def test_one_model_and_one_country_are_enough_and_frames_have_the_numbers(tmp_path):
+    path = write_run(tmp_path, "m", {"culturalvqa": culturalvqa("india", share(6, 10))})
+    report = report_of(path)
     [india] = report.countries
     assert india.cell.low < india.cell.value < india.cell.high
     assert (india.raw, india.beside_others, india.cell.best) == (60.0, None, False)
@@ -216,6 +217,10 @@ def test_one_model_and_one_country_are_enough(tmp_path):
     assert all(b"<svg" in svg for svg in svg_images([drawn["countries"], drawn["countries_map"]]))
     wide = tables_of(report)["countries_by_benchmark"].rows[0]
     assert [cell and cell.value for cell in wide.cells] == [india.cell.value, 60.0, 10.0, 60.0]
+    [row] = frames.countries(path).to_dict("records")
+    assert (row["model"], row["place"], row["country"], row["region"]) == ("m", "IN", "India", "Southern Asia")
+    assert (row["value"], row["low"], row["n"], row["raw"]) == (india.cell.value, india.cell.low, 10, 60.0)
+    assert (row["tasks"], row["beside_others"]) == ("culturalvqa", None)
 
 
 def _of_many(models, countries=("IN", "NP", "BR"), n=50):
@@ -265,15 +270,6 @@ def test_names_of_models_are_text_in_figures_whatever_they_are():
         root = ElementTree.fromstring(svg)
         assert not [node for node in root.iter() if node.tag.endswith("script")]
         assert any("</text>" in (node.text or "") for node in root.iter())
-
-
-def test_frames_and_report_files_have_the_numbers(tmp_path):
-    path = write_run(tmp_path, "m", {"culturalvqa": culturalvqa("india", share(6, 10))})
-    [row] = frames.countries(path).to_dict("records")
-    [india] = report_of(path).countries
-    assert (row["model"], row["place"], row["country"], row["region"]) == ("m", "IN", "India", "Southern Asia")
-    assert (row["value"], row["low"], row["n"], row["raw"]) == (india.cell.value, india.cell.low, 10, 60.0)
-    assert (row["tasks"], row["beside_others"]) == ("culturalvqa", None)
 
 
 def test_every_country_has_a_region_and_no_two_share_a_tile():

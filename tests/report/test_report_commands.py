@@ -7,7 +7,6 @@ import pytest
 from support.sample_files import vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
-from culture_tasks.report.formats import FORMATS, parse_formats
 
 WEAK = [1.0, 0.0] * 20
 STRONG = [1.0, 1.0] * 19 + [1.0, 0.0]
@@ -28,15 +27,11 @@ def compare(one, two, *options):
     return main(["compare", str(one), str(two), *options])
 
 
-def written(folder):
-    return json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
-
-
 def test_report_writes_what_is_asked_for(runs, capsys):
     assert report(runs, "--formats", "json, markdown") == 0
     assert sorted(path.name for path in (runs / "out").iterdir()) == ["report.json", "report.md"]
     assert "2 runs of 2 models" in capsys.readouterr().out
-    [test] = written(runs)["comparisons"]
+    [test] = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))["comparisons"]
     assert (test["verdict"], test["test"]) == ("strong is better", "McNemar exact")
 
 
@@ -96,10 +91,6 @@ def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):
         status = stop.code
     assert status != 0
     assert said in capsys.readouterr().err
-
-
-def test_all_formats_may_be_named_with_others():
-    assert parse_formats("csv, all") == FORMATS
 
 
 def test_report_takes_the_number_of_samples_per_cell(tmp_path):
