@@ -21,13 +21,6 @@ def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
     return GroupValue(unit, "m0", statistic, dimension, group, Cell(number, scale, where=tuple(where)))
 
 
-def test_papers_rows_are_drawn_where_the_report_has_them():
-    for published, series in ((False, 4), (True, 5)):
-        chart = charts_of(example_report(published=published))["culturalvqa_country"]
-        assert len(chart.panels[0].series) == series
-        assert any(each.startswith("Hollow: published") for each in chart.notes) == published
-
-
 def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_other_figures():
     report = example_report(("GPT-4V",))
     papers = {key: replace(report.entrants["paper"], key=key) for key in ("paper", "other paper")}
