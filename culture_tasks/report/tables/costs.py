@@ -87,22 +87,16 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
 
 def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
-
-    def total(usages: Sequence[Usage | None]) -> Usage | None:
-        counts = [usage for usage in usages if usage is not None]
-        return sum(counts, start=Usage()) if counts and len(counts) == len(usages) else None
-
-    expenses = [loaded.run.spent for loaded in share.runs]
-    names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {
-        name: whole_sum(None if expense is None else getattr(expense, name) for expense in expenses) for name in names
-    }
-    responses, characters = sums["responses"], sums.pop("characters")
     judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
-    judge, judge_kept = (
-        total([None if loaded.run.spent is None else getattr(loaded.run.spent, part) for loaded in judged_runs])
-        for part in ("judge", "judge_kept")
-    )
+
+    def usage(part: str) -> Usage | None:
+        usages = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
+        return sum(usages, start=Usage()) if usages and None not in usages else None
+
+    names = ("responses", "characters", "tokens_in", "tokens_out")
+    sums = {name: whole_sum(getattr(loaded.run.spent, name, None) for loaded in share.runs) for name in names}
+    responses, characters = sums["responses"], sums.pop("characters")
+    judge, judge_kept = usage("judge"), usage("judge_kept")
     price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
     verdict_costs = [_verdict_costs(loaded, prices) for loaded in judged_runs]
     return {
