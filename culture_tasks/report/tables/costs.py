@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
@@ -90,7 +90,7 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
 
     def usage(part: str) -> Usage | None:
-        usages = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
+        usages: list[Any] = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
         return sum(usages, start=Usage()) if usages and None not in usages else None
 
     names = ("responses", "characters", "tokens_in", "tokens_out")
