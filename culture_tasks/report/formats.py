@@ -49,7 +49,6 @@ def write_report(
     Raises:
         SettingsError: If the folder can't be written.
     """
-    published = report.options.get("published") == "true"
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
     with _writing_to(folder):
@@ -58,7 +57,7 @@ def write_report(
         if files:
             from culture_tasks.report.figures.selecting import charts
 
-            figures = charts(report, published=published)
+            figures = charts(report)
         if "csv" in formats:
             paths += write_csv(report, folder)
         if "json" in formats:
@@ -76,7 +75,6 @@ def write_report(
                 folder / "report.html",
                 samples_per_cell=samples_per_cell,
                 images=images,
-                published=published,
                 progress=progress,
             )
         if files:

@@ -244,16 +244,11 @@ def foreign(metric, score=0.25, name="CulturalVQA"):
     }
 
 
-@pytest.fixture
-def theirs(tmp_path):
+def theirs(folder, log):
     """Writes a log of another tool, and returns its path."""
-
-    def write(log):
-        path = tmp_path / "theirs.json"
-        path.write_text(log if isinstance(log, str) else json.dumps(log), encoding="utf-8")
-        return path
-
-    return write
+    path = folder / "theirs.json"
+    path.write_text(log if isinstance(log, str) else json.dumps(log), encoding="utf-8")
+    return path
 
 
 @pytest.mark.parametrize(
@@ -277,8 +272,8 @@ def theirs(tmp_path):
         (METRIC | {"additional_details": {"task": "culturalvqa", "statistic": "none"}}, 0.25, None),
     ],
 )
-def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, score, value, theirs):
-    path = theirs(foreign(metric, score))
+def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, score, value, tmp_path):
+    path = theirs(tmp_path, foreign(metric, score))
     cells, report = outside_cells(runs, path)
     assert [cell.value for cell in cells.values()] == [pytest.approx(value)] * (value is not None)
     unused = [problem.detail for problem in report.problems if problem.path == str(path)]
@@ -298,24 +293,24 @@ def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, scor
         ({"standard_error": {"value": 1e308}}, None, None),
     ],
 )
-def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, theirs):
+def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, tmp_path):
     log = foreign(METRIC | {"max_score": 100}, 25)
     log["evaluation_results"][0]["score_details"]["uncertainty"] = uncertainty
-    [cell] = outside_cells(runs, theirs(log))[0].values()
+    [cell] = outside_cells(runs, theirs(tmp_path, log))[0].values()
     assert (cell.value, cell.n) == (0.25, uncertainty.get("num_samples", 0))
     assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 @pytest.mark.parametrize(("coverage", "shown"), [(0.5, 0.5), ("0.5", 0.5), ([1], None), ("nan", None), (10**400, None)])
-def test_coverage_is_what_a_log_says_or_unknown(theirs, coverage, shown):
+def test_coverage_is_what_a_log_says_or_unknown(tmp_path, coverage, shown):
     log = foreign(METRIC)
     log["evaluation_results"][0]["score_details"]["details"] = {"coverage": coverage}
-    [read] = read_eval_logs([str(theirs(log))]).values()
+    [read] = read_eval_logs([str(theirs(tmp_path, log))]).values()
     assert read.scores[0].coverage == shown
 
 
-def test_text_overlap_of_others_and_own_data_are_told_apart(runs, theirs):
-    path = theirs(foreign(METRIC | {"metric_name": "lave_lexical"}))
+def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
+    path = theirs(tmp_path, foreign(METRIC | {"metric_name": "lave_lexical"}))
     cells, _ = outside_cells(runs, path)
     assert [cell.flags for cell in cells.values()] == [("lexical_judge", "reported")]
     for result in runs.rglob("*_results.json"):
@@ -335,18 +330,18 @@ def test_text_overlap_of_others_and_own_data_are_told_apart(runs, theirs):
         (foreign({}), "field 'evaluation_results.0.metric_config.lower_is_better': found nothing"),
     ],
 )
-def test_a_file_that_is_no_log_is_an_error_that_names_it(theirs, content, message):
+def test_a_file_that_is_no_log_is_an_error_that_names_it(tmp_path, content, message):
     with pytest.raises(DataError, match=message):
-        read_eval_logs([str(theirs(content))])
+        read_eval_logs([str(theirs(tmp_path, content))])
 
 
-def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_over(tmp_path, theirs):
+def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_over(tmp_path):
     with pytest.raises(DataError, match=r"other\.json: can't be read \(No such file"):
         read_eval_logs([str(tmp_path / "other.json")])
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match="no log of Every Eval Ever that isn't named already"):
         read_eval_logs([str(tmp_path)])
-    shutil.copy(theirs(foreign(METRIC)), tmp_path / "copy.json")
+    shutil.copy(theirs(tmp_path, foreign(METRIC)), tmp_path / "copy.json")
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")

@@ -21,13 +21,6 @@ def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
     return GroupValue(unit, "m0", statistic, dimension, group, Cell(number, scale, where=tuple(where)))
 
 
-def test_papers_rows_are_left_out_and_can_be_asked_for():
-    for published, series, note in ((False, 4, "Rows from papers are not drawn"), (True, 5, "Hollow: published")):
-        chart = charts_of(example_report(), published=published)["culturalvqa_country"]
-        assert len(chart.panels[0].series) == series
-        assert any(each.startswith(note) for each in chart.notes)
-
-
 def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_other_figures():
     report = example_report(("GPT-4V",))
     papers = {key: replace(report.entrants["paper"], key=key) for key in ("paper", "other paper")}
@@ -36,7 +29,7 @@ def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_ot
         for value in report.groups
     )
     report = replace(report, entrants=report.entrants | papers, groups=values)
-    found = charts_of(report, published=True)
+    found = charts_of(report)
     for key in ("culturalvqa_country", "cedar_gepp"):
         rows = [(series.label.replace(" †", ""), series.published) for series in found[key].panels[0].series]
         assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]

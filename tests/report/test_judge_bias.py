@@ -28,8 +28,8 @@ def quality(item):
     return 5 + truth(item) % 2
 
 
-def write(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, error=0.5):
-    """Writes two models' runs of CARE, with a GPT as the judge and its bias by what the arguments name."""
+def report(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, error=0.5):
+    """The report of two models' runs of CARE, with a GPT as the judge and its bias by what the arguments name."""
     for model, stamp in MODELS.items():
         samples = {}
         for language in WORDS:
@@ -51,10 +51,6 @@ def write(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, e
                 made["care_rating"]["runs"][0]["rating"] = made["care_rating"]["score"] = min(max(rating, 1.0), 10.0)
                 own.append(made)
         write_run(folder / "runs", model, samples, stamp)
-
-
-def report(folder, **world):
-    write(folder, **world)
     runs, sheet = str(folder / "runs"), folder / "sheet"
     assert main(["spotcheck", "draw", runs, "-n", "120", "-o", str(sheet)]) == 0
     rows = json.loads((sheet / "spotcheck.json").read_text())["rows"]

@@ -145,20 +145,8 @@ def test_a_group_without_a_part_is_incomplete_and_nothing_missing_is_hidden(two)
 
 
 def run_of(args="", harness="lm_eval", **settings):
-    return TaskRun(
-        key="r1",
-        model="m",
-        model_args=args,
-        harness=harness,
-        task="t",
-        benchmark=None,
-        settings=RunSettings(**settings),
-        date="2026-01-01",
-        results_file="r.json",
-        samples_file=None,
-        items=0,
-        scored=0,
-    )
+    files = {"date": "2026-01-01", "results_file": "r.json", "samples_file": None, "items": 0, "scored": 0}
+    return TaskRun("r1", "m", args, harness, "t", benchmark=None, settings=RunSettings(**settings), **files)
 
 
 def judge(**changes):

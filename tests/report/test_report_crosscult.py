@@ -31,11 +31,6 @@ def chain(order, score):
     }
 
 
-def single(samples):
-    """Samples of every role, given those of one."""
-    return {f"crosscult_single_{role}": samples(role) for role in ROLES}
-
-
 def test_retention_has_a_column_for_each_order_step_and_partition_and_a_row_for_each_method(tmp_path):
     """Two methods and two orders, one of which the base didn't run."""
     for method, score, order in (("base", 4.0, 0), ("mcki", 8.0, 0), ("mcki", 8.0, 1)):
@@ -76,11 +71,12 @@ def test_retention_of_which_nobody_ran_all_steps_is_shown(tmp_path):
 
 def test_tables_and_figures_have_all_methods_beside_the_papers(tmp_path):
     for number, method in enumerate(SEVEN):
-        samples = single(
-            lambda role, n=number: [
-                crosscult_sample(each, float(n), 10.0 * n, ("zh", "ar")[each % 2], role) for each in range(4)
+        samples = {
+            f"crosscult_single_{role}": [
+                crosscult_sample(each, float(number), 10.0 * number, ("zh", "ar")[each % 2], role) for each in range(4)
             ]
-        )
+            for role in ROLES
+        }
         for role, partition in itertools.product(("reliability", "generality", "locality"), ORDERS[0]):
             samples[f"crosscult_sequential_{role}_{partition}"] = [
                 crosscult_sample(each, float(number), 10.0 * number, partition, role, 3) for each in range(4)
@@ -139,22 +135,26 @@ SIMILARITIES = {
 }
 
 
-def routes_nothing(role):
-    return [crosscult_sample(number, 5.0, 9.0, role=role) for number in range(6)]
+def routes_by_similarity(score):
+    """Samples of every role; partitions come by turns."""
+    return {
+        f"crosscult_single_{role}": [
+            crosscult_sample(number, score, 50.0, ("zh", "ar")[number % 2], role, facts=routed(similarity))
+            for number, similarity in enumerate(similarities)
+        ]
+        for role, similarities in SIMILARITIES.items()
+    }
+
+
+def routes_nothing(roles=ROLES):
+    return {f"crosscult_single_{role}": [crosscult_sample(n, 5.0, 9.0, role=role) for n in range(6)] for role in roles}
 
 
 @pytest.fixture(scope="module", params=[5.0, None], ids=["judged", "not judged"])
 def routing(request, tmp_path_factory):
-    """Partitions come by turns."""
     folder = tmp_path_factory.mktemp("runs")
-    samples = single(
-        lambda role: [
-            crosscult_sample(number, request.param, 50.0, ("zh", "ar")[number % 2], role, facts=routed(similarity))
-            for number, similarity in enumerate(SIMILARITIES[role])
-        ]
-    )
-    write_inserted(folder / "mcki", "m", "mcki", samples)
-    write_inserted(folder / "base", "m", "base", single(routes_nothing))
+    write_inserted(folder / "mcki", "m", "mcki", routes_by_similarity(request.param))
+    write_inserted(folder / "base", "m", "base", routes_nothing())
     return report_of(folder)
 
 
@@ -195,12 +195,7 @@ def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(routing
 
 
 def test_a_judge_s_sample_leaves_rates_and_other_thresholds_those_of_all_requests(tmp_path):
-    tasks = single(
-        lambda role: [
-            crosscult_sample(number, 5.0, 50.0, role=role, facts=routed(similarity))
-            for number, similarity in enumerate(SIMILARITIES[role])
-        ]
-    )
+    tasks = routes_by_similarity(5.0)
     whole = write_run(tmp_path, "m", tasks)
     write_sample(whole, "m", {task: own[:2] for task, own in tasks.items()}, "20260102_000000")
     report = report_of(tmp_path)
@@ -249,9 +244,8 @@ COSTS = ALONE | {"insertions": 8, "train_ms": 1600.0, "train_gib": 17.5, "peak_g
 
 
 def write_costs(folder, method, costs, *stamp, roles=ROLES):
-    tasks = {f"crosscult_single_{role}": routes_nothing(role) for role in roles}
     more = {} if costs is None else {"insertion_costs": costs}
-    write_inserted(folder / method, "m", method, tasks, *stamp, **more)
+    write_inserted(folder / method, "m", method, routes_nothing(roles), *stamp, **more)
 
 
 def table_4(folder, **options):

@@ -112,7 +112,7 @@ def test_a_percent_among_ratings_says_so(reports):
 
 
 def test_figures_show_the_papers_rows(reports):
-    drawn = charts_of(reports[1], published=True).values()
+    drawn = charts_of(reports[1]).values()
     panels = {(chart.key, panel.title): panel for chart in drawn for panel in chart.panels}
     own = {key: [series.label for series in panel.series] for key, panel in panels.items()}
     for title in (
@@ -163,7 +163,7 @@ def test_own_data_are_marked_and_stand_beside_no_published_row(tmp_path):
     }
     assert marked == {("care", "b")}
     assert [note for note in report.notes if "CARE, Chinese culture (Chinese-test.json: 60 rows" in note]
-    drawn = charts_of(report, published=True)
+    drawn = charts_of(report)
     apart = [chart for key, chart in drawn.items() if key.endswith("_own_data")]
     assert apart
     assert all("b ‡" in chart.labels for chart in apart)

@@ -4,22 +4,9 @@ import pytest
 from support.reports import report_of, tables_of
 from support.sample_files import record, write_run
 
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.report.wording import number
 
-VALUES = {
-    "worldcuisines": {"acc_authors": 1.0, "unparsed": 0.0},
-    "worldcuisines_open": {"contains_dual": 1.0, "contains_single": 0.0},
-    "normad": {
-        "acc_authors": 1.0,
-        "acc_yes_no": 1.0,
-        "said_yes": 1.0,
-        "said_no": 0.0,
-        "said_neither": 0.0,
-        "unparsed": 0.0,
-    },
-    "cvqa": {"unparsed": 0.0},
-    "culturalbench": {"unparsed": 0.0},
-}
 GROUPS = {
     "worldcuisines": {"language": "en", "question": "dish"},
     "normad": {"label": "yes", "topic": "eating", "bin": "Confucian", "country": "japan"},
@@ -30,7 +17,7 @@ TYPES = ("dish", "dish_context", "dish_adversarial", "origin")
 
 
 def samples(benchmark, task, metric="acc"):
-    values = VALUES["worldcuisines_open" if metric == "contains" else benchmark]
+    values = {one.name: 1.0 for one in task_named(task).metrics() if one.name != metric}
     groups = GROUPS[benchmark]
     if benchmark == "worldcuisines":
         groups = groups | {"question": next(kind for kind in TYPES if task.endswith(f"_{kind}"))}

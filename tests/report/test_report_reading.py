@@ -86,19 +86,19 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
 
 
 @pytest.mark.parametrize(
-    ("task", "samples", "damage"),
+    ("task", "metric", "samples", "damage"),
     [
         (
             "crosscult_single_reliability",
-            [crosscult_sample(number, 5.0, 50.0, facts={"similarity": 0.5, "activated": 0}) for number in range(2)],
+            "judge_score",
+            [crosscult_sample(n, 5.0, 50.0) for n in (0, 1)],
             {"facts": {"similarity": "high"}},
         ),
-        ("cedar_text", [cedar_sample(item, "en", "awe", "awe") for item in "ab"], {"outcomes": {}}),
+        ("cedar_text", "acc", [cedar_sample(item, "en", "awe", "awe") for item in "ab"], {"outcomes": {}}),
     ],
 )
-def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path, task, samples, damage):
-    [logged] = [value for value in samples[1].values() if isinstance(value, dict) and "record" in value]
-    logged.update(damage)
+def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path, task, metric, samples, damage):
+    samples[1][metric] |= damage
     write_run(tmp_path, "org/a", {task: samples})
     report = report_of(tmp_path)
     assert [(problem.kind, problem.lines) for problem in report.problems] == [("unknown_record", 1)]

@@ -148,15 +148,12 @@ MOST = [1.0] * 60 + [0.0] * 20
 NONE = [0.0] * 80
 
 
-def ratings(*scores):
-    return [care_sample(number, score) for number, score in enumerate(itertools.islice(itertools.cycle(scores), 60))]
-
-
 def write_models(folder, **models):
     """Writes a run for each model, of tasks of CulturalVQA with scores, and of CARE's Chinese questions."""
     for model, tasks in models.items():
         for task, scores in tasks.items():
-            lines = ratings(*scores) if task.startswith("care") else vqa_samples(scores)
+            is_care = task.startswith("care")
+            lines = [care_sample(n, scores[n % len(scores)]) for n in range(60)] if is_care else vqa_samples(scores)
             write_run(folder / model / task, model, {task: lines})
 
 

@@ -24,9 +24,9 @@ def tables_of(report: Report) -> dict[str, Table]:
     return {table.key: table for table in report.tables}
 
 
-def charts_of(report: Report, **options: Any) -> dict[str, Chart]:
+def charts_of(report: Report) -> dict[str, Chart]:
     """Returns the figures by key."""
-    return {chart.key: chart for chart in charts(report, **options)}
+    return {chart.key: chart for chart in charts(report)}
 
 
 def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:

@@ -18,7 +18,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, ModelTest, TwoModels
-from culture_tasks.report.model import PEOPLE, Comparison, Correction
+from culture_tasks.report.model import PEOPLE
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
@@ -200,12 +200,7 @@ def as_json(result: GateResult | CultureTasksError) -> str:
 
 
 def _check_json(check: Check) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "name": check.name,
-        "title": check.title,
-        "outcome": check.outcome,
-        "message": check.message,
-    }
+    data: dict[str, Any] = {name: getattr(check, name) for name in ("name", "title", "outcome", "message")}
     if check.model_test is None:
         return data
     model_test, test, scale = check.model_test, check.model_test.test, check.model_test.scale
@@ -213,7 +208,7 @@ def _check_json(check: Check) -> dict[str, Any]:
         {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
         for cell in model_test.cells
     )
-    return data | {
+    data |= {
         "benchmark": model_test.benchmark,
         "culture": model_test.culture or None,
         "margin": check.margin,
@@ -226,21 +221,19 @@ def _check_json(check: Check) -> dict[str, Any]:
         "items_needed": test.items_needed,
         "verdict": test.verdict,
         "flags": list(test.flags),
-        **({} if test.correction is None else {"correction": _correction_json(test, test.correction)}),
     }
-
-
-def _correction_json(test: Comparison, correction: Correction) -> dict[str, Any]:
-    return {
-        "corrected": test.is_corrected,
-        "reason": correction.missing or None,
-        "by": correction.by,
-        "rated": correction.rated,
-        "judge_difference": correction.judge,
-        "judge_low": correction.judge_low,
-        "judge_high": correction.judge_high,
-        "contradicts_judge": test.contradicts_judge,
-    }
+    if (correction := test.correction) is not None:
+        data["correction"] = {
+            "corrected": test.is_corrected,
+            "reason": correction.missing or None,
+            "by": correction.by,
+            "rated": correction.rated,
+            "judge_difference": correction.judge,
+            "judge_low": correction.judge_low,
+            "judge_high": correction.judge_high,
+            "contradicts_judge": test.contradicts_judge,
+        }
+    return data
 
 
 def as_junit(result: GateResult | CultureTasksError) -> str:

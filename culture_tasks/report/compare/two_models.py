@@ -112,7 +112,11 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
             "Name the files of two different runs."
         )
     candidate = {task: runs[0] for task, runs in runs_b.items()}
-    baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
+    baseline: dict[str, LoadedRun] = {}
+    for task, runs in runs_a.items():
+        settings = candidate[task].run.settings if task in candidate else None
+        comparable = (loaded for loaded in runs if settings and not differences(loaded.run.settings, settings))
+        baseline[task] = next(comparable, runs[0])
     entered = [
         EntrantRuns(Entrant(key, next(iter(runs.values())).run.model), runs)
         for key, runs in (("a", baseline), ("b", candidate))
@@ -161,14 +165,6 @@ def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
     for loaded in sorted(with_full_gradings(runs), key=lambda loaded: loaded.order, reverse=True):
         by_task.setdefault(loaded.run.task, []).append(loaded)
     return by_task
-
-
-def _comparable(runs: Sequence[LoadedRun], candidate: LoadedRun | None) -> LoadedRun:
-    """Returns the first run that can be compared with the candidate, or else the first of all."""
-    if candidate is None:
-        return runs[0]
-    settings = candidate.run.settings
-    return next((loaded for loaded in runs if not differences(loaded.run.settings, settings)), runs[0])
 
 
 def _obstacle(measured: Measured, *, anyway: bool) -> str:

@@ -279,7 +279,7 @@ def _overview(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     axes.locator_params(axis="x", nbins=3)
     light_grid(axes, across=True)
     scale = panel.scale
-    ends = "" if scale.low is None or scale.high is None else f", {scale.low:g}-{scale.high:g}"
+    ends = f", {scale.low:g}-{scale.high:g}" if scale.ends else ""
     is_better_low = scale.better == "lower"
     axes.set_xlabel(shown(f"{scale.unit}{ends}{', lower is better' if is_better_low else ''}", 22), fontsize=7)
     if is_better_low:

@@ -53,19 +53,10 @@ _MOST_COUNTRIES, _MOST_MAPS = 28, 6
 """Countries of the heat map, and models that have a map."""
 
 
-def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
-    """Returns every figure that the report has numbers for.
-
-    Args:
-        report: The report.
-        published: Whether rows from papers are drawn beside the user's.
-    """
+def charts(report: Report) -> tuple[Chart, ...]:
+    """Returns every figure that the report has numbers for."""
     present = {unit.benchmark for unit in report.units.values()}
-    makers = [
-        _Figures(report, name, benchmark.report(), published)
-        for name, benchmark in benchmarks().items()
-        if name in present
-    ]
+    makers = [_Figures(report, name, benchmark.report()) for name, benchmark in benchmarks().items() if name in present]
     figures = [chart for maker in makers for spec in maker.reported.figures for chart in maker.charts(spec)]
     figures += [chart for maker in makers for spec in maker.reported.contrasts for chart in maker.pairs(spec)]
     first = [chart] if (chart := overview(report)) else []
@@ -132,7 +123,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
         return
     values = [GroupValue("", score.entrant, SCORE, "country", score.place, score.cell) for score in scores]
     names = _Names(report, BenchmarkReport(), values)
-    notes = _notes(report, "matrix", values, published=True)
+    notes = _notes("matrix", values)
     if len({score.over for score in scores}) > 1:
         notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
     counts: dict[str, tuple[int, int]] = {}  # of benchmarks, and of questions
@@ -141,7 +132,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
     codes = sorted(counts, key=counts.__getitem__, reverse=True)[:_MOST_COUNTRIES]
     all_rows = [
         Series(
-            names.model(key),
+            names.models[key],
             {
                 place(score.place).name: replace(score.cell, best=score.beside_others is not None)
                 for score in model_scores
@@ -168,7 +159,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
     )
     tiled = {code for code in counts if code in tiles() and tiles()[code].column is not None}
     maps = [
-        ChartPanel(names.model(key), tuple(cells), (Series(names.model(key), cells),))
+        ChartPanel(names.models[key], tuple(cells), (Series(names.models[key], cells),))
         for key, model_scores in by_model.items()
         if (cells := {place(score.place).name: score.cell for score in model_scores if score.place in tiled})
     ]
@@ -195,7 +186,6 @@ class _Figures(NamedTuple):
     report: Report
     benchmark: str
     reported: BenchmarkReport
-    published: bool
 
     def charts(self, spec: FigureOf) -> Iterator[Chart]:
         """Yields a figure; where it has published numbers, those on own data get a second figure."""
@@ -208,10 +198,7 @@ class _Figures(NamedTuple):
         values = [
             value
             for value in (*self.report.groups, *unit_values)
-            if value.unit in units
-            and value.statistic == spec.statistic
-            and value.cell.value is not None
-            and (self.published or not self.report.entrants[value.entrant].published)
+            if value.unit in units and value.statistic == spec.statistic and value.cell.value is not None
         ]
         names = _Names(self.report, self.reported, values)
         values = [value for value in values if spec.mark(names.number(value)) is not None]
@@ -241,12 +228,11 @@ class _Figures(NamedTuple):
         if kind in _MOST_MARKS:
             most = _MOST_MARKS[kind][len(chart_panels) > IN_ONE_COLUMN]
             kind = "dots" if max(len(panel.groups) * len(panel.series) for panel in chart_panels) > most else kind
-        band = any(panel.band for panel in chart_panels)
         return Chart(
             **{name: getattr(spec, name) for name in ("key", "title", "source", "groups", "series", "value")},
             kind=kind,
             panels=chart_panels,
-            notes=_notes(self.report, kind, values, published=self.published, band=band),
+            notes=_notes(kind, values, band=any(panel.band for panel in chart_panels)),
             question=spec.question,
             looks=names.places if spec.series == "model" else {},
         )
@@ -274,7 +260,7 @@ class _Figures(NamedTuple):
                 for number in [names.number(second)]
                 for label, cell in zip(labels, (pair.first, pair.second, pair.difference), strict=True)
             ]
-            notes = _notes(self.report, "pairs", values, published=True)
+            notes = _notes("pairs", values)
             if any(pair.difference.value is not None for pair, _ in matches):
                 sides = f"{spec.parts[1]} less {spec.parts[0]}"
                 notes = (*notes, f"At the right: {sides} on common items, with its paired 95 % interval")
@@ -314,7 +300,8 @@ def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[boo
 class _Names:
     """Names of models and groups in a figure; models with numbers that can't be compared are marked.
 
-    ``places`` is the place of each row in the report, by its name: its look in every figure depends on it.
+    ``models`` are the names by the rows' keys. ``places`` is the place of each row in the report, by its name: its look
+    in every figure depends on it.
     """
 
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
@@ -323,22 +310,18 @@ class _Names:
         own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
         entrants, order = {value.entrant for value in values}, list(report.entrants)
         rows = {key: row for key, row in report.entrants.items() if key in entrants or not row.published}
-        self._names = {
+        self.models = {
             key: f"{name}{_MARK if key in incomparable else ''}{_OWN_DATA if key in own_data else ''}"
             for key, name in _unique({key: cleaned(row.label) for key, row in rows.items()}).items()
         }
-        self.places = {name: order.index(key) for key, name in self._names.items()}
-
-    def model(self, key: str) -> str:
-        """Returns the name of a row."""
-        return self._names[key]
+        self.places = {name: order.index(key) for key, name in self.models.items()}
 
     def number(self, value: GroupValue) -> Number:
         """Returns a number as the figures of its benchmark see it."""
         return Number(
             unit=value.unit,
             title=cleaned(self._units[value.unit].title),
-            model=self.model(value.entrant),
+            model=self.models[value.entrant],
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             fixed={
@@ -363,9 +346,7 @@ def _unique(names: Mapping[str, str]) -> dict[str, str]:
     return unique_names
 
 
-def _notes(
-    report: Report, kind: Kind, values: Sequence[GroupValue], *, published: bool, band: bool = False
-) -> tuple[str, ...]:
+def _notes(kind: Kind, values: Sequence[GroupValue], *, band: bool = False) -> tuple[str, ...]:
     """Returns the notes on a figure's numbers, one line each."""
     flags, notes = {flag for value in values for flag in value.cell.flags}, []
     has_intervals = kind in _WITH_INTERVALS
@@ -383,6 +364,4 @@ def _notes(
         notes.append("Grey: from the lowest to the highest of the published models, which were not measured here")
     elif "published" in flags and has_intervals:
         notes.append("Hollow: published by the paper, not measured here, and without an interval")
-    elif not published and any(row.published for row in report.entrants.values()):
-        notes.append("Rows from papers are not drawn")
     return tuple(notes)

@@ -60,25 +60,17 @@ def write_html(
     samples_per_cell: int | None = SAMPLES_PER_CELL,
     images: Path | None = None,
     figures: bool = True,
-    published: bool = False,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. Where it has all samples, they are in files
-    beside the page, the only ones that it may load.
-
-    Args:
-        report: The report.
-        path: The file to write.
-        samples_per_cell: Most samples of each run that a cell of a table opens; 0 for none, None for all.
-        images: Folder with the images that samples name, of which the page has small copies.
-        figures: Whether figures are drawn.
-        published: Whether rows from papers are drawn in figures.
-        progress: Yields the figures that it gets, to show how many are drawn.
+    the page, and no text of a model, a data set or a file name can run. ``samples_per_cell`` are the most samples of
+    each run that a cell opens; None is all of them, in files beside the page, the only ones that it may load.
+    ``images`` is a folder with the images that samples name, of which the page has small copies. ``progress`` yields
+    the figures that it gets, to show how many are drawn.
     """
-    all_charts = charts(report, published=published) if figures else ()
+    all_charts = charts(report) if figures else ()
     svgs = svg_images(all_charts, progress)
     pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
     thumbnails = Thumbnails(images)

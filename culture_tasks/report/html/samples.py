@@ -66,9 +66,7 @@ def correctness(score: float | None, scale: Scale) -> Correctness:
 
 
 def _middle(scale: Scale) -> float | None:
-    if scale.better is None or scale.low is None or scale.high is None:
-        return None
-    return (scale.low + scale.high) / 2
+    return None if scale.better is None or scale.ends is None else sum(scale.ends) / 2
 
 
 def choose_samples(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
@@ -120,7 +118,6 @@ class Payload:
         self.per_cell, self.folder, self.cut = per_cell, folder, 0
         self._report, self._thumbnails, self._scales = report, thumbnails, _scales(report)
         self._cells: list[list[Any]] = []
-        self._selections: list[list[Any]] = []
         self._numbers: dict[tuple[str, int], int] = {}
         self._documents, self._groups, self._outcomes = _Index(), _Index(), _Index()
         self._prompts, self._images, self._samples, self._places = _Index(), _Index(), _Index(), _Index()
@@ -130,11 +127,8 @@ class Payload:
         """Returns a number for the cell's samples, or None where it has none behind it."""
         if not cell.runs or (cell.value is None and not cell.n):
             return None
-        selection = self._places[cell.runs, cell.where]
-        if selection == len(self._selections):
-            self._selections.append(self._selection(cell.runs, cell.where))
         flags = [_FLAGS.index(flag) for flag in cell.flags]
-        self._cells.append([selection, cell.n, cell.coverage, flags, cell.note])
+        self._cells.append([self._places[cell.runs, cell.where], cell.n, cell.coverage, flags, cell.note])
         return len(self._cells) - 1
 
     @property
@@ -144,6 +138,7 @@ class Payload:
 
     def json(self) -> str:
         """Returns the data as JSON for a script element that isn't run."""
+        selections = [self._selection(*place) for place in self._places]
         self._put_beside()
         labels = self._report.labels
         data = {
@@ -161,7 +156,7 @@ class Payload:
             "prompts": list(self._prompts),
             "images": list(self._images),
             "samples": list(self._samples),
-            "selections": self._selections,
+            "selections": selections,
             "cells": self._cells,
             "flags": [[short_name(flag), text, flag in NOT_COMPARABLE] for flag, text in FLAG_TEXT.items()],
         }

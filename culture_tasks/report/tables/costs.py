@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Row, Table
+from culture_tasks.report.model import Cell, Entrant, Row, Table
 from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
 from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
@@ -50,7 +50,7 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
         scaled = ((values[column.key], column.scale) for column in columns)
         cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in scaled)
         if any(cell.value is not None for cell in cells):
-            rows.append(Row((share.model, share.benchmark), cells, share.entrant))
+            rows.append(Row((share.entrant.label, share.benchmark), cells, share.entrant.key))
     notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
     title, headers = "Costs of the runs", ("Model", "Benchmark")
     return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
@@ -59,8 +59,7 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
 class _Share(NamedTuple):
     """Some of an entrant's runs: those of a benchmark, or all of them."""
 
-    entrant: str
-    model: str
+    entrant: Entrant
     benchmark: str
     runs: Sequence[LoadedRun]
     seconds: float | None
@@ -75,9 +74,9 @@ def _shares(entry: EntrantRuns) -> Iterator[_Share]:
     for name, runs in by_benchmark.items():
         tasks, title = {loaded.run.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
         is_alone = all(loaded.result.together <= tasks for loaded in runs)
-        yield _Share(entry.entrant.key, entry.entrant.label, title, runs, _seconds(runs) if is_alone else None)
+        yield _Share(entry.entrant, title, runs, _seconds(runs) if is_alone else None)
     if len(by_benchmark) > 1:
-        yield _Share(entry.entrant.key, entry.entrant.label, ALL, all_runs, _seconds(all_runs))
+        yield _Share(entry.entrant, ALL, all_runs, _seconds(all_runs))
 
 
 def _seconds(runs: Sequence[LoadedRun]) -> float | None:
@@ -88,22 +87,16 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
 
 def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
-
-    def total(usages: Sequence[Usage | None]) -> Usage | None:
-        counts = [usage for usage in usages if usage is not None]
-        return sum(counts, start=Usage()) if counts and len(counts) == len(usages) else None
-
-    expenses = [loaded.run.spent for loaded in share.runs]
-    names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {
-        name: whole_sum(None if expense is None else getattr(expense, name) for expense in expenses) for name in names
-    }
-    responses, characters = sums["responses"], sums.pop("characters")
     judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
-    judge, judge_kept = (
-        total([None if loaded.run.spent is None else getattr(loaded.run.spent, part) for loaded in judged_runs])
-        for part in ("judge", "judge_kept")
-    )
+
+    def usage(part: str) -> Usage | None:
+        usages: list[Any] = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
+        return sum(usages, start=Usage()) if usages and None not in usages else None
+
+    names = ("responses", "characters", "tokens_in", "tokens_out")
+    sums = {name: whole_sum(getattr(loaded.run.spent, name, None) for loaded in share.runs) for name in names}
+    responses, characters = sums["responses"], sums.pop("characters")
+    judge, judge_kept = usage("judge"), usage("judge_kept")
     price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
     verdict_costs = [_verdict_costs(loaded, prices) for loaded in judged_runs]
     return {

@@ -70,14 +70,9 @@ def grid(
 ) -> Table:
     """Fills a table with the cells of its rows and, on request, with others' rows; empty rows are left out.
 
-    Args:
-        context: The rows, the runs, the numbers and the options.
-        table: The table without columns and rows.
-        columns: Its columns.
-        rows: Its rows, as the columns' cells name them; None for all entrants.
-        labels: Gives a row's texts; None for an entrant's label.
-        owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
-        papers: Published tables whose rows may be added below.
+    ``rows`` are named as in the columns' cells, None being all entrants. ``labels`` gives the texts of a row, None
+    being an entrant's label, and ``owner`` its entrant where rows aren't entrants: they have no ranks then. ``papers``
+    are the published tables whose rows may be added below.
     """
     filled_rows: list[Row] = []
     for key in context.entrants if rows is None else rows:

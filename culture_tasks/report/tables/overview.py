@@ -72,11 +72,12 @@ def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -
         f"{mean.title}: over {'; '.join(titles[key] for key in mean.columns)}{shared}. Every benchmark weighs the "
         "same, and so do the columns of one benchmark."
     )
-    by_reason: dict[str, list[str]] = {}
-    for column, reason in mean.beside.items():
-        by_reason.setdefault(reason, []).append(titles[column])
-    for reason, columns in by_reason.items():
-        yield f"Outside the mean ({reason}): {'; '.join(columns)}."
+    yield from _notes_by_reason("Outside the mean", mean.beside, titles)
+
+
+def _notes_by_reason(subject: str, reasons: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[str]:
+    for reason in dict.fromkeys(reasons.values()):
+        yield f"{subject} ({reason}): {'; '.join(titles[key] for key in reasons if reasons[key] == reason)}."
 
 
 def cuts(context: Context) -> Iterator[Table]:
@@ -247,7 +248,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
-    usual = usual_units(countries.scores)
+    usual, titles = usual_units(countries.scores), {key: unit.unit.title for key, unit in context.scores.units.items()}
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
@@ -260,7 +261,7 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
         models.setdefault(units, []).append(context.entrants[entrant].label)
     for units, labels in models.items():
         subject = f"The benchmarks of {', '.join(labels)}" if len(models) > 1 else "The benchmarks"
-        yield f"{subject}: {_titles(context, units)}."
+        yield f"{subject}: {'; '.join(titles[key] for key in units)}."
     if len(models) > 1:
         yield "Scores over different benchmarks can't be compared."
     if any(score.cell.best for score in countries.scores):
@@ -275,12 +276,4 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
         yield f"A part of a country counts for it: {parts}."
     if shared := shared_sources(context.scores.units[key].unit for key in usual):
         yield shared
-    by_reason: dict[str, list[str]] = {}
-    for unit, reason in countries.beside.items():
-        by_reason.setdefault(reason, []).append(unit)
-    for reason, keys in by_reason.items():
-        yield f"Not included ({reason}): {_titles(context, keys)}."
-
-
-def _titles(context: Context, units: Sequence[str]) -> str:
-    return "; ".join(context.scores.units[unit].unit.title for unit in units)
+    yield from _notes_by_reason("Not included", countries.beside, titles)
