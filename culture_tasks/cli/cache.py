@@ -7,13 +7,12 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, print_json, writing
+from culture_tasks.cli.options import AddParser, add_json, print_json, show, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import printable
 
 
 def register(add_parser: AddParser) -> None:
@@ -64,7 +63,7 @@ def _stats(options: argparse.Namespace) -> int:
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
         money = prices.text(prices.cost_of_requests(judge.model, usage))
         key = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
-        print(printable(f"  {key}: {judge.completions:,} completions, {tokens}, {money}"))
+        show(f"  {key}: {judge.completions:,} completions, {tokens}, {money}")
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -10,19 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from culture_tasks.cli.main import build_parser, main
+from culture_tasks.cli.main import all_commands, build_parser, main
 from culture_tasks.cli.options import Parser, coloured, matching_entries, print_json
 from culture_tasks.errors import SettingsError
 from culture_tasks.rejudge.estimates import Bounds
-
-
-def every_parser(parser=None):
-    parser = parser or build_parser()
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from every_parser(inner)
 
 
 def parsed(*words):
@@ -61,10 +51,11 @@ def test_words_after_two_hyphens_and_values_stay_as_they_are():
 
 
 def test_options_of_one_meaning_have_one_name():
-    options = {flag for parser in every_parser() for flag in parser._option_string_actions}
+    parsers = [parser for _, _, parser in all_commands(build_parser())]
+    options = {flag for parser in parsers for flag in parser._option_string_actions}
     assert not options & {"--out", "--into", "--task", "--pretrained"}
     assert not [flag for flag in options if "_" in flag]
-    for parser in every_parser():
+    for parser in parsers:
         actions = parser._option_string_actions
         assert actions.get("-o") is actions.get("--output"), parser.prog
         assert "--tasks" not in actions or actions["--tasks"].metavar == "LIST", parser.prog
