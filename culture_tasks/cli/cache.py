@@ -7,6 +7,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import jsonlines
+
 from culture_tasks.cli.options import AddParser, add_json, print_json, show, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
@@ -93,8 +95,6 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    import jsonlines
-
     completions, path = cache_files.export(_file(options)), options.output or options.former
     if path is None:
         jsonlines.Writer(sys.stdout).write_all(completions)

@@ -17,6 +17,7 @@ from typing import Any
 from culture_tasks.benchmarks.predictions import OffersPredictions, PublishedPredictions
 from culture_tasks.benchmarks.registry import benchmarks, task_folders, task_named, tasks_below
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.loading import load_ahead
 from culture_tasks.published import number
 from culture_tasks.selftest.findings import Finding
 from culture_tasks.settings import Settings
@@ -62,8 +63,6 @@ class _Replays:
 
     def score(self, predictions: PublishedPredictions) -> Finding:
         """Scores predictions again, and compares the scores with the published ones."""
-        from culture_tasks.harness.loading import load_ahead
-
         if not self._loaded:
             self._benchmark.write_questions(self._folder, self._scratch)
         previous = os.environ.get(_FOLDER)
