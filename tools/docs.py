@@ -46,8 +46,7 @@ def renewed(page: Path, text: str) -> str:
 
     def part(match: re.Match[str]) -> str:
         if match["kind"] not in PARTS:
-            names = ", ".join(PARTS)
-            raise SystemExit(f"{page}: no generated part is called {match['kind']!r}; there are {names}.")
+            raise SystemExit(f"{page}: no generated part is called {match['kind']!r}; there are {', '.join(PARTS)}.")
         return f"{match['begin']}\n{PARTS[match['kind']](match['of'] or '')}\n{match['end']}"
 
     text = _PART.sub(part, text)

@@ -39,8 +39,7 @@ def register(add_parser: AddParser) -> None:
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     export.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
-    output = "file to write (default: standard output)"
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
 
 
 def _file(options: argparse.Namespace) -> Path:

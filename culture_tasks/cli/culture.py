@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    parser = add_parser()
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_new(actions)
     _add_sheets(actions)
     _add_collect(actions)
@@ -174,10 +173,8 @@ def _sheets(options: argparse.Namespace) -> int:
             f"such as {', '.join(list(assignment.short)[:5])}: enter more people under [people] in culture.toml"
         )
     if assignment.labels:
-        print(
-            f"{assignment.labels} labels are new in labels.json: translate them, and write the sheets again, if you "
-            "like"
-        )
+        labels = f"{assignment.labels} labels are new in labels.json"
+        print(f"{labels}: translate them, and write the sheets again, if you like")
     return 0
 
 
@@ -202,8 +199,7 @@ def _collect(options: argparse.Namespace) -> int:
         show(f"{place}: {line.outcome}: {line.reason}")
     if len(failures) > 50:
         print(f"… and {len(failures) - 50} more (--output FILE lists all)")
-    counts = collection.counts()
-    rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in counts.items()]
+    rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in collection.counts().items()]
     print(as_text(["file", *OUTCOMES], rows))
     return 1 if failures else 0
 

@@ -15,10 +15,6 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.rejudge.estimates import Bounds
 
 
-def parsed(*words):
-    return build_parser(words[0]).parse_args(words)
-
-
 @pytest.mark.parametrize(
     ("words", "name", "value"),
     [
@@ -39,7 +35,8 @@ def parsed(*words):
     ],
 )
 def test_an_option_goes_by_either_spelling_and_its_former_name(words, name, value):
-    assert getattr(parsed(*words.split()), name) == value
+    command, *arguments = words.split()
+    assert getattr(build_parser(command).parse_args([command, *arguments]), name) == value
 
 
 def test_words_after_two_hyphens_and_values_stay_as_they_are():
