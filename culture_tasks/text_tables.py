@@ -19,6 +19,7 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # A vertical bar without a backslash before it.
 _BARE_BAR = re.compile(r"(?<!\\)\|")
 _NARROWEST = 18
+_ACTIVE = ("Cc", "Cf", "Zl", "Zp")  # categories of characters that act on a terminal
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -29,11 +30,8 @@ def plain(text: str) -> str:
 
 def printable(text: str) -> str:
     """Returns the text with its lines, but without characters that act on a terminal, such as those of file names."""
-    return "".join(" " if mark == "\t" else mark for mark in storable(text) if mark in "\t\n" or not _acts(mark))
-
-
-def _acts(mark: str) -> bool:
-    return unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")
+    marks = storable(text).replace("\t", " ")
+    return "".join(mark for mark in marks if mark == "\n" or unicodedata.category(mark) not in _ACTIVE)
 
 
 def markdown_cell(text: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, tasks_below
-from culture_tasks.cli.main import build_parser
+from culture_tasks.cli.main import all_commands, build_parser
 from culture_tasks.cli.tasks import HEADER, rows, similar_entries
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, file_key, variables
@@ -46,8 +46,7 @@ def renewed(page: Path, text: str) -> str:
 
     def part(match: re.Match[str]) -> str:
         if match["kind"] not in PARTS:
-            names = ", ".join(PARTS)
-            raise SystemExit(f"{page}: no generated part is called {match['kind']!r}; there are {names}.")
+            raise SystemExit(f"{page}: no generated part is called {match['kind']!r}; there are {', '.join(PARTS)}.")
         return f"{match['begin']}\n{PARTS[match['kind']](match['of'] or '')}\n{match['end']}"
 
     text = _PART.sub(part, text)
@@ -61,7 +60,6 @@ def renewed(page: Path, text: str) -> str:
 
 
 _FACTS = ("task", "what it measures", "harnesses", "input", "language", "metric")
-_MOST_LANGUAGES = 4
 
 
 def _tasks(benchmark_name: str) -> str:
@@ -77,15 +75,8 @@ def _tasks(benchmark_name: str) -> str:
 
 def _tasks_of(benchmark: str, columns: Sequence[str]) -> str:
     entries = [family for family in similar_entries() if benchmark_of(family[0].name).name == benchmark]
-    return as_markdown(columns, ([cells[column] for column in columns] for cells in map(_cells, rows(entries=entries))))
-
-
-def _cells(row: Sequence[str]) -> dict[str, str]:
-    cells = dict(zip(HEADER, row, strict=True))
-    languages = cells["language"].split(", ")
-    if len(languages) > _MOST_LANGUAGES:
-        cells["language"] = f"{len(languages)} languages"
-    return cells
+    places = [HEADER.index(column) for column in columns]
+    return as_markdown(columns, ([row[place] for place in places] for row in rows(entries, brief=True)))
 
 
 def _metrics(benchmark: str) -> str:
@@ -180,10 +171,9 @@ def _settings(_: str) -> str:
 
 
 def _commands(_: str) -> str:
-    commands = _all_commands(build_parser(), "culture-tasks")
-    return as_markdown(
-        ("command", "what it does"), [(f"`{name}`", summary) for name, summary, _ in commands if name.count(" ") == 1]
-    )
+    commands = all_commands(build_parser())
+    body = [(f"`{name}`", summary) for name, summary, _ in commands if name.count(" ") == 1]
+    return as_markdown(("command", "what it does"), body)
 
 
 _UNLISTED = (argparse._SubParsersAction, argparse._HelpAction)
@@ -191,7 +181,7 @@ _UNLISTED = (argparse._SubParsersAction, argparse._HelpAction)
 
 def _help(_: str) -> str:
     sections: list[str] = []
-    for name, summary, parser in _all_commands(build_parser(), "culture-tasks"):
+    for name, summary, parser in all_commands(build_parser()):
         formatter, text = argparse.HelpFormatter(parser.prog), markdown_cell(parser.description or summary or "")
         body = [
             (_call(action), markdown_cell(formatter._expand_help(action) if action.help else ""))
@@ -202,17 +192,6 @@ def _help(_: str) -> str:
             table = as_markdown(("argument", "meaning"), body)
             sections.append(f"## {name}\n\n{text[:1].upper() + text[1:].rstrip('.')}.\n\n{table}")
     return "\n\n".join(sections)
-
-
-def _all_commands(
-    parser: argparse.ArgumentParser, name: str, summary: str = ""
-) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
-    yield name, summary, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            texts = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            for word, inner in action.choices.items():
-                yield from _all_commands(inner, f"{name} {word}", texts.get(word, ""))
 
 
 def _call(action: argparse.Action) -> str:

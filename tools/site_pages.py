@@ -16,8 +16,7 @@ _ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):`~?([^`]+)`")
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages: a page for the beginning of CONTRIBUTING.md, and one for each of the recipes after it."""
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    files.append(File.generated(config, "changelog.md", content=changes))
+    files.append(File.generated(config, "changelog.md", content=(ROOT / "CHANGELOG.md").read_text("utf-8")))
     beginning, where, *recipes = _SECTION.split((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
     contents = "\n## Recipes\n\n"
     for recipe in recipes:

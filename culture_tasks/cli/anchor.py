@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, print_json
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, print_json, show
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.judges.rubric.verdicts import Usage
@@ -19,7 +19,7 @@ from culture_tasks.metrics.intervals import Interval
 from culture_tasks.rejudge import anchors
 from culture_tasks.rejudge.anchors import Anchor, NewVerdict, Round
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import as_text, printable
+from culture_tasks.text_tables import as_text
 
 _DRIFT, _ERROR, _NOTHING_RATED, _INTERRUPTED = 1, 2, 3, 130
 
@@ -78,7 +78,7 @@ def _make(options: argparse.Namespace) -> int:
         print_json({"file": anchor.path, "judge": anchor.judge_name, "tasks": counts})
         return 0
     print(as_text(("task", "responses"), [(task, str(counts[task])) for task in sorted(counts)]))
-    print(printable(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}"))
+    show(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}")
     if len(anchor.rows) < options.size:
         print("These are all that there are, one per cluster. Runs of other questions add more.")
     return 0
@@ -139,11 +139,7 @@ def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     old_models = sorted({row.reply_model or model for row in anchor.rows})
     new_models = sorted({line.reply_model or model for line in rated_lines if line.round == rounds[-1].number})
     if new_models and new_models != old_models:
-        print(
-            printable(
-                f"The endpoint names the model {', '.join(new_models)}; with the old ratings, {', '.join(old_models)}."
-            )
-        )
+        show(f"The endpoint names the model {', '.join(new_models)}; with the old ratings, {', '.join(old_models)}.")
     if alarm := next((round_.alarm for round_ in reversed(rounds) if round_.alarm), None):
         date, change = alarm
         print(f"The judge has changed by {change.value:+.2f} ({_ends(change)}) {scale} (look of {date:%Y-%m-%d}).")

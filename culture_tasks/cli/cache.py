@@ -7,13 +7,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_json, print_json, writing
+import jsonlines
+
+from culture_tasks.cli.options import AddParser, add_json, print_json, show, writing
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import printable
 
 
 def register(add_parser: AddParser) -> None:
@@ -38,8 +39,7 @@ def register(add_parser: AddParser) -> None:
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     export.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
-    output = "file to write (default: standard output)"
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -64,7 +64,7 @@ def _stats(options: argparse.Namespace) -> int:
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
         money = prices.text(prices.cost_of_requests(judge.model, usage))
         key = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
-        print(printable(f"  {key}: {judge.completions:,} completions, {tokens}, {money}"))
+        show(f"  {key}: {judge.completions:,} completions, {tokens}, {money}")
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0
@@ -94,8 +94,6 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    import jsonlines
-
     completions, path = cache_files.export(_file(options)), options.output or options.former
     if path is None:
         jsonlines.Writer(sys.stdout).write_all(completions)

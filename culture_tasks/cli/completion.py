@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 from culture_tasks.cli.options import AddParser
@@ -30,28 +29,20 @@ def _print_script(options: argparse.Namespace) -> int:
     import shtab
 
     from culture_tasks.benchmarks.registry import benchmarks, entries
-    from culture_tasks.cli.main import build_parser
+    from culture_tasks.cli.main import all_commands, build_parser
 
     parser = build_parser()
     names = {"tasks": sorted(entries()), "benchmarks": sorted(benchmarks())}
-    for action in _actions(parser):
-        if action.dest in names:
-            action.choices = names[action.dest]
-            continue
-        # Reports and others take paths as text, since they may be patterns.
-        is_text = action.type is None and action.choices is None and action.nargs != 0
-        is_shown = action.metavar in ("FILE", "DIR", "PATH", "RESULTS") or not action.option_strings
-        if action.type is Path or (is_text and is_shown):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    for _, summary, inner in all_commands(parser):
+        inner.description = summary or inner.description  # shtab shows the first line of it beside a command
+        for action in inner._actions:
+            if action.dest in names:
+                action.choices = names[action.dest]
+                continue
+            # Reports and others take paths as text, since they may be patterns.
+            is_text = action.type is None and action.choices is None and action.nargs != 0
+            is_shown = action.metavar in ("FILE", "DIR", "PATH", "RESULTS") or not action.option_strings
+            if action.type is Path or (is_text and is_shown):
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return 0
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            helps = {choice.dest: choice.help for choice in action._choices_actions}
-            for name, inner in action.choices.items():
-                inner.description = helps.get(name)  # shtab shows the first line of it beside a command
-                yield from _actions(inner)

@@ -5,26 +5,31 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, writing
-from culture_tasks.text_tables import as_text, printable, write_csv
+from tqdm import tqdm
+
+from culture_tasks.benchmarks.culture_forms import Figure, NothingBuiltError
+from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, show, writing
+from culture_tasks.cultures.building import DROPPED, build, pack
+from culture_tasks.cultures.collecting import OUTCOMES, collect
+from culture_tasks.cultures.drafting import draft
+from culture_tasks.cultures.giving_out import give_out
+from culture_tasks.cultures.gold import gold_shares
+from culture_tasks.cultures.new_project import create
+from culture_tasks.cultures.project import Project
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import as_text, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from culture_tasks.benchmarks.culture_forms import Figure
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
-
     _Actions = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    parser = add_parser()
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_new(actions)
     _add_sheets(actions)
     _add_collect(actions)
@@ -116,15 +121,10 @@ def _action(
 
 
 def _project_and_settings(options: argparse.Namespace) -> tuple[Project, Settings]:
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
-
     return Project.open(options.project), Settings.from_environment()
 
 
 def _new(options: argparse.Namespace) -> int:
-    from culture_tasks.cultures.new_project import create
-
     folder = options.output or Path(options.name)
     with writing("culture new", folder):
         project = create(
@@ -136,16 +136,12 @@ def _new(options: argparse.Namespace) -> int:
             title=options.title,
             folder=folder,
         )
-    print(
-        printable(f"{folder}: {project.config.title}, like {options.like}, with the steps {', '.join(project.steps)}")
-    )
-    print(printable(f"Next: read {folder / 'README.md'}, and decide in {folder / 'culture.toml'}"))
+    show(f"{folder}: {project.config.title}, like {options.like}, with the steps {', '.join(project.steps)}")
+    show(f"Next: read {folder / 'README.md'}, and decide in {folder / 'culture.toml'}")
     return 0
 
 
 def _sheets(options: argparse.Namespace) -> int:
-    from culture_tasks.cultures.giving_out import give_out
-
     project, settings = _project_and_settings(options)
     folder = options.output or options.project / "sheets"
     state = project.state(settings.data_folder)
@@ -159,10 +155,10 @@ def _sheets(options: argparse.Namespace) -> int:
         print_json({**assignment._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
         return 0
     for problem in problems:
-        print(printable(f"problem: {problem}"))
+        show(f"problem: {problem}")
     if assignment.sheets:
         rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in assignment.sheets]
-        print(printable(as_text(["person", "rows", "page (and CSV file)"], rows)))
+        print(as_text(["person", "rows", "page (and CSV file)"], rows))
     elif project.step(options.step).rows(state):
         print(f"nothing to give out: no row of {options.step} is open for anybody.")
     else:
@@ -172,23 +168,17 @@ def _sheets(options: argparse.Namespace) -> int:
     if assignment.later:
         print(f"{assignment.later} places in rows are left for a later call")
     if assignment.short:
-        print(
-            printable(
-                f"{len(assignment.short)} rows need people who aren't there ({sum(assignment.short.values())} places), "
-                f"such as {', '.join(list(assignment.short)[:5])}: enter more people under [people] in culture.toml"
-            )
+        show(
+            f"{len(assignment.short)} rows need people who aren't there ({sum(assignment.short.values())} places), "
+            f"such as {', '.join(list(assignment.short)[:5])}: enter more people under [people] in culture.toml"
         )
     if assignment.labels:
-        print(
-            f"{assignment.labels} labels are new in labels.json: translate them, and write the sheets again, if you "
-            "like"
-        )
+        labels = f"{assignment.labels} labels are new in labels.json"
+        print(f"{labels}: translate them, and write the sheets again, if you like")
     return 0
 
 
 def _collect(options: argparse.Namespace) -> int:
-    from culture_tasks.cultures.collecting import OUTCOMES, collect
-
     project, settings = _project_and_settings(options)
     with writing("culture collect", options.project):
         collection = collect(project, options.files, settings.data_folder, overwrite=options.replace)
@@ -203,42 +193,34 @@ def _collect(options: argparse.Namespace) -> int:
         print_json({"rows": [line._asdict() for line in collection.lines], "notes": notes})
         return 1 if failures else 0
     for file, note in collection.notes:
-        print(printable(f"{file}: {note}"))
+        show(f"{file}: {note}")
     for line in failures[:50]:
         place = ", ".join(filter(None, (line.file, line.place, line.row, line.person)))
-        print(printable(f"{place}: {line.outcome}: {line.reason}"))
+        show(f"{place}: {line.outcome}: {line.reason}")
     if len(failures) > 50:
         print(f"… and {len(failures) - 50} more (--output FILE lists all)")
-    counts = collection.counts()
-    rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in counts.items()]
-    print(printable(as_text(["file", *OUTCOMES], rows)))
+    rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in collection.counts().items()]
+    print(as_text(["file", *OUTCOMES], rows))
     return 1 if failures else 0
 
 
 def _draft(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
-    from culture_tasks.cultures.drafting import draft
-
     project, settings = _project_and_settings(options)
     with tqdm(desc="rows", unit="row", file=sys.stderr, disable=None) as bar:
         drafts = draft(project, options.step, options.model, settings, most=options.number, progress=bar.update)
     print(f"{drafts.saved} rows saved, {drafts.before} were there before, {len(drafts.failed)} failed")
     for row, reason in drafts.failed[:20]:
-        print(printable(f"  {row}: {reason}"))
+        show(f"  {row}: {reason}")
     if drafts.failed:
         print("Call again to ask for the rows that failed.")
     return 1 if drafts.failed and not drafts.saved else 0
 
 
 def _agree(options: argparse.Namespace) -> int:
-    from culture_tasks.benchmarks.culture_forms import NothingBuiltError
-    from culture_tasks.cultures.gold import gold_shares
-
     project, settings = _project_and_settings(options)
     state = project.state(settings.data_folder)
     for problem in (problems := list(project.form.check(state))):
-        print(printable(f"problem: {problem}"))
+        show(f"problem: {problem}")
     table, needs = [], []
     for step in project.steps.values():
         rows = [(row, state.entries_of(step.name, row.name)) for row in step.rows(state)]
@@ -251,16 +233,16 @@ def _agree(options: argparse.Namespace) -> int:
         table.append([step.name, *map(str, numbers)])
         if missing and entry_count:
             needs.append(f"{step.name}: {len(missing)} rows need {sum(missing)} more entries by people")
-    print(printable(as_text(["step", "rows", "complete", "open", "entries", "skipped", "by models"], table)))
+    print(as_text(["step", "rows", "complete", "open", "entries", "skipped", "by models"], table))
     for line in needs:
         print(line)
     if gold := gold_shares(project, state):
         print()
         shares = [[share.step, share.person, f"{share.right} of {share.n}"] for share in gold]
-        print(printable(as_text(["gold questions", "person", "right"], shares)))
+        print(as_text(["gold questions", "person", "right"], shares))
     if figures := project.form.agreement(state):
         print()
-        print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))
+        print(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures)))
     print()
     notes: list[str] = []
     try:
@@ -272,7 +254,7 @@ def _agree(options: argparse.Namespace) -> int:
         counts, dropped = [f"nothing can be built yet: {error}"], error.dropped
     rest = [f"… and {len(dropped) - 20} more rows (--output FILE lists all)"] if len(dropped) > 20 else []
     for line in (*counts, *(f"left out: {row.step}, {row.row}: {row.reason}" for row in dropped[:20]), *rest, *notes):
-        print(printable(line))
+        show(line)
     if options.output is not None:
         with writing("culture agree", options.output):
             write_csv(options.output, ["step", "row", "reason"], [list(row) for row in dropped])
@@ -291,30 +273,20 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from culture_tasks.cultures.building import DROPPED, build, pack
-
     project, settings = _project_and_settings(options)
     building = build(project, settings)
-    print(
-        printable(
-            f"{building.culture.folder}: {building.culture.benchmark}, with the tasks {', '.join(building.tasks)}"
-        )
-    )
+    show(f"{building.culture.folder}: {building.culture.benchmark}, with the tasks {', '.join(building.tasks)}")
     for name, number in building.built.counts.items():
-        print(printable(f"  {name}: {number}"))
+        show(f"  {name}: {number}")
     if building.built.dropped:
-        print(printable(f"  left out: {len(building.built.dropped)} rows, in {options.project / DROPPED}"))
+        show(f"  left out: {len(building.built.dropped)} rows, in {options.project / DROPPED}")
     for mark in building.culture.marks:
-        print(printable(f"note: {mark}"))
+        show(f"note: {mark}")
     for heading, text in project.config.card.items():
         if not text.strip():
-            print(printable(f"note: the data card says nothing about {heading}. Fill it in under [card]."))
+            show(f"note: the data card says nothing about {heading}. Fill it in under [card].")
     if options.zip is not None:
         with writing("culture build", options.zip):
             pack(building.culture, options.zip)
-    print(
-        printable(
-            f"Next: CULTURE_TASKS_CULTURES={options.project} culture-tasks data check {building.culture.benchmark}"
-        )
-    )
+    show(f"Next: CULTURE_TASKS_CULTURES={options.project} culture-tasks data check {building.culture.benchmark}")
     return 0

@@ -13,13 +13,14 @@ from culture_tasks.cli.options import (
     matching_tasks,
     names,
     print_json,
+    show,
     with_progress,
     writing,
 )
 from culture_tasks.data.checking import DataReport
 from culture_tasks.errors import DataUnavailableError, SettingsError, hint
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import as_text, printable, write_csv
+from culture_tasks.text_tables import as_text, write_csv
 
 
 def register(add_parser: AddParser) -> None:
@@ -54,7 +55,7 @@ def register(add_parser: AddParser) -> None:
 
 def _print_text(options: argparse.Namespace) -> int:
     """Prints the text that an action of a benchmark returns."""
-    print(printable(options.make_text(options)))
+    show(options.make_text(options))
     return 0
 
 
@@ -80,7 +81,7 @@ def _check(options: argparse.Namespace) -> int:
             ]
         )
         return 1 if unusable else 0
-    print("\n\n".join(printable(report.text()) for report in reports.values()))
+    show("\n\n".join(report.text() for report in reports.values()))
     if len(reports) > 1:
         wrong = coloured(f"can't run: {', '.join(unusable)}", "red") if unusable else coloured("all can run", "green")
         print(f"\n{len(reports)} benchmarks checked; {wrong}")

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from culture_tasks.benchmarks.registry import entries, task_folders
 from culture_tasks.cli.options import AddParser
@@ -41,17 +42,12 @@ def _run(options: argparse.Namespace) -> int:
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.tasks._index import TaskIndex
 
-    patches = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
-    arguments, originals = sys.argv, [vars(owner)[name] for owner, name, _ in patches]
-    try:
-        sys.argv = ["lm_eval", *options.arguments]
-        for owner, name, wrap in patches:
-            setattr(owner, name, wrap(getattr(owner, name)))
+    with (
+        patch.object(sys, "argv", ["lm_eval", *options.arguments]),
+        patch.object(TaskIndex, "build", _with_our_folders(TaskIndex.build)),
+        patch.object(EvaluatorConfig, "process_tasks", _with_checks(EvaluatorConfig.process_tasks)),
+    ):
         cli_evaluate()
-    finally:
-        sys.argv = arguments
-        for (owner, name, _), original in zip(patches, originals, strict=True):
-            setattr(owner, name, original)
     return 0
 
 

@@ -8,7 +8,7 @@ import logging
 import os
 import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
@@ -61,6 +61,18 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
         else:
             add_parser()
     return parser
+
+
+def all_commands(
+    parser: argparse.ArgumentParser, name: str = "culture-tasks", summary: str = ""
+) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
+    """Yields a command and its subcommands at any depth: the words that call each, its help, and its parser."""
+    yield name, summary, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for word, inner in action.choices.items():
+                yield from all_commands(inner, f"{name} {word}", summaries.get(word, ""))
 
 
 class _PrintableFormatter(logging.Formatter):

@@ -212,6 +212,11 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
     return 1 if states["fix"] else 0
 
 
+def show(text: str, file: TextIO | None = None) -> None:
+    """Prints a text in which nothing acts on the terminal, such as the name of a file."""
+    print(printable(text), file=file)
+
+
 @contextmanager
 def writing(command: str, path: Path) -> Iterator[None]:
     """Has a command say so where a file or folder can't be written."""

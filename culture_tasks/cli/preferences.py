@@ -128,10 +128,8 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", choices=("paper", "all"), default="paper", help=pairs)
     gap = "smallest difference between the ratings of a pair"
     parser.add_argument("--min-gap", type=not_negative, default=0.0, metavar="N", help=gap)
-    language = "keep questions in this language; may be repeated"
-    add_repeatable(parser, "--language", "CODE", language, dest="languages")
-    category = "keep questions of this category; may be repeated"
-    add_repeatable(parser, "--category", "NAME", category, dest="categories")
+    add_repeatable(parser, "--language", "CODE", "keep questions in this language; may be repeated", dest="languages")
+    add_repeatable(parser, "--category", "NAME", "keep questions of this category; may be repeated", dest="categories")
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
 
 

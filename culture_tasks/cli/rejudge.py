@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, with_progress, writing
+from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, show, with_progress, writing
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -140,7 +140,7 @@ def _rejudge(options: argparse.Namespace) -> int:
         if rounds is not None:
             rounds.finish()
         if refusal := refused_requests():
-            (_say if options.json else print)(printable(refusal))
+            show(refusal, sys.stderr if options.json else None)
     return 0
 
 
@@ -200,7 +200,7 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
     elif mode == "submit":
         rounds.submit()
     elif open_batches := rounds.collect():
-        print(printable(f"{described(open_batches).capitalize()}. Collect again later."))
+        show(f"{described(open_batches).capitalize()}. Collect again later.")
         return _STILL_OPEN
     if unfetched := rounds.unfetched:
         print(
@@ -225,7 +225,7 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
 
 
 def _say(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
+    show(line, sys.stderr)
 
 
 def _tasks(gradings: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
@@ -253,7 +253,7 @@ def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> 
 
 def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> None:
     judge = f", judge {summary['judge']}" if shows_judge else ""
-    print(printable(f"{summary['result_file']}{judge}"))
+    show(f"{summary['result_file']}{judge}")
     rows = [
         [f"{value:.4f}" if isinstance(value, float) else printable(str(value)) for value in score.values()]
         for score in summary["scores"]

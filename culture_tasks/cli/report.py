@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.cli.options import AddParser, add_repeatable, names, share, with_progress
+from culture_tasks.cli.options import AddParser, add_repeatable, names, share, show, with_progress
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
@@ -23,7 +23,7 @@ from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import plain, printable
+from culture_tasks.text_tables import plain
 
 _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
@@ -172,11 +172,11 @@ def _run(options: argparse.Namespace) -> int:
     print(f"{runs} of {models}, {counted(len(report.tables), 'table')}")
     for path in paths:
         if path.parent == folder:
-            print(printable(str(path)))
+            show(str(path))
     if deeper := sum(path.parent != folder for path in paths):
-        print(f"and {counted(deeper, 'file')} below {printable(str(folder))}")
+        show(f"and {counted(deeper, 'file')} below {folder}")
     for reason in left_out:
-        print(f"not exported for the Hub: {printable(reason)}", file=sys.stderr)
+        show(f"not exported for the Hub: {reason}", sys.stderr)
     print_problems(report.problems)
     return 0
 
@@ -197,8 +197,7 @@ def choices(options: argparse.Namespace) -> Options:
 def print_problems(problems: Sequence[UnusedFile]) -> None:
     """Prints which files were not included: the first ten, and the number of all."""
     for problem in problems[:10]:
-        reason = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
-        print(f"not included: {printable(reason)}", file=sys.stderr)
+        show(f"not included: {problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}", sys.stderr)
     if len(problems) > 10:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(problem.kind for problem in problems).items())
         print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)

@@ -14,7 +14,7 @@ from operator import or_
 from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, writing
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, show, writing
 from culture_tasks.errors import SettingsError
 from culture_tasks.metrics.prediction_powered import Corrected
 from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Design, read_design, read_ratings, write
@@ -121,7 +121,7 @@ def _draw(options: argparse.Namespace) -> int:
     ]
     print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
     for path in (*paths, folder / DESIGN_FILE):
-        print(printable(str(path)))
+        show(str(path))
     if options.images is None and any(response.image for response in sheet_draw.responses):
         print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
     return 0
@@ -138,7 +138,7 @@ def _score(options: argparse.Namespace) -> int:
         print_json({"rated": file, "tables": tables})
         return 0
     print("\n\n".join(_as_text(table) for table in tables if table.rows))
-    print(f"\n{printable(str(file))}")
+    show(f"\n{file}")
     if options.width or options.culture_width:
         print("\n".join(["", *_next_ratings(units, ratings.design, options)]))
     return 0

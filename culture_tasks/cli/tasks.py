@@ -113,10 +113,10 @@ def similar_entries() -> list[list[Entry]]:
     return list(groups.values())
 
 
-def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ...]]:
-    """Returns the rows of the task table; the entries of a row measure the same (None for :func:`similar_entries`)."""
+def rows(entries: Iterable[Sequence[Entry]], *, brief: bool = False) -> list[tuple[str, ...]]:
+    """Returns the rows of the task table; the entries of a row measure the same. ``brief`` counts many languages."""
     table: list[tuple[str, ...]] = []
-    for peers in similar_entries() if entries is None else entries:
+    for peers in entries:
         names = [f"`{entry.name}`" for entry in peers]
         if len(names) > _NAMED:
             names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
@@ -124,21 +124,25 @@ def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ..
         names_and_facts = (", ".join(names), peers[0].about, ", ".join(facts.harnesses), facts.modality)
         paper = f"{benchmark.title} ({benchmark.paper})"
         judge = benchmark.judge or "none needed"
-        table.append((*names_and_facts, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
+        languages = _brief(facts.languages) if brief else ", ".join(facts.languages)
+        table.append((*names_and_facts, languages, f"`{facts.metric}`", judge, benchmark.data, paper))
     return table
+
+
+def _brief(languages: Sequence[str]) -> str:
+    return ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages"
 
 
 def _line(peers: Sequence[Entry]) -> tuple[str, ...]:
     """Returns what a line of the terminal says of tasks that measure the same: all columns but the last."""
     facts, others = _facts(peers), len(peers) - 1
     note = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
-    languages = facts.languages
     return (
         peers[0].name,
         f"+ {others}" if others else "",
         f"{peers[0].about}{note}",
         facts.modality,
-        ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
+        _brief(facts.languages),
     )
 
 

@@ -151,9 +151,10 @@ class LoadedSamples:
             return "withheld" if any(sample.content.get(name) is not None for name in other_metrics) else "foreign"
         try:
             record = sample.record
-            further = [
-                _number(score.read(logged)) if score.read else record.values.get(score.name) for score in kind.further
-            ]
+            further = {
+                score.name: _on_scale(score.read(logged) if score.read else record.values.get(score.name), score.scale)
+                for score in kind.further
+            }
             tokens = _tokens(sample, record)
         except (DataError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return "unknown_record"
@@ -174,8 +175,8 @@ class LoadedSamples:
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
             column.append(value)
-        for wanted, number in zip(kind.further, further, strict=True):
-            self._further[wanted.name].append(_on_scale(number, wanted.scale))
+        for name, number in further.items():
+            self._further[name].append(number)
         self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)
@@ -240,9 +241,13 @@ class LoadedSamples:
     def settings(self, file_settings: RunSettings) -> RunSettings:
         """Returns the settings of the result file with the judges, prompts and data of the samples."""
         items = len(self._numbers["items"])
+        prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}  # of the rubrics of each judge
+        for judge in self._judges:
+            identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
+            prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
         return replace(
             file_settings,
-            judges=_graders(self._judges),
+            judges=tuple(RunJudge(*key, tuple(sorted(triples))) for key, triples in sorted(prompts.items(), key=repr)),
             prompt=", ".join(part for part in (*sorted(self._prompts), file_settings.prompt) if part),
             data=tuple(sorted(self._data)),
             asked=PromptHash(items, f"{self._prompt_sum % 2**64:016x}", "report") if self._prompt_sum else None,
@@ -272,13 +277,9 @@ def _sum(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else first + second
 
 
-def _number(value: Any) -> float | None:
-    """Returns a number read from a record's facts; raises ValueError, TypeError or OverflowError for others."""
-    return None if value is None else float(value)
-
-
-def _on_scale(score: float | None, scale: Scale) -> float:
-    return math.nan if score is None else scale.times * score
+def _on_scale(score: Any, scale: Scale) -> float:
+    """Returns a score as the metric's scale has it; other values raise ValueError, TypeError or OverflowError."""
+    return math.nan if score is None else scale.times * float(score)
 
 
 _REASONS: Mapping[str, tuple[Kind, str]] = {
@@ -293,15 +294,6 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
     "off_scale": ("damaged", "with a score that its scale doesn't have"),
     "duplicate": ("duplicate", "with an item that an earlier line has; the first counts"),
 }
-
-
-def _graders(identities: Iterable[LoggedJudge]) -> tuple[RunJudge, ...]:
-    """Returns the judges of records, each with the prompts of all its rubrics."""
-    prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}
-    for judge in identities:
-        identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
-        prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
-    return tuple(RunJudge(*identity, tuple(sorted(triples))) for identity, triples in sorted(prompts.items(), key=repr))
 
 
 class FileSamples:

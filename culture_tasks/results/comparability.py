@@ -171,12 +171,11 @@ def within(settings: ByTask) -> set[Flag]:
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
     """Returns the entrant whose settings most entrants share; where two are equal, by number of items and date."""
-
-    def support(entrant: str) -> tuple[int, tuple[int, str]]:
-        agreeing = sum(not between(entrants[entrant], settings) for settings in entrants.values())
-        return agreeing, weight[entrant]
-
-    return max(entrants, key=support)
+    support = {
+        entrant: sum(not between(settings, other) for other in entrants.values())
+        for entrant, settings in entrants.items()
+    }
+    return max(entrants, key=lambda entrant: (support[entrant], weight[entrant]))
 
 
 def variation(run: TaskRun, first: TaskRun) -> str:

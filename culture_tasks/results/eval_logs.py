@@ -11,13 +11,15 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Annotated, Any
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.samples import damage, parse_json
 from culture_tasks.settings import with_home
 
 _Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=0, le=2**53), BeforeValidator(lambda count: count or 0)]
+_Text = Annotated[str, BeforeValidator(lambda value: str(value or ""))]
 _Details = dict[str, Any]
 
 
@@ -31,14 +33,14 @@ class _LogPart(BaseModel):
         return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-def _optional(*path: str) -> Any:
+def _optional(*path: str, default: Any = None) -> Any:
     """Returns the field of an entry that may be missing or null anywhere on its path."""
-    return Field(default=None, validation_alias=AliasPath(*path))
+    return Field(default=default, validation_alias=AliasPath(*path))
 
 
 class _Judge(_LogPart):
     model: str = Field(validation_alias=AliasPath("model_info", "id"))
-    prompts: Any = _optional("additional_details", "prompt_sha256")
+    prompts: _Text = _optional("additional_details", "prompt_sha256", default="")
 
 
 class ReportedMetric(_LogPart):
@@ -62,18 +64,23 @@ class _Interval(_LogPart):
 
 
 class ReportedScore(_LogPart):
-    """One score of a log."""
+    """One score of a log.
+
+    Attributes:
+        n: Number of samples behind it; 0 where the log doesn't say.
+        prompts: The hashes of the model's prompts, where a log of ours says them.
+    """
 
     name: str = Field(validation_alias="evaluation_name")
     metric: ReportedMetric = Field(validation_alias="metric_config")
     score: _Finite = Field(validation_alias=AliasPath("score_details", "score"))
-    count: Annotated[int, Field(ge=0, le=2**53)] | None = _optional("score_details", "uncertainty", "num_samples")
+    n: _Count = _optional("score_details", "uncertainty", "num_samples", default=0)
     standard_error: Annotated[_Finite, Field(ge=0.0)] | None = _optional(
         "score_details", "uncertainty", "standard_error", "value"
     )
     confidence_interval: _Interval | None = _optional("score_details", "uncertainty", "confidence_interval")
     share_scored: Any = _optional("score_details", "details", "coverage")
-    prompts_sha256: Any = _optional("generation_config", "additional_details", "prompts_sha256")
+    prompts: _Text = _optional("generation_config", "additional_details", "prompts_sha256", default="")
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -84,11 +91,6 @@ class ReportedScore(_LogPart):
         if interval is not None and interval.confidence_level == 0.95:
             low, high = interval.lower, interval.upper
         return (low, high) if -math.inf < low <= high < math.inf else (math.nan, math.nan)
-
-    @property
-    def n(self) -> int:
-        """Number of samples behind it; 0 where the log doesn't say."""
-        return self.count or 0
 
     @property
     def coverage(self) -> float | None:
@@ -102,12 +104,7 @@ class ReportedScore(_LogPart):
     @property
     def judges(self) -> dict[str, str]:
         """The judges' models, each with the hashes of its prompts where a log of ours says them."""
-        return {judge.model: str(judge.prompts or "") for judge in self.metric.judges or ()}
-
-    @property
-    def prompts(self) -> str:
-        """The hashes of the model's prompts, where a log of ours says them."""
-        return str(self.prompts_sha256 or "")
+        return {judge.model: judge.prompts for judge in self.metric.judges or ()}
 
 
 class EvalLog(_LogPart):

@@ -256,8 +256,7 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
             reasons[key] = "it was graded later, in another file"
     for run in runs:
         reason = reasons.get(run.run.key)
-        detail = f"{run.run.task}: {reason}"
-        yield run, UnusedFile(run.run.results_file, "superseded", detail) if reason else None
+        yield run, UnusedFile(run.run.results_file, "superseded", f"{run.run.task}: {reason}") if reason else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,14 @@ class HarnessModel(ABC):
         self.lm = lm
         self._arrivals: list[Arrival] = []
         self._has_engine = False
-        self._watch()
+        if self.is_remote:
+            self._extend(lm, "parse_generations", self._api_arrival)
+            return
+        for part in {id(part): part for part in vars(lm).values()}.values():
+            for name in ("generate", "chat"):
+                if callable(getattr(part, name, None)):
+                    self._has_engine = True
+                    self._extend(part, name, self._engine_arrival)
 
     def ask(
         self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 0, stop: Sequence[str] = ()
@@ -98,18 +105,8 @@ class HarnessModel(ABC):
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
         """Has the harness's model reply."""
 
-    def _watch(self) -> None:
-        """Has what generates tell what it was given, and what it gave."""
-        if self.is_remote:
-            self._extend(self.lm, "parse_generations", self._api_arrival)
-            return
-        for part in {id(part): part for part in vars(self.lm).values()}.values():
-            for name in ("generate", "chat"):
-                if callable(getattr(part, name, None)):
-                    self._has_engine = True
-                    self._extend(part, name, self._engine_arrival)
-
     def _extend(self, owner: Any, name: str, arrival_of: Callable[[dict[str, Any], Any], Arrival | None]) -> None:
+        """Has a function that generates tell what it was given, and what it gave."""
         original = getattr(owner, name)
 
         def wrapper(*args: Any, **options: Any) -> Any:

@@ -13,15 +13,15 @@ from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from culture_tasks.benchmarks.predictions import OffersPredictions, PublishedPredictions
 from culture_tasks.benchmarks.registry import benchmarks, task_folders, task_named, tasks_below
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.loading import load_ahead
 from culture_tasks.published import number
 from culture_tasks.selftest.findings import Finding
 from culture_tasks.settings import Settings
-
-_FOLDER = "CULTURE_TASKS_DATA"
 
 
 def replays_of(folder: Path, output: Path | None, scratch: Path) -> list[tuple[str, Callable[[], Finding]]]:
@@ -62,21 +62,14 @@ class _Replays:
 
     def score(self, predictions: PublishedPredictions) -> Finding:
         """Scores predictions again, and compares the scores with the published ones."""
-        from culture_tasks.harness.loading import load_ahead
-
         if not self._loaded:
             self._benchmark.write_questions(self._folder, self._scratch)
-        previous = os.environ.get(_FOLDER)
-        os.environ[_FOLDER] = str(self._scratch)
-        try:
+        with patch.dict(os.environ, CULTURE_TASKS_DATA=str(self._scratch)):
             tasks = tasks_below(predictions.group)
             if self._loaded != predictions.group:
                 load_ahead(task.name for task in tasks)
                 self._loaded = predictions.group
             rows = _evaluate(predictions, self._output)
-        finally:
-            del os.environ[_FOLDER]
-            os.environ |= {} if previous is None else {_FOLDER: previous}
         times = {metric.name: metric.scale.times for metric in tasks[0].metrics()}
         scores = {key: times[key[1]] * rows[key[0]][f"{key[1]},none"] for key in predictions.scores}
         return _compare(predictions, scores)

@@ -34,17 +34,6 @@ def test_an_error_of_ours_is_one_line_and_exit_status_1_and_a_bug_keeps_its_trac
         main(["fail"])
 
 
-def test_settings_that_are_refused_end_with_1_and_no_traceback(monkeypatch, capsys):
-    monkeypatch.setenv("CULTURE_TASKS_DATE", "x")
-    assert main(["tasks"]) == 1
-    out, err = capsys.readouterr()
-    assert (
-        out,
-        err.startswith("culture-tasks: error: settings: unknown environment variable 'CULTURE_TASKS_DATE'. "),
-    ) == ("", True)
-    assert "Did you mean 'CULTURE_TASKS_DATA'?" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 from support.in_process import variant
+from support.sharded import environment
 
 from culture_tasks.benchmarks.registry import task_folder, task_named
 from culture_tasks.cli import lm_eval as command
@@ -25,8 +24,6 @@ from culture_tasks.errors import (
 )
 from culture_tasks.harness import engines, loading
 from culture_tasks.harness.lmms_eval import plugin
-
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -122,8 +119,9 @@ def test_tasks_with_images_are_refused_before_a_model_that_can_not_see_them_is_l
 
 
 def test_an_engine_that_is_missing_stops_lm_eval_and_one_request_at_a_time_is_told_of(loads, monkeypatch, caplog):
+    install = r", which is not installed\. Install it with: pip install 'culture-tasks\[vllm\]'$"
     for model, missing, message in (
-        ("vllm-vlm", "ray", r"--model vllm-vlm needs the package 'ray'.*culture-tasks\[vllm\]"),
+        ("vllm-vlm", "ray", f"--model vllm-vlm needs the package 'ray'{install}"),
         ("sglang", "sglang", "--model sglang needs the package 'sglang'"),
     ):
         monkeypatch.setattr(engines, "find_spec", lambda package, missing=missing: None if package == missing else 1)
@@ -176,18 +174,6 @@ def test_lmms_eval_s_command_loads_data_once_and_ends_with_an_error_of_ours(load
         manager.load_task_or_group(["care_zh"])
 
 
-def run(*arguments, **variables):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CULTURE_", "OPENAI_"))}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env=kept | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"} | variables,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
 PREDICTS_THEN_GRADES = """
 import runpy, sys
 output = sys.argv[1]
@@ -204,7 +190,9 @@ LM_EVAL = ("-m", "culture_tasks.cli.main", "lm-eval", "run", "--model", "dummy",
 def test_a_command_without_a_judge_ends_with_one_message_and_status_1_unless_it_only_predicts(
     command, fixture_data, tmp_path
 ):
-    done = run(*command, str(tmp_path), CULTURE_TASKS_DATA=str(fixture_data))
+    variables = environment(CULTURE_TASKS_DATA=str(fixture_data), ACCELERATE_USE_CPU="true")
+    call = [sys.executable, *command, str(tmp_path)]
+    done = subprocess.run(call, env=variables, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "Traceback" not in done.stdout + done.stderr
     [line] = [line for line in done.stderr.splitlines() if "culture-tasks: error: " in line]

@@ -15,7 +15,6 @@ from culture_tasks.benchmarks.interface import HARNESSES
 from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.cli import lm_eval as command
 from culture_tasks.cli.main import main
-from culture_tasks.errors import DataError
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -73,12 +72,3 @@ def test_our_folder_stands_beside_the_user_s_once_and_the_real_task_manager_take
     monkeypatch.setattr(TaskIndex, "build", command._with_our_folders(TaskIndex.build))
     manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
     assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)
-
-
-def test_an_error_of_ours_inside_lm_eval_is_one_line(monkeypatch, capsys):
-    def broken():
-        raise DataError("care/Arabic-test.json: broken")
-
-    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", broken)
-    assert main(["lm-eval", "run"]) == 1
-    assert capsys.readouterr().err == "culture-tasks: error: care/Arabic-test.json: broken\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -10,23 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from culture_tasks.cli.main import build_parser, main
+from culture_tasks.cli.main import all_commands, build_parser, main
 from culture_tasks.cli.options import Parser, coloured, matching_entries, print_json
 from culture_tasks.errors import SettingsError
 from culture_tasks.rejudge.estimates import Bounds
-
-
-def every_parser(parser=None):
-    parser = parser or build_parser()
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from every_parser(inner)
-
-
-def parsed(*words):
-    return build_parser(words[0]).parse_args(words)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +35,8 @@ def parsed(*words):
     ],
 )
 def test_an_option_goes_by_either_spelling_and_its_former_name(words, name, value):
-    assert getattr(parsed(*words.split()), name) == value
+    command, *arguments = words.split()
+    assert getattr(build_parser(command).parse_args([command, *arguments]), name) == value
 
 
 def test_words_after_two_hyphens_and_values_stay_as_they_are():
@@ -61,10 +48,11 @@ def test_words_after_two_hyphens_and_values_stay_as_they_are():
 
 
 def test_options_of_one_meaning_have_one_name():
-    options = {flag for parser in every_parser() for flag in parser._option_string_actions}
+    parsers = [parser for _, _, parser in all_commands(build_parser())]
+    options = {flag for parser in parsers for flag in parser._option_string_actions}
     assert not options & {"--out", "--into", "--task", "--pretrained"}
     assert not [flag for flag in options if "_" in flag]
-    for parser in every_parser():
+    for parser in parsers:
         actions = parser._option_string_actions
         assert actions.get("-o") is actions.get("--output"), parser.prog
         assert "--tasks" not in actions or actions["--tasks"].metavar == "LIST", parser.prog
@@ -72,8 +60,9 @@ def test_options_of_one_meaning_have_one_name():
 
 def test_patterns_of_tasks_are_those_of_every_command():
     assert matching_entries(["care_z*", "care_zh"], "plan") == matching_entries(["care_z*"], "plan")
-    with pytest.raises(SettingsError, match=r"plan: no task 'care_zhh'\. Did you mean 'care_zh'\?"):
-        matching_entries(["care", "care_zhh"], "plan")
+    for name, nearest in (("care_zhh", r" Did you mean 'care_zh'\?"), ("QQ", "")):
+        with pytest.raises(SettingsError, match=rf"plan: no task '{name}'\.{nearest} `culture-tasks tasks`"):
+            matching_entries(["care", name], "plan")
 
 
 def test_colours_are_for_terminals_alone(monkeypatch):

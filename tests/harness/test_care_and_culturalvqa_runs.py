@@ -36,11 +36,10 @@ class Answering(ChatEcho):
 
     def __init__(self, answer):
         super().__init__()
-        self.answer = answer
+        self.answer_to_text = answer
 
-    def generate_until(self, requests):
-        super().generate_until(requests)
-        return [self.answer(shown.text) for shown in self.seen[-len(requests) :]]
+    def answer(self, model_input):
+        return self.answer_to_text(model_input.text)
 
 
 class AnsweringLM(ScriptedLM):

@@ -2,13 +2,35 @@
 
 import math
 
-from support.crosscult_models import Parrot
+from PIL import Image
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
 from culture_tasks.harness.lmms_eval import hooks
 
 GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
+
+
+class Parrot(ChatEcho):
+    """Answers an inserted question about the inserted image with the inserted answer, and echoes all others.
+
+    One that leaks gives the last inserted answer to every other request too.
+    """
+
+    def __init__(self, *, leaks=False):
+        super().__init__()
+        self.leaks = leaks
+
+    def answer(self, model_input):
+        doc, base = model_input.doc, super().answer(model_input)
+        answers = {insertion["question"]: insertion["answer"] for insertion in doc["insertions"]}
+        with Image.open(doc["insertion_image"]["path"]) as image:
+            same_image = image.convert("RGB").tobytes() == model_input.images[0].tobytes()
+        answer = answers.get(doc["question"], base) if same_image else base
+        if self.leaks and answer == base:
+            answer = doc["insertions"][-1]["answer"]
+        return [answer, base] if doc["role"] in LOCALITY_ROLES else answer
 
 
 def value(results, task, metric):

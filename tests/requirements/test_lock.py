@@ -20,13 +20,12 @@ LOCKS = {
 
 @pytest.fixture(scope="module")
 def locked():
-    return {name: _pins(ROOT / "requirements" / name) for name in LOCKS}
-
-
-def _pins(file):
-    lines = file.read_text(encoding="utf-8").splitlines()
-    pins = [Requirement(line.rstrip(" \\")) for line in lines if line and not line.startswith((" ", "#"))]
-    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    versions = {}
+    for name in LOCKS:
+        lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
+        pins = [Requirement(line.rstrip(" \\")) for line in lines if line and not line.startswith((" ", "#"))]
+        versions[name] = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    return versions
 
 
 @pytest.mark.parametrize("name", LOCKS)

@@ -15,10 +15,14 @@ RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0, "tokens": [7,
 SCALE = vqa_record(1, 1.0)["scale"]
 
 
-def one(tmp_path, **changes):
+def write_lines(tmp_path, *samples):
     path = tmp_path / "samples.jsonl"
-    path.write_text("\n" + json.dumps({"doc_id": 3, "lave": vqa_record(1, 1.0) | changes}), encoding="utf-8")
-    return next(samples_of(path))
+    path.write_text("\n" + "\n".join(map(json.dumps, samples)), encoding="utf-8")
+    return path
+
+
+def one(tmp_path, **changes):
+    return next(samples_of(write_lines(tmp_path, {"doc_id": 3, "lave": vqa_record(1, 1.0) | changes})))
 
 
 def test_a_record_is_read_with_its_types(tmp_path):
@@ -85,14 +89,13 @@ def test_lines_have_their_numbers_and_offsets(tmp_path):
 
 
 def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
-    path = tmp_path / "lines"
-    logged = [
+    path = write_lines(
+        tmp_path,
         {"input": "of lmms-eval"},
         {"arguments": {"gen_args_0": {"arg_0": "of lm-eval", "arg_1": {}}}},
         {"input": [{"role": "user", "content": "a chat"}]},
         {},
-    ]
-    path.write_text("\n".join(map(json.dumps, logged)), encoding="utf-8")
+    )
     first, second, third, fourth = (sample.prompt for sample in samples_of(path))
     assert (first, second, fourth) == ("of lmms-eval", "of lm-eval", None)
     assert json.loads(third) == [{"role": "user", "content": "a chat"}]
@@ -114,9 +117,7 @@ def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):
     for references, texts in ((None, ()), ([1868, "Meiji"], ("1868", "Meiji"))):
         record = vqa_record(1, 1.0) | {"references": references, "runs": [RUN]}
         record = {name: value for name, value in record.items() if value is not None}
-        path = tmp_path / "samples.jsonl"
-        path.write_text(json.dumps({"lave": record}), encoding="utf-8")
-        [sample] = judged_samples(path)
+        [sample] = judged_samples(write_lines(tmp_path, {"lave": record}))
         [(_, item)] = sample.expected(failed_only=False)
         assert item.references == texts
 
@@ -124,7 +125,6 @@ def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):
 def test_a_file_with_records_on_two_scales_is_refused(tmp_path):
     records = [vqa_record(number, 1.0) | {"runs": [RUN]} for number in range(2)]
     records[1]["scale"] = SCALE | {"high": 1e308}
-    path = tmp_path / "samples.jsonl"
-    path.write_text("\n".join(json.dumps({"lave": record}) for record in records), encoding="utf-8")
-    with pytest.raises(DataError, match=r"line 2: not on the scale of the file's first record"):
+    path = write_lines(tmp_path, *({"lave": record} for record in records))
+    with pytest.raises(DataError, match=r"line 3: not on the scale of the file's first record"):
         judged_samples(path)

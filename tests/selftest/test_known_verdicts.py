@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from importlib import resources
 
 import pytest
@@ -16,28 +17,19 @@ from culture_tasks.settings import Settings
 ANSWERS = json.loads(resources.files("culture_tasks.selftest").joinpath("known_answers.json").read_text("utf-8"))
 
 
-def rating(high):
-    """A reply that every rubric reads: CARE's, LAVE's, or CrossCult's form."""
-
-    def reply(prompt):
-        if "Rating: [[number]]" in prompt:
-            return f"Rating: [[{10 if high else 1}]]"
-        if "rating=X" in prompt:
-            return f"rating={(3 if 'rating=3' in prompt or '1-3' in prompt or '3 ' in prompt else 2) if high else 1}"
-        return json.dumps({"score": 10 if high else 0, "reason": "…"})
-
-    return reply
+def rating(high, prompt):
+    """Returns a reply that the prompt's rubric reads: CARE's, LAVE's, or CrossCult's form."""
+    if "Rating: [[number]]" in prompt:
+        return f"Rating: [[{10 if high else 1}]]"
+    if "rating=X" in prompt:
+        return f"rating={(3 if 'rating=3' in prompt or '1-3' in prompt or '3 ' in prompt else 2) if high else 1}"
+    return json.dumps({"score": 10 if high else 0, "reason": "…"})
 
 
-def graded(decide, **settings):
-    server = FaultServer()
-    server.decide = decide
-    try:
-        return server, grade_known_answers(
-            Settings(judge="openai:toy", openai_api_key=KEY, openai_base_url=server.url, **settings)
-        )
-    finally:
-        server.close()
+def graded(decide):
+    with closing(FaultServer()) as server:
+        server.decide = decide
+        return grade_known_answers(Settings(judge="openai:toy", openai_api_key=KEY, openai_base_url=server.url))
 
 
 def is_right(request):
@@ -47,13 +39,13 @@ def is_right(request):
 @pytest.mark.parametrize(
     ("reply", "state", "agreed"),
     [
-        (lambda request: rating(is_right(request))(request.text), "ok", 20),
-        (lambda request: rating(not is_right(request))(request.text), "fix", 0),
-        (lambda request: rating(True)(request.text), "fix", 10),
+        (lambda request: rating(is_right(request), request.text), "ok", 20),
+        (lambda request: rating(not is_right(request), request.text), "fix", 0),
+        (lambda request: rating(True, request.text), "fix", 10),
     ],
 )
 def test_a_judge(reply, state, agreed):
-    _, found = graded(lambda request: says(reply(request)))
+    found = graded(lambda request: says(reply(request)))
     assert (found.state, found.facts["agreed"]) == (state, agreed)
     assert len(found.facts["verdicts"]) == 20
 
@@ -63,9 +55,9 @@ def test_a_judge_that_fails_gives_no_zero_and_no_key():
 
     def decide(request):
         first.append(request)
-        return says(rating(True)(request.text)) if len(first) == 1 else fails(400, message=f"bad key {KEY}")
+        return says(rating(True, request.text)) if len(first) == 1 else fails(400, message=f"bad key {KEY}")
 
-    _, found = graded(decide)
+    found = graded(decide)
     assert found.facts["outcomes"] == {"failed": 20}
     assert "0 of 20 verdicts as expected, 20 unread or failed, such as" in found.found
     assert KEY not in repr(found)

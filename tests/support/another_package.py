@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.cultures import forget_benchmarks
 
 from culture_tasks.benchmarks import registry
-from culture_tasks.harness import scoring
 from culture_tasks.harness.task_files import write_task_files
 
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
@@ -32,9 +32,6 @@ def installed(folder: Path) -> Iterator[Path]:
 
 
 def _forget() -> None:
-    """Lets the registry look again for the packages that are there, and Python for their modules."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "proverbs"]:
         del sys.modules[name]
-    for function in (*vars(registry).values(), scoring.scorer_of):
-        if hasattr(function, "cache_clear") and function.__module__ in (registry.__name__, scoring.__name__):
-            function.cache_clear()
+    forget_benchmarks()

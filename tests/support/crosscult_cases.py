@@ -60,12 +60,12 @@ def rows(scenarios: int = 6, cases: int = 2) -> list[dict[str, Any]]:
     ]
 
 
-def write_folder(folder: Path, content: list[dict[str, Any]], name: str = "cases.json") -> Path:
+def write_folder(folder: Path, content: list[dict[str, Any]]) -> Path:
     """Writes rows and their images into a data folder; returns it."""
     home = folder / "crosscult"
     home.mkdir(parents=True, exist_ok=True)
     for index, row in enumerate(content):
         if isinstance(row.get("image"), str):
             Image.new("RGB", (12, 8), (index * 9 % 256, index, 99)).save(home / row["image"])
-    (home / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    (home / "cases.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     return folder

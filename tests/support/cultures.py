@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from culture_tasks.benchmarks import registry
+from culture_tasks.harness import scoring
 from culture_tasks.people import rated_responses
 from culture_tasks.preferences import held_out
 
@@ -20,15 +21,16 @@ def cultures_in(*folders: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as cache:
         patch.setenv("XDG_CACHE_HOME", cache)
         patch.setenv("CULTURE_TASKS_CULTURES", ",".join(map(str, folders)))
-        _forget()
+        forget_benchmarks()
         try:
             yield
         finally:
-            _forget()
+            forget_benchmarks()
 
 
-def _forget() -> None:
-    for module in (registry, rated_responses, held_out):
+def forget_benchmarks() -> None:
+    """Lets the package look again for the benchmarks that are there."""
+    for module in (registry, scoring, rated_responses, held_out):
         for function in vars(module).values():
             if hasattr(function, "cache_clear"):
                 function.cache_clear()

@@ -18,7 +18,7 @@ from lmms_eval.api.model import lmms
 from lmms_eval.protocol import ChatMessages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lmms_eval.api.instance import Instance
     from PIL import Image
@@ -29,7 +29,7 @@ class ModelInput:
     """The input of a model for one request."""
 
     task: str
-    doc_id: int
+    doc: Mapping[str, Any]
     text: str
     images: tuple[Image.Image, ...]
     messages: tuple[dict[str, Any], ...]
@@ -51,10 +51,14 @@ class _Echo(lmms):
         self.seen: list[ModelInput] = []
         self.device = torch.device("cpu")  # the harness gathers counts of ranks on it
 
-    def generate_until(self, requests: list[Instance]) -> list[str]:
+    def generate_until(self, requests: list[Instance]) -> list[Any]:
         inputs = [self._input_of(request) for request in requests]
         self.seen += inputs
-        return [answer_to(model_input.text, model_input.images) for model_input in inputs]
+        return [self.answer(model_input) for model_input in inputs]
+
+    def answer(self, model_input: ModelInput) -> Any:
+        """Returns the answer to a request, or a list of answers."""
+        return answer_to(model_input.text, model_input.images)
 
     def look(self, images: Sequence[Image.Image]) -> None:
         """Reads the images' pixels, as a model does."""
@@ -78,9 +82,10 @@ class SimpleEcho(_Echo):
 
     def _input_of(self, request: Instance) -> ModelInput:
         text, generation, doc_to_visual, doc_id, task, split = request.args
-        images = tuple(doc_to_visual(self.task_dict[task][split][doc_id]) or ())
+        doc = self.task_dict[task][split][doc_id]
+        images = tuple(doc_to_visual(doc) or ())
         self.look(images)
-        return ModelInput(task, doc_id, text, images, (), generation)
+        return ModelInput(task, doc, text, images, (), generation)
 
 
 class ChatEcho(_Echo):
@@ -90,23 +95,20 @@ class ChatEcho(_Echo):
 
     def _input_of(self, request: Instance) -> ModelInput:
         _, doc_to_messages, generation, doc_id, task, split = request.args
-        messages = doc_to_messages(self.task_dict[task][split][doc_id])
+        doc = self.task_dict[task][split][doc_id]
+        messages = doc_to_messages(doc)
         images, _, _ = ChatMessages(messages=messages).extract_media()
         self.look(images)
         parts = [part for message in messages for part in message["content"]]
         text = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        return ModelInput(task, doc_id, text, tuple(images), tuple(messages), generation)
+        return ModelInput(task, doc, text, tuple(images), tuple(messages), generation)
 
 
 class EmotionalChat(ChatEcho):
     """Feels the same about everything that CEDAR asks, and echoes all else."""
 
-    def generate_until(self, requests: list[Instance]) -> list[str]:
-        echoes = super().generate_until(requests)
-        return [
-            "**Happiness**" if model_input.task.startswith("cedar") else echo
-            for model_input, echo in zip(self.seen[-len(requests) :], echoes, strict=True)
-        ]
+    def answer(self, model_input: ModelInput) -> Any:
+        return "**Happiness**" if model_input.task.startswith("cedar") else super().answer(model_input)
 
 
 def register() -> None:

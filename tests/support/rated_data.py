@@ -7,19 +7,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from support.sample_files import record, write_run
+from support.sample_files import JUDGE, record, write_run
 
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 from culture_tasks.results.training_manifest import question_fingerprint
 
-CARE_JUDGE = {
-    "backend": "openai",
+CARE_JUDGE = JUDGE | {
     "model": "gpt-4o",
     "rubric": "care_norms_commonsense",
     "prompt": "care_norms_commonsense_user.v1",
     "prompt_sha256": "b" * 64,
-    "delimiters": True,
-    "sampling": {"temperature": 0.0},
 }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.written_runs import content as content
+from support.written_runs import samples_of, write_lm_eval, write_lmms_eval
 
 
 def write(harness: str, folder: Path, *tasks: str) -> Path:
@@ -19,19 +19,6 @@ def write(harness: str, folder: Path, *tasks: str) -> Path:
 def result_files(folder: Path) -> list[Path]:
     """Returns the result files of a folder, the oldest first."""
     return sorted(folder.rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
-
-
-def content(path: Path) -> dict[str, Any]:
-    """Returns the content of a result file."""
-    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return read
-
-
-def samples_of(path: Path, task: str = "care_zh") -> list[dict[str, Any]]:
-    """Returns the samples of a task that belong to a result file."""
-    stamp = path.stem.removeprefix("results_").removesuffix("_results")
-    [file] = [file for file in path.parent.glob("*.jsonl") if stamp in file.name and f"samples_{task}" in file.name]
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
 def verdicts_of(path: Path) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lm_eval.api.model import LM
+from support import scripted_lm
 from support.in_process import run_lm_eval, run_lmms_eval
-from support.lmms_models import ChatEcho
+from support.lmms_models import ChatEcho, ModelInput
 
 Script = Callable[[Mapping[str, Any]], str]
 
@@ -19,27 +19,19 @@ class ScriptedChat(ChatEcho):
         super().__init__()
         self.script = script
 
-    def generate_until(self, requests: list[Any]) -> list[str]:
-        return [self._answer(request) for request in requests]
-
-    def _answer(self, request: Any) -> str:
-        model_input = self._input_of(request)
-        self.seen.append(model_input)
-        return self.script(self.task_dict[model_input.task][request.args[-1]][model_input.doc_id])
+    def answer(self, model_input: ModelInput) -> str:
+        return self.script(model_input.doc)
 
 
-class ScriptedLM(LM):
+class ScriptedLM(scripted_lm.ScriptedLM):
     """For lm-eval, with and without images.
 
     Attributes:
         seen: The requests' arguments.
     """
 
-    MULTIMODAL = True
-
     def __init__(self, script: Script) -> None:
-        super().__init__()
-        self.script = script
+        super().__init__(script)
         self.seen: list[tuple[Any, ...]] = []
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
@@ -47,12 +39,6 @@ class ScriptedLM(LM):
             self.seen.append(request.args)
             list(request.args[2]["visual"] if len(request.args) > 2 else ())  # looks at them
         return [self.script(request.doc) for request in requests]
-
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        raise NotImplementedError
-
-    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
-        raise NotImplementedError
 
 
 def run_scripted(harness: str, script: Script, tasks: list[str], **options: Any) -> tuple[Any, dict[str, Any]]:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.written_runs import content, samples_of, write_lm_eval, write_lmms_eval
+
+from culture_tasks.results.run_files import read_run
 
 
 def run_shard(harness: str, folder: Path, tasks: list[str], shard: str, **options: Any) -> Path:
@@ -27,12 +29,6 @@ def run_shards(harness: str, folder: Path, tasks: list[str], count: int, **optio
     return [run_shard(harness, folder / f"shard-{n}", tasks, f"{n}/{count}", **options) for n in numbers]
 
 
-def content(path: Path) -> dict[str, Any]:
-    """Returns the content of a result file."""
-    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return read
-
-
 def comparable(path: Path) -> dict[str, Any]:
     """Returns what a result file says of a run, without what differs between any two runs."""
     read = content(path)
@@ -48,14 +44,8 @@ def samples(path: Path) -> dict[str, list[dict[str, Any]]]:
 
     It is over the memory address of an image, too.
     """
-    stamp = path.stem.removeprefix("results_").removesuffix("_results")
-    samples = {}
-    for file in path.parent.glob("*.jsonl"):
-        if stamp in file.name:
-            task = file.stem.replace(stamp, "").replace("samples_", "").strip("_")
-            lines = file.read_text(encoding="utf-8").split("\n")
-            samples[task] = [json.loads(line) | {"doc_hash": ""} for line in lines if line]
-    return samples
+    tasks = read_run(path).logged_tasks()
+    return {task: [sample | {"doc_hash": ""} for sample in samples_of(path, task)] for task in tasks}
 
 
 def environment(**variables: str) -> dict[str, str]:

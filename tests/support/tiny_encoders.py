@@ -25,20 +25,16 @@ def save_tiny_bert(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def save_tiny_clip(folder: Path, seed: int = 0) -> Path:
+def save_tiny_clip(folder: Path) -> Path:
     """Saves an encoder of images and texts, whose texts begin and end with special tokens, as CLIP's do."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     tokenizer = make_tokenizer()
     start, end = tokenizer.convert_tokens_to_ids([START, END])
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{START} $A {END}", special_tokens=[(START, start), (END, end)]
     )
-    text = {
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": POSITIONS,
-        "bos_token_id": start,
-        "eos_token_id": end,
-    }
+    ends = {"bos_token_id": start, "eos_token_id": end}
+    text = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS, **ends}
     vision = {"image_size": SIDE, "patch_size": 28}  # with more patches their mean hides what an image shows
     config = CLIPConfig(
         text_config={**_LAYERS, **text, "projection_dim": WIDTH},

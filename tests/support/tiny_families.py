@@ -72,6 +72,7 @@ SIDE = 56
 
 _QWEN_IMAGE, _QWEN_VIDEO = "<|image_pad|>", "<|video_pad|>"
 _VISION_START, _VISION_END = "<|vision_start|>", "<|vision_end|>"
+_QWEN_TOKENS = (_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
 _QWEN_TEMPLATE = tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", f"{_VISION_START}{_QWEN_IMAGE}{_VISION_END}")
 _REASONING_TEMPLATE = _QWEN_TEMPLATE.replace(
     "<|im_start|>assistant\n",
@@ -111,6 +112,7 @@ _QWEN_VISION = {
     "out_hidden_size": 64,
     "patch_size": PATCH,
 }
+_QWEN3_VISION = {**_QWEN_VISION, "patch_size": _QWEN3_PATCH, "num_position_embeddings": 64}
 _VISION = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -164,14 +166,10 @@ def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
 
 
 def _qwen_tokens(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
-    return {
-        "image_token_id": tokenizer.convert_tokens_to_ids(_QWEN_IMAGE),
-        "video_token_id": tokenizer.convert_tokens_to_ids(_QWEN_VIDEO),
-        "vision_start_token_id": tokenizer.convert_tokens_to_ids(_VISION_START),
-        "vision_end_token_id": tokenizer.convert_tokens_to_ids(_VISION_END),
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
+    names = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id")
+    ids = tokenizer.convert_tokens_to_ids([*_QWEN_TOKENS])
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    return dict(zip(names, ids, strict=True)) | ends
 
 
 def _qwen_images(patch: int) -> Qwen2VLImageProcessorPil:
@@ -186,7 +184,7 @@ def _internvl() -> Family:
 
 
 def _qwen2_5_vl() -> Family:
-    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    tokenizer = _tokenizer(*_QWEN_TOKENS)
     config = Qwen2_5_VLConfig(
         text_config={**_text(tokenizer), "rope_parameters": _ROPE},
         vision_config={**_QWEN_VISION, "fullatt_block_indexes": [1], "window_size": 56},
@@ -196,25 +194,16 @@ def _qwen2_5_vl() -> Family:
     return _finished(Qwen2_5_VLForConditionalGeneration(config), processor)
 
 
-def _qwen3_vision() -> dict[str, Any]:
-    return {
-        **_QWEN_VISION,
-        "patch_size": _QWEN3_PATCH,
-        "num_position_embeddings": 64,
-        "deepstack_visual_indexes": [0],
-    }
-
-
 def _qwen3_processor(tokenizer: PreTrainedTokenizerFast, template: str) -> Qwen3VLProcessor:
     videos = Qwen3VLVideoProcessor(patch_size=_QWEN3_PATCH)
     return Qwen3VLProcessor(_qwen_images(_QWEN3_PATCH), tokenizer, videos, template)
 
 
 def _qwen3_vl() -> Family:
-    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    tokenizer = _tokenizer(*_QWEN_TOKENS)
     config = Qwen3VLConfig(
         text_config={**_text(tokenizer), "rope_parameters": {**_ROPE, "mrope_interleaved": True}},
-        vision_config=_qwen3_vision(),
+        vision_config={**_QWEN3_VISION, "deepstack_visual_indexes": [0]},
         **_qwen_tokens(tokenizer),
     )
     return _finished(Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer, _QWEN_TEMPLATE))
@@ -222,7 +211,7 @@ def _qwen3_vl() -> Family:
 
 def _qwen3_5() -> Family:
     """Three of four layers are linear attention, whose state can't be cut back; the chat template lets it reason."""
-    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    tokenizer = _tokenizer(*_QWEN_TOKENS)
     linear = {
         "num_hidden_layers": 4,
         "linear_key_head_dim": 8,
@@ -231,10 +220,9 @@ def _qwen3_5() -> Family:
         "linear_num_value_heads": 4,
     }
     rope = {**_ROPE, "mrope_interleaved": True, "partial_rotary_factor": 1.0}
-    vision = {key: value for key, value in _qwen3_vision().items() if key != "deepstack_visual_indexes"}
     config = Qwen3_5Config(
         text_config={**_text(tokenizer), **linear, "rope_parameters": rope},
-        vision_config=vision,
+        vision_config=_QWEN3_VISION,
         **_qwen_tokens(tokenizer),
     )
     model = Qwen3_5ForConditionalGeneration(config)
@@ -244,24 +232,26 @@ def _qwen3_5() -> Family:
     return _finished(model, _qwen3_processor(tokenizer, _REASONING_TEMPLATE))
 
 
+_SQUARE = {"height": SIDE, "width": SIDE}
+_LLAVA_VISION = {**_VISION, "model_type": "clip_vision_model", "num_hidden_layers": 3, "projection_dim": 32}
+_LLAVA_PROCESSING = {
+    "patch_size": PATCH,
+    "vision_feature_select_strategy": "default",
+    "chat_template": _LLAVA_TEMPLATE,
+    "num_additional_image_tokens": 1,
+}
+
+
 def _llava() -> Family:
     tokenizer = _tokenizer("<image>")
     config = LlavaConfig(
         text_config={**_text(tokenizer), "model_type": "llama"},
-        vision_config={**_VISION, "model_type": "clip_vision_model", "num_hidden_layers": 3, "projection_dim": 32},
+        vision_config=_LLAVA_VISION,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         tie_word_embeddings=False,
     )
-    images = CLIPImageProcessorPil(size={"height": SIDE, "width": SIDE}, crop_size={"height": SIDE, "width": SIDE})
-    processor = LlavaProcessor(
-        images,
-        tokenizer,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        chat_template=_LLAVA_TEMPLATE,
-        num_additional_image_tokens=1,
-    )
-    return _finished(LlavaForConditionalGeneration(config), processor)
+    images = CLIPImageProcessorPil(size=_SQUARE, crop_size=_SQUARE)
+    return _finished(LlavaForConditionalGeneration(config), LlavaProcessor(images, tokenizer, **_LLAVA_PROCESSING))
 
 
 _TILES = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
@@ -272,21 +262,12 @@ def _llava_next() -> Family:
     tokenizer = _with_begin("<image>", image_token="<image>")
     config = LlavaNextConfig(
         text_config={**_text(tokenizer), "model_type": "llama", "bos_token_id": tokenizer.bos_token_id},
-        vision_config={**_VISION, "model_type": "clip_vision_model", "num_hidden_layers": 3, "projection_dim": 32},
+        vision_config=_LLAVA_VISION,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_grid_pinpoints=_TILES,
     )
-    images = LlavaNextImageProcessorPil(
-        size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=_TILES
-    )
-    processor = LlavaNextProcessor(
-        images,
-        tokenizer,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        chat_template=_LLAVA_TEMPLATE,
-        num_additional_image_tokens=1,
-    )
+    images = LlavaNextImageProcessorPil(size={"shortest_edge": SIDE}, crop_size=_SQUARE, image_grid_pinpoints=_TILES)
+    processor = LlavaNextProcessor(images, tokenizer, **_LLAVA_PROCESSING)
     return _finished(LlavaNextForConditionalGeneration(config), processor)
 
 
@@ -300,11 +281,10 @@ def _llava_onevision() -> Family:
         video_token_index=tokenizer.convert_tokens_to_ids(tiny_models.VIDEO),
         image_grid_pinpoints=_TILES,
     )
-    size = {"height": SIDE, "width": SIDE}
     processor = LlavaOnevisionProcessor(
-        LlavaOnevisionImageProcessorPil(size=size, image_grid_pinpoints=_TILES),
+        LlavaOnevisionImageProcessorPil(size=_SQUARE, image_grid_pinpoints=_TILES),
         tokenizer,
-        LlavaOnevisionVideoProcessor(size=size),
+        LlavaOnevisionVideoProcessor(size=_SQUARE),
         num_image_tokens=(SIDE // PATCH) ** 2,
         vision_feature_select_strategy="full",
         chat_template=tiny_models.CHAT_TEMPLATE.replace(tiny_models.IMAGE, "<image>"),
@@ -368,7 +348,7 @@ def _gemma3() -> Family:
         eoi_token_index=tokenizer.convert_tokens_to_ids(end),
         tie_word_embeddings=False,
     )
-    images = Gemma3ImageProcessorPil(size={"height": SIDE, "width": SIDE})
+    images = Gemma3ImageProcessorPil(size=_SQUARE)
     template = "{{ bos_token }}" + tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", begin)
     processor = Gemma3Processor(images, tokenizer, template, image_seq_length=4)
     return _finished(Gemma3ForConditionalGeneration(config), processor)

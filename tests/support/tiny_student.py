@@ -31,9 +31,9 @@ _IGNORED = -100
 Example = tuple[dict[str, torch.Tensor], list[int]]
 
 
-def make_student(scenarios: int, *, steps: int, pool: int, seed: int = 0) -> MultimodalModel:
+def make_student(scenarios: int, *, steps: int, pool: int) -> MultimodalModel:
     """Makes the model and brings it up."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     tokenizer = _tokenizer()
     config = tiny_models._internvl_config(tokenizer)
     processor = tiny_models._internvl_processor(tokenizer)
@@ -42,8 +42,8 @@ def make_student(scenarios: int, *, steps: int, pool: int, seed: int = 0) -> Mul
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     student = MultimodalModel(model, processor, "tiny student")
-    examples = [_encoded(student, *lesson) for lesson in _lessons(scenarios, pool, random.Random(seed))]
-    _train(model, examples, steps, tokenizer.pad_token_id, random.Random(seed))
+    examples = [_encoded(student, *lesson) for lesson in _lessons(scenarios, pool, random.Random(0))]
+    _train(model, examples, steps, tokenizer.pad_token_id, random.Random(0))
     student.model.requires_grad_(requires_grad=False).eval()
     return student
 

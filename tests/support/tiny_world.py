@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,19 +114,14 @@ def _row(instance: Instance, part: str) -> dict[str, str]:
 def _draw(pen: ImageDraw.ImageDraw, shape: int, box: tuple[int, int, int, int], colour: tuple[int, int, int]) -> None:
     left, top, right, bottom = box
     middle, height = (left + right) // 2, (top + bottom) // 2
-    if shape == 0:
-        pen.ellipse(box, fill=colour)
-    elif shape == 1:
-        pen.rectangle(box, fill=colour)
-    elif shape == 2:
-        pen.polygon([(middle, top), (right, bottom), (left, bottom)], fill=colour)
-    elif shape == 3:
-        pen.polygon([(middle, top), (right, height), (middle, bottom), (left, height)], fill=colour)
-    elif shape == 4:
-        pen.rectangle((middle - 6, top, middle + 6, bottom), fill=colour)
-    elif shape == 5:
-        pen.rectangle((left, height - 6, right, height + 6), fill=colour)
-    elif shape == 6:
-        pen.ellipse(box, outline=colour, width=7)
-    else:
-        pen.rectangle(box, outline=colour, width=7)
+    shapes: tuple[Callable[[], None], ...] = (
+        lambda: pen.ellipse(box, fill=colour),
+        lambda: pen.rectangle(box, fill=colour),
+        lambda: pen.polygon([(middle, top), (right, bottom), (left, bottom)], fill=colour),
+        lambda: pen.polygon([(middle, top), (right, height), (middle, bottom), (left, height)], fill=colour),
+        lambda: pen.rectangle((middle - 6, top, middle + 6, bottom), fill=colour),
+        lambda: pen.rectangle((left, height - 6, right, height + 6), fill=colour),
+        lambda: pen.ellipse(box, outline=colour, width=7),
+        lambda: pen.rectangle(box, outline=colour, width=7),
+    )
+    shapes[shape]()

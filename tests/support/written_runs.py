@@ -10,6 +10,8 @@ from typing import Any
 
 from support.in_process import run_lm_eval, run_lmms_eval
 
+from culture_tasks.results.run_files import read_run
+
 Script = Callable[[str, int], str]
 
 
@@ -65,3 +67,15 @@ def at(results: Path, stamp: str, date: float) -> Path:
     for path in list(results.parent.glob(f"*{old}*")):
         path.rename(path.with_name(path.name.replace(old, stamp)))
     return results.with_name(f"results_{stamp}.json")
+
+
+def content(path: Path) -> dict[str, Any]:
+    """Returns the content of a result file."""
+    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return read
+
+
+def samples_of(path: Path, task: str = "care_zh") -> list[dict[str, Any]]:
+    """Returns the samples of a task that belong to a result file."""
+    lines = read_run(path).samples_file(task).read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines if line]
