@@ -5,25 +5,19 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
-from culture_tasks.benchmarks.culture_forms import Figure, NothingBuiltError
 from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, show, writing
-from culture_tasks.cultures.building import DROPPED, build, pack
-from culture_tasks.cultures.collecting import OUTCOMES, collect
-from culture_tasks.cultures.drafting import draft
-from culture_tasks.cultures.giving_out import give_out
-from culture_tasks.cultures.gold import gold_shares
-from culture_tasks.cultures.new_project import create
-from culture_tasks.cultures.project import Project
-from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, write_csv
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culture_tasks.benchmarks.culture_forms import Figure
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
     _Actions = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -121,10 +115,15 @@ def _action(
 
 
 def _project_and_settings(options: argparse.Namespace) -> tuple[Project, Settings]:
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
     return Project.open(options.project), Settings.from_environment()
 
 
 def _new(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.new_project import create
+
     folder = options.output or Path(options.name)
     with writing("culture new", folder):
         project = create(
@@ -142,6 +141,8 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _sheets(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.giving_out import give_out
+
     project, settings = _project_and_settings(options)
     folder = options.output or options.project / "sheets"
     state = project.state(settings.data_folder)
@@ -179,6 +180,8 @@ def _sheets(options: argparse.Namespace) -> int:
 
 
 def _collect(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.collecting import OUTCOMES, collect
+
     project, settings = _project_and_settings(options)
     with writing("culture collect", options.project):
         collection = collect(project, options.files, settings.data_folder, overwrite=options.replace)
@@ -205,6 +208,10 @@ def _collect(options: argparse.Namespace) -> int:
 
 
 def _draft(options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from culture_tasks.cultures.drafting import draft
+
     project, settings = _project_and_settings(options)
     with tqdm(desc="rows", unit="row", file=sys.stderr, disable=None) as bar:
         drafts = draft(project, options.step, options.model, settings, most=options.number, progress=bar.update)
@@ -217,6 +224,9 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _agree(options: argparse.Namespace) -> int:
+    from culture_tasks.benchmarks.culture_forms import NothingBuiltError
+    from culture_tasks.cultures.gold import gold_shares
+
     project, settings = _project_and_settings(options)
     state = project.state(settings.data_folder)
     for problem in (problems := list(project.form.check(state))):
@@ -273,6 +283,8 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
 
 
 def _build(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.building import DROPPED, build, pack
+
     project, settings = _project_and_settings(options)
     building = build(project, settings)
     show(f"{building.culture.folder}: {building.culture.benchmark}, with the tasks {', '.join(building.tasks)}")

@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
 from culture_tasks.selftest.findings import Finding, finding_of
-from culture_tasks.selftest.known_verdicts import grade_known_answers
-from culture_tasks.selftest.models import HarnessModel, load_model
-from culture_tasks.selftest.probes import looks_at
-from culture_tasks.selftest.replaying import replays_of
-from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.settings import Settings
 
 _WIDTH = 17  # of CrossCult-KIBench, the longest title
 
@@ -58,12 +56,17 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
+    from culture_tasks.selftest.known_verdicts import grade_known_answers
+    from culture_tasks.settings import Settings
+
     settings = Settings.from_environment()
     if options.model:
         yield from _model_findings(options, settings)  # which lets go of the model, for a judge in this process
     if not options.no_judge:
         yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
     if options.predictions:
+        from culture_tasks.selftest.replaying import replays_of
+
         with TemporaryDirectory(prefix="culture-tasks-") as scratch:
             looks = replays_of(options.predictions, options.output, Path(scratch))
             for subject, look in with_progress(looks, "predictions"):
@@ -71,6 +74,10 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
 
 
 def _model_findings(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:
+    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
+    from culture_tasks.selftest.models import HarnessModel, load_model
+    from culture_tasks.selftest.probes import looks_at
+
     models: list[HarnessModel] = []
     mask = secrets_of_arguments(options.model_args).hidden
 
