@@ -12,15 +12,19 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
+import datasets
 import torch
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
+from lmms_eval.caching.response_cache import ResponseCache
+from PIL import Image
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.harness.extending import extend
+from culture_tasks.harness.lmms_eval.extensions import tasks_of
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
-from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
@@ -35,16 +39,18 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
+_FINGERPRINTS = ("data", "draw")  # of the documents, in each of them
 
 
 class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
-    ``costs`` are those of the run, on all ranks together; None before it is over.
+    ``costs`` are those of the run, on all ranks together; None before it is over. ``identity`` is the latest model's.
     """
 
     is_simple = False
     registered_name = NAME
+    identity: ClassVar[str]
 
     @exit_on_error()
     def __init__(self, **model_args: Any) -> None:
@@ -77,7 +83,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         forget_peak()
         self._queries: dict[tuple[str, ...], Query] = {}
         self._without_images: dict[tuple[str, str], Any] = {}
-        identify_in_cache(NAME, self._runner.identity)
+        type(self).identity = self._runner.identity
+        extend(ResponseCache, "create", _with_identity)
 
     @property
     def device(self) -> torch.device:
@@ -187,7 +194,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         identity = _identity(changed, "insertion_image_id", "language", "question")
 
         def load() -> Sequence[Message]:
-            return to_messages({**changed, "image": _image(doc["insertion_image"])})
+            with Image.open(doc["insertion_image"]["path"]) as image:
+                return to_messages({**changed, "image": image.convert("RGB")})
 
         return Insertion(self._query(identity, sample["question"], load), sample["answer"])
 
@@ -197,13 +205,31 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         return query if identity is None else self._queries.setdefault(identity, query)
 
 
+def _with_identity(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has ``--use_cache`` find responses by the fingerprints of the model and of the documents.
+
+    lmms-eval finds them by the model arguments, by which a state that was fitted again has the old one's responses.
+    """
+
+    def create(cache_root: str, *, model: Any = "", model_args: Any = "", task_dict: Any = None, **options: Any) -> Any:
+        if NAME in (model, getattr(model, "registered_name", None)):
+            documents = []
+            for task in tasks_of(task_dict or {}):
+                docs = getattr(task, "eval_docs_no_media", None)
+                if docs and all(field in docs.column_names for field in _FINGERPRINTS):
+                    documents.append([task.config.task, *(str(docs[0][field]) for field in _FINGERPRINTS)])
+            described = {"identity": KnowledgeInsertionModel.identity, "documents": sorted(documents)}
+            model, model_args = NAME, json.dumps(described)
+        return original(cache_root, model=model, model_args=model_args, task_dict=task_dict, **options)
+
+    return create
+
+
 def _without_images(documents: Any) -> Any:
     """Returns a data set without the columns whose images are decoded when a row is read."""
-    from datasets import Dataset, Image
-
-    if not isinstance(documents, Dataset):
+    if not isinstance(documents, datasets.Dataset):
         return documents
-    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, Image)}
+    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, datasets.Image)}
     return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
@@ -211,16 +237,6 @@ def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
     """Returns the identity of a query about a document; None where the document doesn't say which image it is."""
     values = tuple(str(doc.get(field) or "") for field in ("data", *fields))
     return values if all(values) else None
-
-
-def _image(value: Any) -> Any:
-    """Returns an image column's cell as an image, whether the data set decodes it or not."""
-    from PIL import Image
-
-    if not isinstance(value, Mapping):
-        return value
-    with Image.open(value["path"]) as image:
-        return image.convert("RGB")
 
 
 def _response(job: Job, outcome: Outcome) -> GenerationResult | list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -171,7 +171,11 @@ class Runner:
             edits = ((place, after[place]) for place in progress(order, f"after insertions ({self._method.name})"))
             return base, {place: self._alone(self._edited_prompt(job), decoding, job) for place, job in edits}
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
-        self._prepare(after.values(), progress)
+        start = now(self._device)
+        insertions = {insertion.key: insertion for job in after.values() for insertion in job.insertions}
+        requests = [job.query for job in after.values()]
+        self._method.prepare(requests, list(insertions.values()), self._store, progress)
+        self.costs.prepared_seconds += now(self._device) - start
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
             if self._method.edits_weights:
@@ -284,12 +288,6 @@ class Runner:
         """Returns a request under a key that says which insertions come before it, and by which method."""
         source = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
         return _Prompt(Route(job.query), _key([*source, job.query.key], job.decoding), job.insertions)
-
-    def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
-        start = now(self._device)
-        insertions = {insertion.key: insertion for job in jobs for insertion in job.insertions}
-        self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
-        self.costs.prepared_seconds += now(self._device) - start
 
     def _insert(self, insertions: Sequence[Insertion]) -> None:
         """Inserts a chain; if it extends the present one, only the rest."""
