@@ -183,7 +183,8 @@ def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
         (
             ["--set", "encoder=clip"],
             {"method": "ike", "option": "max_text_length=8"},
-            "ike: the sentence encoder 'clip' can't be used (CLIPModel",
+            "ike: the sentence encoder 'clip' can't be used (CLIPModel isn't a model of texts alone). Download one and "
+            "name its folder with encoder=DIR, or choose encoder=lexical",
         ),
     ],
 )
