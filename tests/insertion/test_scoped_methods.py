@@ -20,7 +20,7 @@ from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
+from culture_tasks.insertion.core.queries import Insertion, Query, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
@@ -28,7 +28,6 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mscke.method import MsckeConfig, clip_encoder
 
 NAMES = ("mscke", "serac")
-DECODING = AnswerDecoding(max_new_tokens=6)
 
 
 def make(name, internvl, folders, **options):
