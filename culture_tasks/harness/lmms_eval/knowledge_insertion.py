@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import datasets
 import torch
+from accelerate import Accelerator
+from accelerate.utils import InitProcessGroupKwargs, gather_object
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 from lmms_eval.caching.response_cache import ResponseCache
@@ -30,11 +32,10 @@ from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
-from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
-from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
+from culture_tasks.insertion.core.runner import Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 
@@ -54,9 +55,6 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
 
     @exit_on_error()
     def __init__(self, **model_args: Any) -> None:
-        from accelerate import Accelerator
-        from accelerate.utils import InitProcessGroupKwargs
-
         super().__init__()
         self._arguments = arguments = InsertionArguments.read(model_args)
         self.accelerator = Accelerator(kwargs_handlers=[InitProcessGroupKwargs(timeout=timedelta(weeks=4))])
@@ -68,16 +66,14 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             check_arguments(arguments.backend_arguments)
         options = arguments.model_copy(update={"device": str(self._device)})
         model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
-        method = method_class(arguments.method)
-        self._method: InsertionMethod | None = method(model, method.read_config(arguments.method_options))
-        self._method.batch_size = self.batch_size
+        method_type = method_class(arguments.method)
+        method = method_type(model, method_type.read_config(arguments.method_options))
+        method.batch_size = self.batch_size
         if arguments.state_folder is not None:
-            self._method.load(arguments.state_folder)
+            method.load(arguments.state_folder)
         self._engine = None if arguments.backend is None else VllmEngine(model, options, arguments.backend_arguments)
         self._store = ValueStore(arguments.answers_file)
-        self._runner: Runner | None = Runner(
-            self._method, self._store, self._engine, one_at_a_time=arguments.paper_latency
-        )
+        self._runner: Runner | None = Runner(method, self._store, self._engine, one_at_a_time=arguments.paper_latency)
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
@@ -106,7 +102,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         """
         assert self._runner is not None
         documents = [self._document(request) for request in requests]
-        self._check_data(documents)
+        self._check_data(documents, self._runner.method.data)
         jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
         outcomes = self._runner.run(jobs, Progress(hidden=self._rank != 0))
         return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
@@ -121,21 +117,17 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
 
     def clean(self) -> None:
         """Sums up the costs, and gives the model's memory back, before judges run."""
-        if self._runner is not None and self._method is not None:
-            costs = self._rank_costs(self._runner.costs, self._method)
-            parts: list[ModelCosts] = [costs] * self._world_size
-            if torch.distributed.is_available() and torch.distributed.is_initialized():
-                torch.distributed.all_gather_object(parts, costs)
-            self.costs = total_costs(parts)
+        if self._runner is not None:
+            self.costs = total_costs(gather_object([self._rank_costs(self._runner)]))
         if self._engine is not None:
             self._engine.close()
-        self._method = self._runner = self._engine = None
+        self._runner = self._engine = None
         self._queries.clear()
         self._without_images.clear()
         super().clean()
 
-    def _rank_costs(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
-        arguments, report = self._arguments, method.report
+    def _rank_costs(self, runner: Runner) -> ModelCosts:
+        arguments, costs, method, report = self._arguments, runner.costs, runner.method, runner.method.report
         requests = len(costs.alone) if arguments.paper_latency else costs.answered
         seconds = sum(costs.alone) if arguments.paper_latency else costs.prepared_seconds + costs.seconds
         train_seconds = report.get("seconds")
@@ -166,8 +158,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         document: Mapping[str, Any] = self._without_images[task, split][doc_id]
         return document
 
-    def _check_data(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        folder, facts = self._arguments.state_folder, self._method.data if self._method else None
+    def _check_data(self, documents: Iterable[Mapping[str, Any]], facts: state.DataFacts | None) -> None:
+        folder = self._arguments.state_folder
         inserted = [doc for doc in documents if doc.get("insertions")]
         if facts is None or folder is None or not inserted:
             return

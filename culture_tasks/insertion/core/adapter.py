@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.encoding import (
@@ -91,13 +91,15 @@ IMAGE_LIMITS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 """Options of the image processor."""
 
 
-class ModelOptions(BaseModel, extra="forbid", frozen=True):
+class ModelOptions(BaseModel):
     """How a model is loaded.
 
     Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map``
     overrules), transformers' attention kernels, no reasoning, since answers have 64 tokens, and the image processor's
     own limits.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     revision: str | None = None
     dtype: str = "auto"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
-class MethodConfig(BaseModel, extra="forbid", frozen=True):
+class MethodConfig(BaseModel):
     """Options of a method; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
