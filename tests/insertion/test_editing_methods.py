@@ -346,27 +346,25 @@ def test_requests_out_of_scope_have_the_plain_answers_bit_for_bit(model, name, o
     assert name == "wise" or used == [True, False, False]
 
 
-class TestGrace:
-    def test_the_value_replaces_the_output_at_the_prompts_last_token(self, model):
-        method, sample = made("grace", model), insertions()[0]
-        method.insert(sample)
-        learned, [entry] = logits(model, sample), method.codebook.entries
-        method.reset()
-        last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
-        seen = []
+def test_a_value_of_grace_replaces_the_output_at_the_prompts_last_token(model):
+    method, sample = made("grace", model), insertions()[0]
+    method.insert(sample)
+    learned, [entry] = logits(model, sample), method.codebook.entries
+    method.reset()
+    last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
+    seen = []
 
-        def replace(_module, inputs, output):
-            seen.append(inputs[0][0, last])
-            output[:, last] = entry.value
-            return output
+    def replace(_module, inputs, output):
+        seen.append(inputs[0][0, last])
+        output[:, last] = entry.value
+        return output
 
-        handle = method._linear.register_forward_hook(replace)
+    with method._linear.register_forward_hook(replace):
         expected = logits(model, sample)
-        handle.remove()
-        assert torch.equal(learned, expected)
-        assert torch.equal(entry.key, seen[0])
-        assert (entry.radius, entry.answer) == (1e-3, sample.answer)
-        assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
+    assert torch.equal(learned, expected)
+    assert torch.equal(entry.key, seen[0])
+    assert (entry.radius, entry.answer) == (1e-3, sample.answer)
+    assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
 
 
 class TestWise:
@@ -380,9 +378,8 @@ class TestWise:
         mask = torch.rand(delta.shape, generator=torch.Generator().manual_seed(0)) < 0.2
         method.reset()
         weight, seen = method._linear.weight, []
-        handle = method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-        prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
-        handle.remove()
+        with method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])):
+            prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
         assert seen[0].shape[1] == prompt
 
         def activation(inputs, change):
