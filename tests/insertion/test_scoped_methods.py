@@ -46,13 +46,6 @@ def fitted(request, internvl, folders, data):
     return fit(make(request.param, internvl, folders), data)
 
 
-@pytest.fixture(autouse=True)
-def nothing_inserted(request):
-    yield
-    if "fitted" in request.fixturenames:
-        request.getfixturevalue("fitted").reset()
-
-
 def about(question, number=0):
     return Query.about(Instance(0, number).image(), question)
 
@@ -89,6 +82,7 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
 def test_mscke_tells_images_apart_that_seracs_text_cannot(fitted):
     fitted.insert(Insertion(about("Is this fine here ?"), "never"))
     red, blue = (fitted.ask(Query.about(Instance(scenario, 5).image(), "Is this fine here ?")) for scenario in (0, 1))
+    fitted.reset()
     assert (red.similarity == blue.similarity) == (fitted.name == "serac")
 
 
