@@ -178,17 +178,8 @@ def run_lm_eval(
     model: str, arguments: str, tasks: Sequence[str], out: Path, *options: str | Path, **run_options
 ) -> str:
     command = ("culture-tasks", "lm-eval", "run", "--model", model, "--model_args", arguments, "--batch_size", "auto")
-    logged = (
-        "--tasks",
-        ",".join(tasks),
-        "--limit",
-        "3",
-        "--apply_chat_template",
-        "--log_samples",
-        "--output_path",
-        out,
-    )
-    return run(*command, *logged, *options, **run_options)
+    logged = ("--tasks", ",".join(tasks), "--limit", "3", "--apply_chat_template", "--log_samples")
+    return run(*command, *logged, "--output_path", out, *options, **run_options)
 
 
 @pytest.fixture(scope="module")

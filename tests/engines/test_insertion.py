@@ -115,14 +115,8 @@ def run(folders, world, states, monkeypatch):
         state = {"state": str(states[method])} if method in states else {}
         given = {"pretrained": str(folders["model"]), "device": "cpu", "answers": "off", "method": method, **state}
         text = ",".join(f"{name}={value}" for name, value in {**given, **IMAGES, **arguments}.items())
-        results = run_lmms_eval(
-            "knowledge_insertion",
-            list(tasks),
-            model_args=text,
-            gen_kwargs=gen_kwargs,
-            bootstrap_iters=0,
-            batch_size=4,
-        )
+        options = {"model_args": text, "gen_kwargs": gen_kwargs, "bootstrap_iters": 0, "batch_size": 4}
+        results = run_lmms_eval("knowledge_insertion", list(tasks), **options)
         return {task: [sample["resps"][0][0] for sample in results["samples"][task]] for task in tasks}
 
     return run

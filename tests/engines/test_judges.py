@@ -145,17 +145,8 @@ def test_a_whole_run_of_a_harness_is_graded_in_full(server, bias, tmp_path, comm
         "OPENAI_BASE_URL": server.url,
         "OPENAI_API_KEY": KEY,
     }
-    log = run(
-        *command,
-        "--limit",
-        "6",
-        "--batch_size",
-        "1",
-        "--log_samples",
-        "--output_path",
-        str(tmp_path / "out"),
-        variables=variables,
-    )
+    options = ("--limit", "6", "--batch_size", "1", "--log_samples", "--output_path", tmp_path / "out")
+    log = run(*command, *options, variables=variables)
     assert graded_in_full(tmp_path / "out")
     written = "".join(path.read_text("utf-8") for path in (tmp_path / "out").rglob("*.json*"))
     assert KEY not in log + written
@@ -214,26 +205,10 @@ def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text
         "CULTURE_JUDGE_FORM": "regex",
         "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path)),
     }
-    command = (
-        "culture-tasks",
-        "lm-eval",
-        "run",
-        "--model",
-        "vllm",
-        "--model_args",
-        f"pretrained={text_model},{ENGINE}",
-    )
-    options = (
-        "--tasks",
-        "care_greedy",
-        "--limit",
-        "2",
-        "--apply_chat_template",
-        "--output_path",
-        str(tmp_path / "out"),
-    )
+    model = ("--model", "vllm", "--model_args", f"pretrained={text_model},{ENGINE}", "--apply_chat_template")
+    options = ("--tasks", "care_greedy", "--limit", "2", "--log_samples", "--output_path", tmp_path / "out")
     with watched_engines() as seen:
-        run(*command, *options, "--log_samples", variables=variables)
+        run("culture-tasks", "lm-eval", "run", *model, *options, variables=variables)
     assert graded_in_full(tmp_path / "out")
     assert len(set().union(*seen)) == 2  # the evaluated model's and the judge's
     assert max(map(len, seen)) == 1  # one after the other

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 import torch
 from support.insertion_requests import ask, insertion
@@ -137,20 +139,16 @@ def test_what_is_frozen_runs_once(model):
     vision = ("model.vision_tower", "model.visual", "model.vision_model")
     watched = [*layers, *(name for name, _ in inner.named_modules() if name in vision)]
     assert len(watched) == len(layers) + 1
-    handles = [
-        inner.get_submodule(f"{name}.mlp" if name in layers else name).register_forward_pre_hook(
-            lambda module, inputs, name=name: ran.append(name)
-        )
-        for name in watched
-    ]
     repeated = RepeatedPass(inner, weights, model.answer_scorer(pairs()))
-    repeated()
-    assert set(ran) == set(watched)
-    ran.clear()
-    repeated()
+    with ExitStack() as stack:
+        for name in watched:
+            module = inner.get_submodule(f"{name}.mlp" if name in layers else name)
+            stack.enter_context(module.register_forward_pre_hook(lambda *_, name=name: ran.append(name)))
+        repeated()
+        assert set(ran) == set(watched)
+        ran.clear()
+        repeated()
     assert set(ran) <= {layers[-1], watched[-1]}
-    for handle in handles:
-        handle.remove()
 
 
 def test_a_module_that_comes_back_later_is_computed_then():

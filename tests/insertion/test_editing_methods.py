@@ -17,6 +17,7 @@ from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.tensor_files import digest
 from culture_tasks.insertion.core.training import train
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
@@ -79,16 +80,9 @@ def edited(method):
 
 def traces(model):
     """All that an insertion may leave behind: weights, gradients, hooks."""
-    parameters = {name: (value.detach().clone(), value.requires_grad) for name, value in model.model.named_parameters()}
+    parameters = dict(model.model.named_parameters())
     hooks = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.model.modules()]
-    return parameters, hooks
-
-
-def assert_the_same(before, after):
-    assert before[1] == after[1]
-    assert all(
-        torch.equal(value, after[0][name][0]) and not after[0][name][1] for name, (value, _) in before[0].items()
-    )
+    return digest(parameters), [name for name, value in parameters.items() if value.requires_grad], hooks
 
 
 @each_method
@@ -104,11 +98,12 @@ class TestAll:
             assert edited(method)
             assert all(int(weight.split("layers.")[1].split(".")[0]) >= count for weight in edited(method))
             assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited(method))
-            assert_the_same(before, traces(model))
+            assert traces(model) == before
         method.reset()
         assert method.generate(ask(2, 3), DECODING) == plain
         assert torch.equal(logits(model, second), other)
-        assert_the_same(before, traces(model))
+        assert traces(model) == before
+        assert before[1] == []
 
     def test_a_chain_alone_is_a_chain_that_goes_on_and_its_order_counts(self, internvl, name):
         method, (first, second, _) = made(name, internvl), insertions()
@@ -139,16 +134,21 @@ class TestAll:
 
 
 @pytest.mark.parametrize(
-    ("name", "family"),
-    # In qwen3_5 most layers are linear attention: one method that changes weights and one that changes outputs.
-    [*((name, "internvl") for name in sorted(OPTIONS)), ("finetune", "qwen3_5"), ("grace", "qwen3_5")],
+    ("name", "family", "options"),
+    [
+        *((name, "internvl", {}) for name in sorted(OPTIONS)),
+        # In qwen3_5 most layers are linear attention: one method that changes weights and one that changes outputs.
+        *((name, "qwen3_5", {}) for name in ("finetune", "grace")),
+        ("finetune", "qwen3_5", {"layer": 0}),  # not of linear maps alone, so it is answered chain by chain
+    ],
 )
-def test_answers_are_the_same_at_every_size_of_a_batch(name, family):
+def test_answers_are_the_same_at_every_size_of_a_batch(name, family, options):
     model = adapted(family)
     chains = [*(tuple(insertions()[:length]) for length in (1, 3)), (insertion(5, 1),)]
     asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(6)]
     jobs = [Job(query, SHORT, chains[place % 3]) for place, query in enumerate(asked)]
-    method, answers = made(name, model, **{**BATCHED, **OF_OUTPUTS}[name]), {}
+    method, answers = made(name, model, **{**BATCHED, **OF_OUTPUTS}[name], **options), {}
+    assert name in OF_OUTPUTS or method.by_row == (not options)
     for size in (1, 4):
         method.batch_size = size
         runner = Runner(method, ValueStore(None))
@@ -180,16 +180,6 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         weight.requires_grad_(requires_grad=False)
         assert torch.allclose(present[name], weight - rate * gradient, atol=1e-6)
-
-
-def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain():
-    jobs, answers = [Job(ask(number), SHORT, (insertion(number, number),)) for number in range(3)], []
-    for size in (1, 4):
-        method = made("finetune", adapted("qwen3_5"), layer=0)
-        assert not method.by_row
-        method.batch_size = size
-        answers.append(Runner(method, ValueStore(None)).run(jobs))
-    assert answers[0] == answers[1]
 
 
 def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch, caplog):
@@ -356,27 +346,25 @@ def test_requests_out_of_scope_have_the_plain_answers_bit_for_bit(model, name, o
     assert name == "wise" or used == [True, False, False]
 
 
-class TestGrace:
-    def test_the_value_replaces_the_output_at_the_prompts_last_token(self, model):
-        method, sample = made("grace", model), insertions()[0]
-        method.insert(sample)
-        learned, [entry] = logits(model, sample), method.codebook.entries
-        method.reset()
-        last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
-        seen = []
+def test_a_value_of_grace_replaces_the_output_at_the_prompts_last_token(model):
+    method, sample = made("grace", model), insertions()[0]
+    method.insert(sample)
+    learned, [entry] = logits(model, sample), method.codebook.entries
+    method.reset()
+    last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
+    seen = []
 
-        def replace(_module, inputs, output):
-            seen.append(inputs[0][0, last])
-            output[:, last] = entry.value
-            return output
+    def replace(_module, inputs, output):
+        seen.append(inputs[0][0, last])
+        output[:, last] = entry.value
+        return output
 
-        handle = method._linear.register_forward_hook(replace)
+    with method._linear.register_forward_hook(replace):
         expected = logits(model, sample)
-        handle.remove()
-        assert torch.equal(learned, expected)
-        assert torch.equal(entry.key, seen[0])
-        assert (entry.radius, entry.answer) == (1e-3, sample.answer)
-        assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
+    assert torch.equal(learned, expected)
+    assert torch.equal(entry.key, seen[0])
+    assert (entry.radius, entry.answer) == (1e-3, sample.answer)
+    assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
 
 
 class TestWise:
@@ -390,9 +378,8 @@ class TestWise:
         mask = torch.rand(delta.shape, generator=torch.Generator().manual_seed(0)) < 0.2
         method.reset()
         weight, seen = method._linear.weight, []
-        handle = method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-        prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
-        handle.remove()
+        with method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])):
+            prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
         assert seen[0].shape[1] == prompt
 
         def activation(inputs, change):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
-from support.another_package import installed
 from support.in_process import run_lmms_eval
 from support.tiny_encoders import save_tiny_clip
 from support.tiny_families import save_family
@@ -25,10 +24,7 @@ from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
-TASK = "crosscult_single_reliability"
 LOCALITY = ["crosscult_single_cross_scenario_locality"]
-
 
 SCOPED = {"epochs": 1, "threshold": 0.5, "replacement_layer": -1, "replacement": None}
 SCOPED |= {"classifier_learning_rate": 1e-4, "replacement_learning_rate": 1e-5}
@@ -55,13 +51,6 @@ def test_the_published_settings_are_the_defaults(name):
     assert {**config, **PUBLISHED[name]} == config
 
 
-@pytest.fixture
-def another_package(tmp_path):
-    """A package with a method, where Python finds it."""
-    with installed(tmp_path / "site") as folder:
-        yield folder
-
-
 @pytest.mark.parametrize("name", method_names())
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
     method = method_class(name)
@@ -85,33 +74,17 @@ def test_methods_are_listed_with_options_and_needs(capsys):
     assert route_dim == {"name": "route_dim", "kind": "integer, at least 1", "default": 1024, "meaning": meaning}
 
 
-def test_a_broken_method_of_another_package_hides_no_other(another_package, capsys):
-    points = another_package / "proverbs-1.0.dist-info" / "entry_points.txt"
+def test_a_broken_method_of_another_package_hides_no_other(monkeypatch, tmp_path, capsys):
+    (tmp_path / "proverbs-1.0.dist-info").mkdir()
+    points = tmp_path / "proverbs-1.0.dist-info" / "entry_points.txt"
     points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
     assert "Can't be used: insertion: proverbs.gone:ReminderMethod" in said
     assert "route_dim=1024" in said
     with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
         method_class("reminder")
-
-
-@pytest.mark.usefixtures("another_package", "evaluating")
-def test_a_method_of_another_package_is_listed_and_runs_with_its_options(checkpoint, tmp_path, capsys):
-    assert main(["insertion", "methods"]) == 0
-    listed = capsys.readouterr().out
-    assert "reminder (proverbs)" in listed
-    assert "opening=Remember: (string)\n        How the reminder begins." in listed
-    assert summary(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
-
-    def answers(**arguments):
-        given = {"pretrained": checkpoint, "device": "cpu", "answers": tmp_path / "answers", **arguments}
-        text = ",".join(f"{name}={value}" for name, value in given.items())
-        results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=2)
-        return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]
-
-    plain, told, otherwise = answers(), answers(method="reminder"), answers(method="reminder", opening="Now")
-    assert len({tuple(plain), tuple(told), tuple(otherwise)}) == 3
 
 
 @pytest.fixture
@@ -130,14 +103,21 @@ def package_of_the_page(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("package_of_the_page", "evaluating")
-def test_the_method_of_the_page_is_found_once_installed_and_inserts(checkpoint, capsys):
+def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_options(checkpoint, capsys):
     assert main(["insertion", "methods"]) == 0
-    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in capsys.readouterr().out
-    text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,learning_rate=0.05"
-    results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
-    said = [sample["resps"][0][0] for sample in results["samples"][LOCALITY[0]]]
-    assert any(after != before for after, before, *_ in said)
-    assert results["insertion_costs"]["insertions"] > 0
+    listed = capsys.readouterr().out
+    assert (
+        "bias (bias_insertion)\n  Bias: a vector that is trained on each sample is added to a layer's output." in listed
+    )
+    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in listed
+    said = []
+    for option in ("learning_rate=0.05", "steps=1"):
+        text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,{option}"
+        results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
+        said.append([sample["resps"][0][0][:2] for sample in results["samples"][LOCALITY[0]]])
+        assert results["insertion_costs"]["insertions"] > 0
+    assert any(after != before for after, before in said[0])
+    assert said[0] != said[1]
 
 
 @pytest.fixture
@@ -203,7 +183,8 @@ def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
         (
             ["--set", "encoder=clip"],
             {"method": "ike", "option": "max_text_length=8"},
-            "ike: the sentence encoder 'clip' can't be used (CLIPModel",
+            "ike: the sentence encoder 'clip' can't be used (CLIPModel isn't a model of texts alone). Download one and "
+            "name its folder with encoder=DIR, or choose encoder=lexical",
         ),
     ],
 )
@@ -236,14 +217,9 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
 
 
 def _arguments(checkpoint, data, out):
-    options = {"method": "mend", "pretrained": checkpoint, "data": data, "out": out, "checkpoint-minutes": 0}
-    chosen = [part for option in ("layers=2", "rank=4", "epochs=5") for part in ("--set", option)]
-    return [
-        "insertion",
-        "fit",
-        *(part for name, value in options.items() for part in (f"--{name}", str(value))),
-        *chosen,
-    ]
+    given = ["--method", "mend", "--pretrained", str(checkpoint), "--data", str(data), "--out", str(out)]
+    chosen = ["--set", "layers=2", "--set", "rank=4", "--set", "epochs=5", "--checkpoint-minutes", "0"]
+    return ["insertion", "fit", *given, *chosen]
 
 
 @pytest.mark.slow

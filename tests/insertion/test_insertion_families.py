@@ -151,21 +151,20 @@ class TestEncoding:
             MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
 
 
-class TestTeacherForcing:
-    def test_losses_are_the_models_own_whatever_other_pairs_there_are(self, model):
-        pairs = list(zip(queries(4), ("never good", "never good at all", "好", "دائما"), strict=True))
-        query, answer = pairs[0]
-        tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
-        answered = model.encoding.encode_answered([query.messages()], [answer], ends)
-        with torch.no_grad():
-            expected = model.model(**model._on_device(answered.inputs)).loss
-            scored = model.answer_scorer(pairs[:1])()
-            together = model.answer_scorer(pairs)().losses()
-            alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
-        assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
-        assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
-        assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
-        assert torch.allclose(together, alone, atol=1e-3)
+def test_losses_are_the_models_own_whatever_other_pairs_there_are(model):
+    pairs = list(zip(queries(4), ("never good", "never good at all", "好", "دائما"), strict=True))
+    query, answer = pairs[0]
+    tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
+    answered = model.encoding.encode_answered([query.messages()], [answer], ends)
+    with torch.no_grad():
+        expected = model.model(**model._on_device(answered.inputs)).loss
+        scored = model.answer_scorer(pairs[:1])()
+        together = model.answer_scorer(pairs)().losses()
+        alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
+    assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
+    assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
+    assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
+    assert torch.allclose(together, alone, atol=1e-3)
 
 
 def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefill(model):
@@ -178,9 +177,8 @@ def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefi
         lengths.append(named["inputs_embeds"].shape[1] if ids is None else ids.shape[1])
 
     for query in (ask(), ask(1, 1, "zh"), ask(2, 2, "ar")):
-        handle = model.model.base_model.register_forward_pre_hook(note, with_kwargs=True)
-        answer = method.generate(query, DECODING)
-        handle.remove()
+        with model.model.base_model.register_forward_pre_hook(note, with_kwargs=True):
+            answer = method.generate(query, DECODING)
         assert (answer.text, answer.activated) == (model.generate(query, DECODING).text, None)
         assert sum(length > 1 for length in lengths) == 1
         assert len(lengths) == answer.new_tokens

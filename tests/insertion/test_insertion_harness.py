@@ -68,13 +68,10 @@ def run(tasks, arguments, **options):
     return run_lmms_eval("knowledge_insertion", tasks, model_args=text, bootstrap_iters=0, **options)
 
 
-def logged(results, task):
-    return [sample["resps"][0][0] for sample in results["samples"][task]]
-
-
 def responses(results, task):
     """Returns each response as answer and plain answer, which is the answer where it wasn't asked for."""
-    return [tuple(said[:2]) if isinstance(said, list) else said for said in logged(results, task)]
+    said = [sample["resps"][0][0] for sample in results["samples"][task]]
+    return [tuple(texts[:2]) if isinstance(texts, list) else texts for texts in said]
 
 
 def overlap(results, task):

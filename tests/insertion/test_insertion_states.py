@@ -12,7 +12,7 @@ from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_encoders import save_tiny_bert
 
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
@@ -220,10 +220,6 @@ class TestIke:
         facts = [context.rindex(f"New Fact: {edit_text(sample)}\n") for sample in inserted]
         assert facts == sorted(facts)
         assert context.endswith("Prompt: ")
-
-    def test_an_encoder_that_is_not_there_names_the_ways_out(self, internvl, data, tmp_path):
-        with pytest.raises(SettingsError, match="encoder=DIR, or choose encoder=lexical"):
-            made("ike", internvl, data, encoder=str(tmp_path / "nothing"))
 
     def test_means_of_a_transformer_are_normalised_and_its_state_knows_it(self, internvl, data, tmp_path):
         method = made("ike", internvl, data, encoder=str(save_tiny_bert(tmp_path / "bert")))

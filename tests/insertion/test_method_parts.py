@@ -94,36 +94,20 @@ def test_the_memory_returns_the_nearest_edit(scores, request_, expected):
     assert match.edit.answer == ("first", "second")[match.place]
 
 
-class Encode:
-    """Turns texts into their lengths, and remembers in which batches."""
+def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
+    batches = []
 
-    def __init__(self):
-        self.batches = []
-
-    def __call__(self, texts):
-        self.batches.append(list(texts))
+    def encode(texts):
+        batches.append(list(texts))
         return torch.tensor([[float(len(text))] for text in texts])
 
-
-def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
-    first, again, other = Encode(), Encode(), Encode()
-    for prefix, encode in (("encoder", first), ("encoder", again), ("another", other)):
+    everything = [["a", "bb"], ["ccc"], ["dddd"]]
+    for prefix, expected in (("encoder", everything), ("encoder", [["dddd"]]), ("another", everything)):
         vectors = StoredVectors(prefix, str, in_batches(encode))
         vectors.prepare(["a", "bb", "a", "ccc"], ValueStore(tmp_path / "store"), batch_size=2)
         assert vectors.vectors(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
-    assert first.batches == other.batches == [["a", "bb"], ["ccc"], ["dddd"]]
-    assert again.batches == [["dddd"]]
-
-
-def contrastive_loss_of(positive, negative, weights, scale=1.0, factor=1.0):
-    found = contrastive_loss(
-        torch.tensor(positive),
-        torch.tensor(negative),
-        torch.tensor(weights),
-        logit_scale=scale,
-        negative_loss_weight=factor,
-    )
-    return float(found)
+        assert batches == expected
+        batches.clear()
 
 
 def test_the_routers_vectors_have_length_one_and_its_size_is_that_of_table_4():
@@ -137,22 +121,23 @@ def test_the_routers_vectors_have_length_one_and_its_size_is_that_of_table_4():
 
 
 @pytest.mark.parametrize(
-    ("positive", "negative", "weights", "options", "expected"),
+    ("positive", "negative", "weights", "scale", "factor", "expected"),
     [
         # l+ = 2*1 = 2, l- = 2*0.5 + ln 1.5; loss = -2 + ln(e^2 + 1.5 e)
-        ([1.0], [0.5], [1.5], {"scale": 2.0}, -2 + math.log(math.e**2 + 1.5 * math.e)),
+        ([1.0], [0.5], [1.5], 2.0, 1.0, -2 + math.log(math.e**2 + 1.5 * math.e)),
         # The same negatives beside each positive: (-1 + ln(e + 1) - 0 + ln(1 + 1)) / 2
-        ([1.0, 0.0], [0.0], [1.0], {}, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
-        ([0.0], [0.0], [1.5], {}, math.log(2.5)),  # -0 + ln(1 + 1.5)
-        ([0.3, 1.0], [], [], {"scale": 20.0}, 0.0),
+        ([1.0, 0.0], [0.0], [1.0], 1.0, 1.0, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
+        ([0.0], [0.0], [1.5], 1.0, 1.0, math.log(2.5)),  # -0 + ln(1 + 1.5)
+        ([0.3, 1.0], [], [], 20.0, 1.0, 0.0),
         # -1 + 0.5 ln(e + 1): the factor scales the logarithm alone
-        ([1.0], [0.0], [1.0], {"factor": 0.5}, -1 + 0.5 * math.log(math.e + 1)),
+        ([1.0], [0.0], [1.0], 1.0, 0.5, -1 + 0.5 * math.log(math.e + 1)),
         # The paper's scale doesn't overflow.
-        ([-1.0], [1.0], [1.5], {"scale": 20.0}, 40 + math.log(1.5)),
+        ([-1.0], [1.0], [1.5], 20.0, 1.0, 40 + math.log(1.5)),
     ],
 )
-def test_the_loss_by_hand(positive, negative, weights, options, expected):
-    assert contrastive_loss_of(positive, negative, weights, **options) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+def test_the_loss_by_hand(positive, negative, weights, scale, factor, expected):
+    loss = contrastive_loss(*map(torch.tensor, (positive, negative, weights)), scale, factor)
+    assert float(loss) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 def accuracy_at(threshold, positive, negative):
@@ -212,19 +197,16 @@ def gradients_of(model, inputs, wanted):
     return gradients
 
 
-class TestTokenGradients:
-    def test_a_case_by_hand(self):
-        linear = nn.Linear(2, 1, bias=False).requires_grad_(requires_grad=False)
-        linear.weight.copy_(torch.tensor([[1.0, 2.0]]))
-        inputs = torch.tensor([[[3.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
-        # Outputs 5, 1 and 0; of the loss (5 - 4)^2 + (1 - 1)^2 + (0 - 1)^2 the gradients at them are 2, 0 and -2. The
-        # second token has no gradient and the third no input, so both are left out.
-        [gradients] = token_gradients(
-            {"map": linear}, lambda: (linear(inputs) - torch.tensor([[4.0], [1.0], [1.0]])).square().sum((1, 2))
-        )
-        found = gradients["map"]
-        assert found.tolist() == [[3.0, 1.0, 2.0]]
-        assert weight_gradient(found, 2).tolist() == [[6.0, 2.0]]
+def test_gradients_of_tokens_by_hand():
+    [linear] = model = chain(2, 1)
+    linear.weight.copy_(torch.tensor([[1.0, 2.0]]))
+    linear.bias.zero_()
+    # Outputs 5, 1 and 0; of the loss (5 - 4)^2 + (1 - 1)^2 + (0 - 1)^2 the gradients at them are 2, 0 and -2. The
+    # second token has no gradient and the third no input, so both are left out.
+    inputs, wanted = [[[3.0, 1.0], [1.0, 0.0], [0.0, 0.0]]], [[4.0], [1.0], [1.0]]
+    found = gradients_of(model, torch.tensor(inputs), torch.tensor(wanted))["0"]
+    assert found.tolist() == [[3.0, 1.0, 2.0]]
+    assert weight_gradient(found, 2).tolist() == [[6.0, 2.0]]
 
 
 def test_moments_by_hand_and_in_parts():
@@ -310,46 +292,32 @@ def codebook():
     return made
 
 
-def radii(codebook):
-    return [entry.radius for entry in codebook.entries]
+@pytest.mark.parametrize(
+    ("answer", "steps", "number"),
+    [
+        ("kimono", {(0, 2.5): [1.0, 1.0]}, 1),  # 2.5 > 1 + 1
+        # The distance of (1.2, 1.6) is 2, no more than 1 + 1; then 3 is no more than 1 + 2. A radius never shrinks.
+        ("kimono", {(1.2, 1.6): [2.0], (0.5, 0): [2.0], (3, 0): [3.0]}, 0),
+        ("hanbok", {(0, 1.5): [0.75 - MARGIN, 0.75]}, 1),  # another answer splits the distance
+        ("hanbok", {(0, 0): [1.0]}, 0),  # the same request again
+    ],
+)
+def test_a_key_is_added_or_changes_the_nearest_entry(codebook, answer, steps, number):
+    for place, radii in steps.items():
+        entry = codebook.entry_for(key(*place), answer, value(2))
+        assert [one.radius for one in codebook.entries] == pytest.approx(radii, abs=1e-9)
+        assert entry is codebook.entries[number]
+        assert torch.equal(entry.value, value(1 + number))
+        assert torch.equal(entry.key, key(*place) if number else key(0, 0))
+    assert [one.answer for one in codebook.entries] == (["kimono", answer] if number else [answer])
 
 
-def test_a_distant_key_is_added_with_the_first_radius(codebook):
-    # 2.5 > 1 + 1
-    entry = codebook.entry_for(key(0, 2.5), "kimono", value(2))
-    assert radii(codebook) == [1.0, 1.0]
-    assert entry is codebook.entries[1]
-    assert torch.equal(entry.value, value(2))
-
-
-def test_a_near_key_with_the_same_answer_expands_the_entry_and_never_shrinks_it(codebook):
-    # The distance of (1.2, 1.6) is 2, which is no more than 1 + 1.
-    entry = codebook.entry_for(key(1.2, 1.6), "kimono", value(2))
-    assert entry is codebook.entries[0]
-    assert radii(codebook) == pytest.approx([2.0])
-    assert torch.equal(entry.value, value(1))
-    assert torch.equal(entry.key, key(0, 0))
-    codebook.entry_for(key(0.5, 0), "kimono", value(2))
-    assert radii(codebook) == pytest.approx([2.0])
-    # Now 3 is no more than 1 + 2.
-    codebook.entry_for(key(3, 0), "kimono", value(2))
-    assert radii(codebook) == pytest.approx([3.0])
-
-
-def test_a_near_key_with_another_answer_splits_the_radii(codebook):
-    entry = codebook.entry_for(key(0, 1.5), "hanbok", value(2))
-    assert radii(codebook) == pytest.approx([0.75 - MARGIN, 0.75], abs=1e-9)
-    assert (entry.answer, codebook.entries[0].answer) == ("hanbok", "kimono")
-    # Halfway between both, only the newer one is used: its radius holds the point, the older one's doesn't.
+def test_halfway_between_split_entries_the_newer_one_is_used(codebook):
+    """Its radius holds the point, the older one's doesn't."""
+    codebook.entry_for(key(0, 1.5), "hanbok", value(2))
     values, used = codebook.lookup(torch.stack([key(0, 0.75), key(0, 0.76), key(0, 0.74)]))
     assert used.tolist()[1:] == [True, True]
     assert values[1:, 0].tolist() == [2.0, 1.0]
-
-
-def test_the_same_request_again_replaces_the_answer(codebook):
-    entry = codebook.entry_for(key(0, 0), "hanbok", value(2))
-    assert entry is codebook.entries[0]
-    assert (entry.answer, entry.radius, len(codebook.entries)) == ("hanbok", 1.0, 1)
 
 
 def test_the_nearest_entry_is_used_within_its_radius_alone(codebook):

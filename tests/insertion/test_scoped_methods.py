@@ -20,7 +20,7 @@ from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
+from culture_tasks.insertion.core.queries import Insertion, Query, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
@@ -28,7 +28,6 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mscke.method import MsckeConfig, clip_encoder
 
 NAMES = ("mscke", "serac")
-DECODING = AnswerDecoding(max_new_tokens=6)
 
 
 def make(name, internvl, folders, **options):
@@ -45,13 +44,6 @@ def fit(method, data, store=None, **options):
 @pytest.fixture(params=NAMES, scope="module")
 def fitted(request, internvl, folders, data):
     return fit(make(request.param, internvl, folders), data)
-
-
-@pytest.fixture(autouse=True)
-def nothing_inserted(request):
-    yield
-    if "fitted" in request.fixturenames:
-        request.getfixturevalue("fitted").reset()
 
 
 def about(question, number=0):
@@ -90,6 +82,7 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
 def test_mscke_tells_images_apart_that_seracs_text_cannot(fitted):
     fitted.insert(Insertion(about("Is this fine here ?"), "never"))
     red, blue = (fitted.ask(Query.about(Instance(scenario, 5).image(), "Is this fine here ?")) for scenario in (0, 1))
+    fitted.reset()
     assert (red.similarity == blue.similarity) == (fitted.name == "serac")
 
 

@@ -12,45 +12,49 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
+import datasets
 import torch
+from accelerate import Accelerator
+from accelerate.utils import InitProcessGroupKwargs, gather_object
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
+from lmms_eval.caching.response_cache import ResponseCache
+from PIL import Image
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.harness.extending import extend
+from culture_tasks.harness.lmms_eval.extensions import tasks_of
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
-from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
-from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
-from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
+from culture_tasks.insertion.core.runner import Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
+_FINGERPRINTS = ("data", "draw")  # of the documents, in each of them
 
 
 class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
-    ``costs`` are those of the run, on all ranks together; None before it is over.
+    ``costs`` are those of the run, on all ranks together; None before it is over. ``identity`` is the latest model's.
     """
 
     is_simple = False
     registered_name = NAME
+    identity: ClassVar[str]
 
     @exit_on_error()
     def __init__(self, **model_args: Any) -> None:
-        from accelerate import Accelerator
-        from accelerate.utils import InitProcessGroupKwargs
-
         super().__init__()
         self._arguments = arguments = InsertionArguments.read(model_args)
         self.accelerator = Accelerator(kwargs_handlers=[InitProcessGroupKwargs(timeout=timedelta(weeks=4))])
@@ -62,22 +66,21 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             check_arguments(arguments.backend_arguments)
         options = arguments.model_copy(update={"device": str(self._device)})
         model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
-        method = method_class(arguments.method)
-        self._method: InsertionMethod | None = method(model, method.read_config(arguments.method_options))
-        self._method.batch_size = self.batch_size
+        method_type = method_class(arguments.method)
+        method = method_type(model, method_type.read_config(arguments.method_options))
+        method.batch_size = self.batch_size
         if arguments.state_folder is not None:
-            self._method.load(arguments.state_folder)
+            method.load(arguments.state_folder)
         self._engine = None if arguments.backend is None else VllmEngine(model, options, arguments.backend_arguments)
         self._store = ValueStore(arguments.answers_file)
-        self._runner: Runner | None = Runner(
-            self._method, self._store, self._engine, one_at_a_time=arguments.paper_latency
-        )
+        self._runner: Runner | None = Runner(method, self._store, self._engine, one_at_a_time=arguments.paper_latency)
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
         self._queries: dict[tuple[str, ...], Query] = {}
         self._without_images: dict[tuple[str, str], Any] = {}
-        identify_in_cache(NAME, self._runner.identity)
+        type(self).identity = self._runner.identity
+        extend(ResponseCache, "create", _with_identity)
 
     @property
     def device(self) -> torch.device:
@@ -99,7 +102,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         """
         assert self._runner is not None
         documents = [self._document(request) for request in requests]
-        self._check_data(documents)
+        self._check_data(documents, self._runner.method.data)
         jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
         outcomes = self._runner.run(jobs, Progress(hidden=self._rank != 0))
         return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
@@ -114,21 +117,17 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
 
     def clean(self) -> None:
         """Sums up the costs, and gives the model's memory back, before judges run."""
-        if self._runner is not None and self._method is not None:
-            costs = self._rank_costs(self._runner.costs, self._method)
-            parts: list[ModelCosts] = [costs] * self._world_size
-            if torch.distributed.is_available() and torch.distributed.is_initialized():
-                torch.distributed.all_gather_object(parts, costs)
-            self.costs = total_costs(parts)
+        if self._runner is not None:
+            self.costs = total_costs(gather_object([self._rank_costs(self._runner)]))
         if self._engine is not None:
             self._engine.close()
-        self._method = self._runner = self._engine = None
+        self._runner = self._engine = None
         self._queries.clear()
         self._without_images.clear()
         super().clean()
 
-    def _rank_costs(self, costs: Costs, method: InsertionMethod) -> ModelCosts:
-        arguments, report = self._arguments, method.report
+    def _rank_costs(self, runner: Runner) -> ModelCosts:
+        arguments, costs, method, report = self._arguments, runner.costs, runner.method, runner.method.report
         requests = len(costs.alone) if arguments.paper_latency else costs.answered
         seconds = sum(costs.alone) if arguments.paper_latency else costs.prepared_seconds + costs.seconds
         train_seconds = report.get("seconds")
@@ -159,8 +158,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         document: Mapping[str, Any] = self._without_images[task, split][doc_id]
         return document
 
-    def _check_data(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        folder, facts = self._arguments.state_folder, self._method.data if self._method else None
+    def _check_data(self, documents: Iterable[Mapping[str, Any]], facts: state.DataFacts | None) -> None:
+        folder = self._arguments.state_folder
         inserted = [doc for doc in documents if doc.get("insertions")]
         if facts is None or folder is None or not inserted:
             return
@@ -187,7 +186,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         identity = _identity(changed, "insertion_image_id", "language", "question")
 
         def load() -> Sequence[Message]:
-            return to_messages({**changed, "image": _image(doc["insertion_image"])})
+            with Image.open(doc["insertion_image"]["path"]) as image:
+                return to_messages({**changed, "image": image.convert("RGB")})
 
         return Insertion(self._query(identity, sample["question"], load), sample["answer"])
 
@@ -197,13 +197,31 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         return query if identity is None else self._queries.setdefault(identity, query)
 
 
+def _with_identity(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has ``--use_cache`` find responses by the fingerprints of the model and of the documents.
+
+    lmms-eval finds them by the model arguments, by which a state that was fitted again has the old one's responses.
+    """
+
+    def create(cache_root: str, *, model: Any = "", model_args: Any = "", task_dict: Any = None, **options: Any) -> Any:
+        if NAME in (model, getattr(model, "registered_name", None)):
+            documents = []
+            for task in tasks_of(task_dict or {}):
+                docs = getattr(task, "eval_docs_no_media", None)
+                if docs and all(field in docs.column_names for field in _FINGERPRINTS):
+                    documents.append([task.config.task, *(str(docs[0][field]) for field in _FINGERPRINTS)])
+            described = {"identity": KnowledgeInsertionModel.identity, "documents": sorted(documents)}
+            model, model_args = NAME, json.dumps(described)
+        return original(cache_root, model=model, model_args=model_args, task_dict=task_dict, **options)
+
+    return create
+
+
 def _without_images(documents: Any) -> Any:
     """Returns a data set without the columns whose images are decoded when a row is read."""
-    from datasets import Dataset, Image
-
-    if not isinstance(documents, Dataset):
+    if not isinstance(documents, datasets.Dataset):
         return documents
-    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, Image)}
+    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, datasets.Image)}
     return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
@@ -211,16 +229,6 @@ def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
     """Returns the identity of a query about a document; None where the document doesn't say which image it is."""
     values = tuple(str(doc.get(field) or "") for field in ("data", *fields))
     return values if all(values) else None
-
-
-def _image(value: Any) -> Any:
-    """Returns an image column's cell as an image, whether the data set decodes it or not."""
-    from PIL import Image
-
-    if not isinstance(value, Mapping):
-        return value
-    with Image.open(value["path"]) as image:
-        return image.convert("RGB")
 
 
 def _response(job: Job, outcome: Outcome) -> GenerationResult | list[str]:

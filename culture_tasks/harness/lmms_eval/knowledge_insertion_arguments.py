@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import platformdirs
 import torch
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelOptions
@@ -21,15 +21,13 @@ NAME = "knowledge_insertion"
 _FIRST_BATCH = 32
 
 
-class InsertionArguments(ModelOptions):
+class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
     docs/insertion.md describes them. Features that a method looks up in the model itself always come from
     transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
     to every model.
     """
-
-    model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
 
     pretrained: str = ""
     method: str = "base"

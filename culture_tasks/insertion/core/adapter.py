@@ -421,11 +421,8 @@ def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
         if not states:
             states.append(output.last_hidden_state)
 
-    handle = model.base_model.register_forward_hook(keep)
-    try:
+    with model.base_model.register_forward_hook(keep):
         yield states
-    finally:
-        handle.remove()
 
 
 def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:

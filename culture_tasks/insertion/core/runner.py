@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -124,7 +124,7 @@ class Runner:
         *,
         one_at_a_time: bool = False,
     ) -> None:
-        self._method, self._store, self._one_at_a_time = method, store, one_at_a_time
+        self.method, self._store, self._one_at_a_time = method, store, one_at_a_time
         self._device = method.model.device
         self._engine, self._engine_identity = engine, engine.identity if engine else method.model.identity.run
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
@@ -139,7 +139,7 @@ class Runner:
         Raises:
             DataError: For the first image that can't be read, before anything is answered.
         """
-        if not self._method.inserts:
+        if not self.method.inserts:
             jobs = [replace(job, insertions=()) for job in jobs]
         read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)
         outcomes: dict[int, Outcome] = {}
@@ -168,17 +168,21 @@ class Runner:
         order = _chain_order(after)
         if self._one_at_a_time:
             base = {place: self._alone(plain[place], decoding) for place in progress(list(plain), "plain model")}
-            edits = ((place, after[place]) for place in progress(order, f"after insertions ({self._method.name})"))
+            edits = ((place, after[place]) for place in progress(order, f"after insertions ({self.method.name})"))
             return base, {place: self._alone(self._edited_prompt(job), decoding, job) for place, job in edits}
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
-        self._prepare(after.values(), progress)
+        start = now(self._device)
+        insertions = {insertion.key: insertion for job in after.values() for insertion in job.insertions}
+        requests = [job.query for job in after.values()]
+        self.method.prepare(requests, list(insertions.values()), self._store, progress)
+        self.costs.prepared_seconds += now(self._device) - start
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
-        for place in progress(order, f"insertions ({self._method.name})"):
-            if self._method.edits_weights:
+        for place in progress(order, f"insertions ({self.method.name})"):
+            if self.method.edits_weights:
                 pool[True, place] = self._edited_prompt(after[place])
             else:
                 self._insert(after[place].insertions)
-                pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
+                pool[True, place] = self._prompt(self.method.ask(after[place].query), decoding)
         answers = self._answer_pool(pool, decoding, progress)
         base = {place: answers[False, place] for place in plain}
         return base, {place: pool[True, place].route.noted(answers[True, place]) for place in after}
@@ -193,7 +197,7 @@ class Runner:
         if job is not None:
             self._insert(job.insertions)
         start = now(self._device)
-        answer = (self._method.model if job is None else self._method).generate(prompt.route.query, decoding)
+        answer = (self.method.model if job is None else self.method).generate(prompt.route.query, decoding)
         seconds = now(self._device) - start
         return self._keep(key, replace(answer, seconds=seconds), seconds)
 
@@ -234,7 +238,7 @@ class Runner:
             elif model is None and self._engine is not None:
                 answers = self._engine.answers(queries, decoding)
             else:
-                answers = (model or self._method.model).answers(queries, decoding, self._method.batch_size)
+                answers = (model or self.method.model).answers(queries, decoding, self.method.batch_size)
             for number, answer in answers:
                 end = now(self._device)
                 seconds = end - start - (self.costs.insertion_seconds - inserting)
@@ -249,7 +253,7 @@ class Runner:
         Rows of a batch have weights of several chains where the method offers that; else each chain has its own
         batches.
         """
-        method, model = self._method, self._method.model
+        method, model = self.method, self.method.model
         runs = itertools.groupby(range(len(queries)), lambda place: _chain(inserted[place]))
         chains = [list(places) for _, places in runs]
         weights = _ChainWeights(method, inserted, self.costs) if isinstance(method, WeightMethod) else None
@@ -282,14 +286,8 @@ class Runner:
 
     def _edited_prompt(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
-        source = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
+        source = [self.method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
         return _Prompt(Route(job.query), _key([*source, job.query.key], job.decoding), job.insertions)
-
-    def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
-        start = now(self._device)
-        insertions = {insertion.key: insertion for job in jobs for insertion in job.insertions}
-        self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
-        self.costs.prepared_seconds += now(self._device) - start
 
     def _insert(self, insertions: Sequence[Insertion]) -> None:
         """Inserts a chain; if it extends the present one, only the rest."""
@@ -297,13 +295,13 @@ class Runner:
             self._renew()
         start = now(self._device)
         for insertion in insertions[len(self._present_chain) :]:
-            self._method.insert(insertion)
+            self.method.insert(insertion)
             self._present_chain = (*self._present_chain, insertion.key)
             self.costs.inserted += 1
         self.costs.insertion_seconds += now(self._device) - start
 
     def _renew(self) -> None:
-        self._method.reset()
+        self.method.reset()
         self._present_chain = ()
 
 

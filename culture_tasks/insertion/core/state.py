@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError
@@ -22,10 +22,8 @@ class StateError(CultureTasksError):
     """A state that can't be read, or that doesn't fit the model, the method or the data."""
 
 
-class DataFacts(BaseModel):
+class DataFacts(BaseModel, extra="forbid", frozen=True):
     """The training data of a state: fingerprints of the raw cases (or empty) and of the cases, and the scenarios."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     raw: str
     cases: str
@@ -33,10 +31,8 @@ class DataFacts(BaseModel):
     scenarios: tuple[str, ...]
 
 
-class ModelFacts(BaseModel):
+class ModelFacts(BaseModel, extra="forbid", frozen=True):
     """A model that a method was fitted with, and its fingerprint before anything was trained."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str = "none"
     weights: str = ""
@@ -53,14 +49,12 @@ class ModelFacts(BaseModel):
         return {"fingerprint": self.weights, **self.parts}
 
 
-class Description(BaseModel):
+class Description(BaseModel, extra="forbid", frozen=True):
     """``state.json``.
 
     States from before the version of the method was recorded are of the first. ``replacement`` is the method's second
     model, ``facts`` are results of the fit that aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: int = FORMAT
     method: str

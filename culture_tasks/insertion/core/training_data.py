@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks, cultures
-from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining, TrainingCases
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
@@ -24,10 +24,10 @@ class TrainingData:
 def load_training_data(
     data_folder: Path | None, limit: int | None = None, benchmark: str | None = None
 ) -> TrainingData:
-    """Loads training cases, with their images checked.
+    """Loads training cases, with their images checked, as the benchmark's tasks phrase them.
 
-    Without a folder they come from the Hub; ``limit`` takes this many, evenly spaced over all; without a name the
-    benchmark is the only one that offers any, cultures that people added aside.
+    Equal requests are one object. Without a folder cases come from the Hub; ``limit`` takes this many, evenly spaced
+    over all; without a name the benchmark is the only one that offers any, cultures that people added aside.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     published = [name for name in offers if name not in cultures()]
@@ -37,11 +37,7 @@ def load_training_data(
         raise SettingsError(
             f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
         )
-    return as_requests(offers[name].training_cases(data_folder, limit))
-
-
-def as_requests(offered: TrainingCases) -> TrainingData:
-    """Phrases training cases as the benchmark's tasks phrase them; equal requests are one object."""
+    offered = offers[name].training_cases(data_folder, limit)
     queries: dict[tuple[Path, str, str], Query] = {}
 
     def query(item: AnsweredQuestion) -> Query:

@@ -36,7 +36,6 @@ class MendConfig(GradientConfig):
         generality_weight: Weight of its loss on each generality item.
         locality_weight: Weight of its divergence from the plain model on each locality item.
         cases_per_step: Training cases that make one step.
-        clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
     """
 
     layers: int = Field(default=3, ge=1)

@@ -23,7 +23,6 @@ PUBLISHED_LAYERS = {36: 30, 32: 23, 28: 23}
 """EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
 
 IRRELEVANT = "irrelevant.v1"
-_PACKAGE = __name__.rpartition(".")[0]
 
 Prefill = tuple[torch.Tensor, torch.Tensor]
 """Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
@@ -162,7 +161,7 @@ class WiseMethod(OutputMethod):
 
     def _irrelevant_request(self, insertion: Insertion) -> Prefill:
         """Returns an irrelevant request as the linear map sees it, which no insertion changes."""
-        questions = prompt_files.load(_PACKAGE, IRRELEVANT).text.splitlines()
+        questions = prompt_files.load(__package__, IRRELEVANT).text.splitlines()
         question = questions[int(insertion.key[:8], 16) % len(questions)]
         if question not in self._irrelevant:
             query = Query(question, lambda: [{"role": "user", "content": [text_part(question)]}])
