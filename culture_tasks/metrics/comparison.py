@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from culture_tasks.metrics.intervals import interval_of, proportion_interval, t_quantile
 from culture_tasks.metrics.means import (
@@ -339,8 +341,9 @@ def _share_times_size(
     is above 0, so that the share alone decides on 0.
     """
     tail = (1.0 - confidence) / 2.0
-    least = 0.0 if as_high(0.0) > tail else optimize.brentq(lambda share: as_high(share) - tail, 0.0, 1.0, xtol=1e-12)
-    most = 1.0 if as_low(1.0) > tail else optimize.brentq(lambda share: as_low(share) - tail, 0.0, 1.0, xtol=1e-12)
+    root = partial(scipy.optimize.brentq, a=0.0, b=1.0, xtol=1e-12)
+    least = 0.0 if as_high(0.0) > tail else root(lambda share: as_high(share) - tail)
+    most = 1.0 if as_low(1.0) > tail else root(lambda share: as_low(share) - tail)
     low, high = 2.0 * float(least) - 1.0, 2.0 * float(most) - 1.0
     return low * sizes[0 if low > 0.0 else 1], high * sizes[1 if high > 0.0 else 0]
 

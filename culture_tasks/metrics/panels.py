@@ -9,8 +9,8 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize
 
 from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, filled
 from culture_tasks.metrics.prediction_powered import FEW_DIFFERING
@@ -154,5 +154,5 @@ def _shrunk(x: Floats, y: Floats, towards: Floats) -> Floats:
     if not x.any():
         return towards
     ridge = np.sqrt(_PRIOR * np.mean(x**2)) * np.eye(towards.size)
-    weights, _ = optimize.nnls(np.concatenate([x, ridge]), np.concatenate([y, ridge @ towards]))
+    weights, _ = scipy.optimize.nnls(np.concatenate([x, ridge]), np.concatenate([y, ridge @ towards]))
     return np.asarray(weights)

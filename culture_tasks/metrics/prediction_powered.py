@@ -18,8 +18,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.means import (
@@ -387,7 +388,7 @@ class CorrectedDifference:
         if value == 0.0 or reach(_LEAST_P) <= abs(value):
             p = 1.0 if value == 0.0 else _LEAST_P
         else:
-            logarithm = optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
+            logarithm = scipy.optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
             p = math.exp(logarithm)
         return difference._replace(difference=value, low=value - half, high=value + half, p=p)
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 
 class Places(NamedTuple):
@@ -174,7 +174,7 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     scored = ~np.isnan(table)
     used = scored & scored.all(axis=0) if shared_only else scored
     signed = np.where(used, -table if higher_is_better else table, np.nan)
-    ranks = stats.rankdata(signed, axis=0, nan_policy="omit")
+    ranks = scipy.stats.rankdata(signed, axis=0, nan_policy="omit")
     counts = used.sum(axis=1)
     totals = np.where(used, ranks, 0.0).sum(axis=1)
     means = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)

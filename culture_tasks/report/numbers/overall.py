@@ -11,7 +11,7 @@ from itertools import chain, combinations
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, cultures
@@ -289,7 +289,7 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
     if above_0(most) <= 0.0:
         p = 1.0
     else:
-        p = 1e-12 if above_0(least) > 0.0 else math.exp(float(optimize.brentq(above_0, least, most, xtol=1e-6)))
+        p = 1e-12 if above_0(least) > 0.0 else math.exp(float(scipy.optimize.brentq(above_0, least, most, xtol=1e-6)))
     return Difference(value, low, high, p, method="corrected columns")
 
 
