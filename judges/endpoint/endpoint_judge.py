@@ -47,8 +47,10 @@ OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade the
 _JOBS_A_BATCH = 128
 # At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
-# Answers are handed out together after so long: a commit of the cache and a wake-up cost more than an answer does.
+# Answers are handed out together, since a commit of the cache and a wake-up cost more than an answer does: after so
+# long, or once they are so large a share of the requests that may be in flight, which bounds what a kill loses.
 _SECONDS_BETWEEN_HANDOVERS = 0.02
+_SHARE_BETWEEN_HANDOVERS = 0.25
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
@@ -340,8 +342,10 @@ class Engine:
             except Exception as error:  # noqa: BLE001  # broad: no bug may end a worker
                 answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
             self._answers.append((job, answer))
-            if len(self._answers) == 1:
-                self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
+            count, most = len(self._answers), max(1, int(_SHARE_BETWEEN_HANDOVERS * self.asker.concurrency))
+            if count in (1, most):
+                is_due = count == most or not self.asker.gate.in_flight
+                self._loop.call_later(0.0 if is_due else _SECONDS_BETWEEN_HANDOVERS, self._hand_over)
 
     def _hand_over(self) -> None:
         """Stores the completions that came, and hands out all answers."""

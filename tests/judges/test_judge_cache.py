@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.cache.verdict_cache import VerdictCache
 from culture_tasks.judges.completions import ChatRequest
+from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.rubric.parsers import Reading
 
 
@@ -130,6 +132,23 @@ def test_after_a_kill_only_requests_in_flight_are_asked_again(server, start, jud
     assert asked_before < 400
     # At most what was in flight, or had come back and was being committed, was lost.
     assert 400 <= len(server.requests) <= 400 + 2 * 16
+
+
+def test_answers_are_kept_once_they_are_a_quarter_of_what_may_be_in_flight(server, judge_for, items, monkeypatch):
+    monkeypatch.setattr(endpoint_judge, "_SECONDS_BETWEEN_HANDOVERS", 60.0)
+    others_may_come = threading.Event()
+
+    async def says_later(writer, request):
+        await asyncio.to_thread(others_may_come.wait)
+        await says()(writer, request)
+
+    server.decide = lambda request: says() if re.search(r"dish [0-3]\?", request.text) else says_later
+    judge = judge_for(judge_concurrency=16)
+    tickets = [judge.submit(LAVE, item) for item in items(16)]
+    assert [ticket.verdict().outcome for ticket in tickets[:4]] == ["scored"] * 4
+    assert not any(ticket.is_resolved for ticket in tickets[4:])
+    others_may_come.set()
+    assert {ticket.verdict().outcome for ticket in tickets} == {"scored"}
 
 
 def test_ctrl_c_keeps_what_arrived(server, start, tmp_path):
