@@ -118,7 +118,8 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     import pandas as pd
 
     report = _report(paths, options)
-    labels, rows = report.labels, list[dict[str, Any]]()
+    labels = report.labels
+    rows: list[dict[str, Any]] = []
     for key, run in report.runs.items():
         of_run = {"model": labels[key], "benchmark": run.benchmark, "task": run.task}
         rows += [

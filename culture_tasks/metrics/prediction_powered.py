@@ -611,7 +611,7 @@ class _Fit:
 
 
 class _Level:
-    """The residuals of people's scores from a judge's in each stratum."""
+    """The residuals of people's scores from a judge's: means, departures from them, and variances by stratum."""
 
     def __init__(
         self,

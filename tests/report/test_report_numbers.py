@@ -8,6 +8,7 @@ from support.reports import report_of, row_of, tables_of, values_of
 from support.sample_files import care_sample, cedar_sample, record, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
@@ -248,3 +249,17 @@ def test_a_task_beside_a_subset_adds_no_error_only_if_it_was_run_whole(documents
     only_the_subset = 120 / 161 * (part.high - part.value)
     assert (cell.high - cell.value == pytest.approx(only_the_subset)) == has_all
     assert cell.high - cell.value >= only_the_subset - 1e-9
+
+
+def test_a_subset_without_any_score_has_no_number_and_is_no_error(tmp_path):
+    values = {metric.name: 1.0 for metric in task_named("culturalbench_hard").metrics() if metric.name != "acc"}
+    read = {"runs": [{"response": "1", "outcome": "scored"}], "outcomes": {"scored": 1}, "values": values}
+    samples = [
+        {"acc": record("culturalbench", "culturalbench_hard", "acc", f"q{n}", {"country": "China"}, **read)}
+        for n in range(4)
+    ]
+    drawn = {"documents": 4, "of_documents": 12, "items": 12, "spread": 1 / 4 - 1 / 12, "seed": 0}
+    configs = {"culturalbench_hard": {"output_type": "generate_until", "metadata": {"subset": drawn}}}
+    write_run(tmp_path, "m", {"culturalbench_hard": samples}, configs=configs)
+    [cell] = report_of(tmp_path).units["culturalbench_hard"].cells.values()
+    assert (cell.value, cell.flags) == (None, ("subset", "unjudged"))

@@ -249,9 +249,12 @@ def _items_needed(test: Difference, level: float) -> int | None:
 
 
 def rank_units(
-    units: Iterable[Measured], tests: Sequence[Comparison], rankable: Callable[[Cell], bool]
+    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
 ) -> list[Measured]:
     """Gives every unit its ranks and its standing, by the tests of all units."""
+    by_unit: dict[str, list[Comparison]] = {}
+    for test in tests:
+        by_unit.setdefault(test.unit, []).append(test)
     standing_units: list[Measured] = []
     for measured in units:
         unit = measured.unit
@@ -265,8 +268,7 @@ def rank_units(
         left_out |= {
             key: "there are no samples to test" for key in unit.cells if key not in left_out and not measured.runs[key]
         }
-        unit_tests = [test for test in tests if test.unit == unit.key]
-        cells, standing = rank_cells(unit.cells, unit.scale, tests=unit_tests, left_out=left_out)
+        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
         standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
     return standing_units
 

@@ -191,22 +191,22 @@ class _Writer:
         units = [unit for unit in ranked if (len(unit.standing.best) == 1) == certain]
         if not units:
             return ""
-        leaders: dict[str, list[str]] = {}
-        without_winner: list[str] = []
-        for unit in units:
-            leader, title = unit.standing.ranked[0], self.unit(unit.key)
-            score = _value(unit.cells[leader])
-            leaders.setdefault(leader, []).append(f"{title} ({score})")
-            rivals = self.models(key for key in unit.standing.best if key != leader)
-            without_winner.append(
-                f"on {title}, {self.model(leader)} ({score}) and {rivals} are not significantly different"
-            )
         if not certain:
-            return f"No clear winner: {_spaced(without_winner)}."
+            return f"No clear winner: {_spaced([self._without_winner(unit) for unit in units])}."
+        leaders: dict[str, list[str]] = {}
+        for unit in units:
+            leader = unit.standing.ranked[0]
+            leaders.setdefault(leader, []).append(f"{self.unit(unit.key)} ({_value(unit.cells[leader])})")
         if len(leaders) == 1 and len(units) == len(ranked) > 2:
             return f"{self.model(next(iter(leaders)))} is significantly best on all {len(units)} benchmarks."
         by_leader = [f"{self.model(leader)} on {_listed(columns, 'benchmark')}" for leader, columns in leaders.items()]
         return f"Significantly best: {_spaced(by_leader)}."
+
+    def _without_winner(self, unit: Unit) -> str:
+        leader = unit.standing.ranked[0]
+        rivals = self.models(key for key in unit.standing.best if key != leader)
+        score = _value(unit.cells[leader])
+        return f"on {self.unit(unit.key)}, {self.model(leader)} ({score}) and {rivals} are not significantly different"
 
     # For which cultures is it best and worst?
 

@@ -80,7 +80,7 @@ class Observations:
     @cached_property
     def has_subset_interval(self) -> bool:
         """Whether a part is of a subset, and no two parts share a cluster: then there is an interval for the draw."""
-        if not self.subset_runs:
+        if not self.subset_runs or not self.items.size:
             return False
         parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
         return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])

@@ -96,7 +96,7 @@ def shared_sources(units: Iterable[Unit]) -> str:
 
 
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
-    """Returns the weighted mean of cells on the common scale, with all of their flags; they count as independent."""
+    """Returns the weighted mean of cells on the common scale, as if independent, with the flags of all of them."""
     return from_interval(
         Interval(
             *weighted([(cell.value, cell.low, cell.high) for cell in cells], np.array(weights) / sum(weights)),
@@ -169,7 +169,7 @@ def means(
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the means over the headline columns that entrants share; ``other_tasks`` lets the harnesses' in."""
+    """Works out the means over the headline columns that entrants share, with the harnesses' own tasks on request."""
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
     obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
     usable = [unit for unit in headline if unit.key not in obstacles]
