@@ -63,6 +63,17 @@ class Identity:
     place: str
 
 
+class _Facts(dict[str, Any]):
+    """The facts of a manifest, whose file is named where one is missing."""
+
+    def __init__(self, facts: Mapping[str, Any], path: Path) -> None:
+        super().__init__(facts)
+        self._path = path
+
+    def __missing__(self, name: str) -> Any:
+        raise DataError(f"{self._path}, field 'facts': no {name!r}. Build the culture again.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltCulture(Identity):
     """A built culture as it lies in its folder.
@@ -143,7 +154,7 @@ class BuiltCulture(Identity):
             raise DataError(f"{path}: holds fields of other types than those that are built. Fetch the culture again.")
         if not NAME.fullmatch(values["name"]):
             raise DataError(f"{path}, field 'name': found {values['name']!r}. Fetch the culture again.")
-        return cls(folder=folder, **values)
+        return cls(folder=folder, **(values | {"facts": _Facts(values["facts"], path)}))
 
 
 def is_one_line(text: str) -> bool:

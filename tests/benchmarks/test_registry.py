@@ -136,6 +136,17 @@ def test_the_registry_names_the_folder_of_a_culture_that_it_cannot_use(tmp_path)
         registry.benchmarks()
 
 
+@pytest.mark.parametrize(
+    ("like", "fact"), [("care", "ratings"), ("culturalvqa", "fewshot"), ("crosscult", "partitions")]
+)
+def test_a_culture_without_a_fact_that_its_benchmark_needs_is_refused(tmp_path, like, fact):
+    with (
+        cultures_in(culture(tmp_path / "one", like=like)),
+        pytest.raises(DataError, match=rf"one/culture.json, field 'facts': no '{fact}'"),
+    ):
+        registry.entries()
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     group = Group(
