@@ -25,9 +25,9 @@ def save_tiny_bert(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def save_tiny_clip(folder: Path) -> Path:
+def save_tiny_clip(folder: Path, seed: int = 0) -> Path:
     """Saves an encoder of images and texts, whose texts begin and end with special tokens, as CLIP's do."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     tokenizer = make_tokenizer()
     start, end = tokenizer.convert_tokens_to_ids([START, END])
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
