@@ -93,6 +93,13 @@ def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -
 
 
 def _run(options: argparse.Namespace) -> int:
+    if not options.tasks and not options.results:
+        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
+    if options.sample is not None and not options.results:
+        raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
+    if options.people is not None and options.sample is None:
+        raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
+    tasks = matching_tasks(options.tasks, "cost")
     settings, prices = judge_and_prices(options)
     spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
@@ -106,13 +113,6 @@ def _run(options: argparse.Namespace) -> int:
     def judge_of(paper_model: str) -> str:
         return spec.model if spec else paper_model
 
-    if not options.tasks and not options.results:
-        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
-    if options.sample is not None and not options.results:
-        raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
-    if options.people is not None and options.sample is None:
-        raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
-    tasks = matching_tasks(options.tasks, "cost")
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
     side_by_side: list[Way] = []
     if options.results:

@@ -156,6 +156,7 @@ def test_a_judge_without_an_endpoint_costs_nothing(capsys):
     [
         ([], "neither --tasks nor --results is given"),
         (["--tasks", "car"], "no task 'car'. Did you mean 'care'?"),
+        (["--tasks", "car", "--judge", "lexical"], "no task 'car'. Did you mean 'care'?"),
         (["--tasks", "care", "--tokenizer", "/nowhere"], "--tokenizer /nowhere: it can't be loaded"),
         (["--tasks", "care", "--tokenizer", "p50k_edit"], "the encoding p50k_edit is not on this machine"),
         (["--results", "/nowhere"], "no such file"),
