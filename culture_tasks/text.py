@@ -21,6 +21,9 @@ REASONING_ENDS = re.compile(
 )
 # Without a group around an end, which would make the search in long reasoning several times as slow.
 _REASONING_MARK = re.compile(f"{REASONING_ENDS.pattern}|{REASONING_BEGINS.pattern}", re.IGNORECASE)
+# The channels of gpt-oss where a backend left its special tokens out, "analysisThe user asks …assistantfinalTea"; where
+# it was cut off, there is no final one.
+_PLAIN_CHANNELS = re.compile(r"\s*(?:analysis(?:.*?assistantfinal|(?=[A-Z]).*)|assistantfinal)", re.DOTALL)
 # Arabic diacritics, Quranic marks and tatweel (U+0640), which lengthen or vocalise a word and don't change it.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token for each character.
@@ -40,11 +43,16 @@ def without_reasoning(text: str) -> str:
     A block that never closes runs to the end, if it begins the reply; after other text its mark is a quotation and
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing
     mark with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
+    The channels of gpt-oss are also known without their special tokens, which most backends leave out.
 
     Examples:
         >>> without_reasoning("<think>Rice? No, tea.</think>Tea")
         'Tea'
+        >>> without_reasoning("analysisRice? No, tea.assistantfinalTea")
+        'Tea'
     """
+    if channels := _PLAIN_CHANNELS.match(text):
+        text = text[channels.end() :]
     if "<" not in text and "◁" not in text and "think]" not in text.lower():
         return text
     parts: list[str] = []

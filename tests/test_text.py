@@ -39,6 +39,13 @@ TAGGED = st.lists(
         ("<|begin_of_thought|>x<|end_of_thought|>naan", "naan"),
         ("<unused94>x<unused95>naan", "naan"),
         ("<|channel|>analysis<|message|>x<|channel|>final<|message|>naan", "naan"),
+        ("analysisThe user asks.assistantfinalnaan", "naan"),
+        ('analysis"roti"? No.assistantcommentaryAssistantfinal?assistantfinalnaan', "naan"),
+        ("assistantfinalnaan", "naan"),
+        ("analysisThe user asks and", ""),
+        ("analysis: naan", "analysis: naan"),
+        ("analysis of naan", "analysis of naan"),
+        ("The word assistantfinal is not naan", "The word assistantfinal is not naan"),
         ("◁think▷never ends", ""),
         ("naan [THINK]never ends", "naan [THINK]never ends"),
     ],
@@ -58,7 +65,8 @@ def test_a_reply_without_tags_stays_as_it_is_and_of_others_a_part_is_kept_in_its
 
 def test_long_replies_take_linear_time():
     """A quadratic cut would take hours here, and the time limit of the suite would end it."""
-    for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think", "[", "<|channel|>"):
+    marks = ("<think>", "</think>", "<", "<think", "[", "<|channel|>", "analysis", "assistant")
+    for piece in (*marks, "<think>x</think>y", "a<think>b</think"):
         without_reasoning(piece * 300_000)
 
 
