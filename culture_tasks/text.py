@@ -43,7 +43,7 @@ def without_reasoning(text: str) -> str:
     A block that never closes runs to the end, if it begins the reply; after other text its mark is a quotation and
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing
     mark with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
-    The channels of gpt-oss are also known without their special tokens, which most backends leave out.
+    The channels of gpt-oss are also known without their special tokens, which some backends leave out.
 
     Examples:
         >>> without_reasoning("<think>Rice? No, tea.</think>Tea")
