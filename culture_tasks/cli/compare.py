@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
+from culture_tasks.report.compare.gate import GateResult, as_json, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, compare_models
 from culture_tasks.report.model import PEOPLE, Cell
 from culture_tasks.report.numbers.comparisons import scale_of_differences
@@ -38,7 +38,7 @@ With --fail-on-regression the exit status says whether B may pass:
 _EPILOG = """\
 examples:
   culture-tasks compare runs/base runs/tuned
-  culture-tasks compare runs/main runs/candidate --fail-on-regression --junit gate.xml
+  culture-tasks compare runs/main runs/candidate --fail-on-regression --json gate.json
   culture-tasks compare runs/main runs/candidate --fail-on-regression --require care --require culturalvqa \\
       --margin culturalvqa=0.01 --margin 'culturalvqa:*=0.05'
   culture-tasks compare runs/main runs/candidate --fail-on-regression --spotcheck sheet
@@ -66,7 +66,6 @@ def register(add_parser: AddParser) -> None:
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
     json = "write the outcome to a JSON file; without FILE, print it and nothing else"
     parser.add_argument("--json", nargs="?", type=Path, const=_STDOUT, metavar="FILE", help=json)
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)
     parser.set_defaults(handler=_run, error_status=2)
 
@@ -98,16 +97,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) -> None:
-    """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
-    for path, write in ((options.json, as_json), (options.junit, as_junit)):
-        if path is None:
-            continue
-        if path == _STDOUT:
-            print(escaped(write(result)), end="")
-            continue
-        with writing("compare", path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(write(result), encoding="utf-8", newline="\n")
+    """Writes the outcome to its file: of an error too, so that none of an earlier comparison stays behind."""
+    path: Path | None = options.json
+    if path is None:
+        return
+    if path == _STDOUT:
+        print(escaped(as_json(result)), end="")
+        return
+    with writing("compare", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(as_json(result), encoding="utf-8", newline="\n")
 
 
 def _print(models: TwoModels) -> None:

@@ -1,4 +1,4 @@
-"""Whether a candidate may pass: the comparison of two models as a check, with its outcome as JSON and as JUnit XML.
+"""Whether a candidate may pass: the comparison of two models as a check, with its outcome as JSON.
 
 A regression is a difference that is significant after the adjustment for all tests of its kind, and larger than the
 margin. A benchmark or file that couldn't be compared never passes.
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
-from xml.etree import ElementTree
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
@@ -23,7 +21,6 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
 from culture_tasks.text import storable
-from culture_tasks.text_tables import plain
 
 FORMAT = 1
 """Version of the layout of the JSON file."""
@@ -182,7 +179,7 @@ def _absent(models: TwoModels, required: Sequence[str]) -> Iterator[str]:
             yield pattern
 
 
-# The outcome as files
+# The outcome as a file
 
 
 def as_json(result: GateResult | CultureTasksError) -> str:
@@ -234,33 +231,3 @@ def _check_json(check: Check) -> dict[str, Any]:
             "contradicts_judge": test.contradicts_judge,
         }
     return data
-
-
-def as_junit(result: GateResult | CultureTasksError) -> str:
-    """Returns the outcome as JUnit XML: a regression is a failure, and a check that couldn't be compared an error."""
-    if isinstance(result, CultureTasksError):
-        name, checks = "culture-tasks compare", [Check("compare", "not compared", str(result))]
-    else:
-        name, checks = f"{result.sides[1].model} against {result.sides[0].model}", list(result.checks)
-    outcomes = Counter(check.outcome for check in checks)
-    failures, errors = str(outcomes["regression"]), str(outcomes["not compared"])
-    counts = {"tests": str(len(checks)), "failures": failures, "errors": errors}
-    suites = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(name), **counts, "skipped": "0"})
-    for check in checks:
-        group = check.model_test.benchmark if check.model_test else "not compared"
-        message = _xml(check.message)
-        attributes = {"classname": f"culture-tasks.{_xml(group)}", "name": _xml(check.name)}
-        case = ElementTree.SubElement(suite, "testcase", attributes)
-        if check.outcome == "passed":
-            ElementTree.SubElement(case, "system-out").text = message
-        else:
-            tag = "failure" if check.outcome == "regression" else "error"
-            ElementTree.SubElement(case, tag, {"message": message, "type": check.outcome}).text = message
-    ElementTree.indent(suites, " ")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
-
-
-def _xml(text: str) -> str:
-    """Returns the text on one line, without the two printable characters that XML doesn't allow."""
-    return plain(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
