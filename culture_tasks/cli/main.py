@@ -35,7 +35,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
     "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
     "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
-    "anchor": ("anchor:register", "find out whether the judge behind a name has changed"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),

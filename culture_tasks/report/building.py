@@ -142,6 +142,7 @@ def build(
         judge_panels.judge_panels(
             context, loading.runs, dict(pair for panel in panels for pair in panel.cells().items())
         ),
+        judge_panels.repeated_verdicts(loading.runs),
         *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used_runs.values()),

@@ -46,6 +46,13 @@ class LoadedRun:
     others: tuple[LoadedRun, ...] = ()
 
     @property
+    def is_repeat(self) -> bool:
+        """Whether it is a sample of responses that the same judge has graded all of."""
+        return self.whole is not None and {"other_judge", "other_judge_prompt"}.isdisjoint(
+            differences(self.run.settings, self.whole.run.settings)
+        )
+
+    @property
     def order(self) -> tuple[str, str]:
         """Sorts runs by age."""
         return self.result.date, self.result.path.name
@@ -318,7 +325,7 @@ def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequenc
 
 
 def _usual_order(runs: Sequence[LoadedRun]) -> Callable[[LoadedRun], tuple[object, ...]]:
-    """Returns the order of a task's runs: judged, the most usual settings, no text overlap, harness, the newest."""
+    """Returns the order of a task's runs: judged, usual settings, no text overlap, harness, no repeat, the newest."""
     firsts: dict[str, list[LoadedRun]] = {}
     kinds: dict[str, str] = {}  # of each run, the key of the first run of its task that has the same settings
     for run in runs:
@@ -337,5 +344,6 @@ def _usual_order(runs: Sequence[LoadedRun]) -> Callable[[LoadedRun], tuple[objec
         models[kinds[run.run.key]],
         not run.lexical,
         in_harness[run.run.task, run.run.harness],
+        not run.is_repeat,
         run.order,
     )

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from culture_tasks.metrics.comparison import mcnemar, paired_difference, paired_permutation
-from culture_tasks.metrics.confidence_sequences import sequence_interval
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
 from culture_tasks.metrics.judge_bias import probe_effect
 from culture_tasks.metrics.panels import weighted_panel
@@ -35,11 +34,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(paired_permutation, [math.inf], [1.0]), "infinite"),
         (partial(paired_permutation, [1.0], [1.0], resamples=0), "resamples=0"),
         (partial(mcnemar, [math.nan], [2.0]), "another number"),
-        (partial(sequence_interval, [2.0], 0, 1), "found a value outside 0 to 1"),
-        (partial(sequence_interval, [-0.1], 0, 1), "found a value outside 0 to 1"),
-        (partial(sequence_interval, [1.0], 1, 1), "low < high"),
-        (partial(sequence_interval, [1.0], 0, math.inf), "finite ends"),
-        (partial(sequence_interval, [1.0], 0, 1, 1.0), "confidence"),
         (partial(mean_interval, [1.0, math.inf]), "finite"),
         (partial(mean_interval, [[1.0]]), "finite"),
         (partial(mean_interval, [1.0], ["a", "b"]), "2 for 1 items"),

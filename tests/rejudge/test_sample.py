@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.checked_runs import write_ratings
 from support.rejudged import content, result_files, samples_of
-from support.reports import report_of
+from support.reports import report_of, tables_of
 from support.scripted_judge import ScriptedJudge, install
 
 from culture_tasks.cli.main import main
@@ -107,6 +107,23 @@ def test_the_next_judge_grades_the_run_and_not_the_sample(tmp_path, monkeypatch,
     assert len(samples_of(result_files(tmp_path)[-1])) == 10
     assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--sample", "99"]) == 0
     assert "rejudged_sample" not in content(result_files(tmp_path)[-1])["config"]
+
+
+def test_a_judge_that_changed_behind_its_name_is_seen_and_its_sample_takes_no_place(tmp_path, monkeypatch, written):
+    written("lm_eval", "none", ("care_zh",))
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
+    for rating, options in ((4.0, ()), (6.0, ("--sample", "3"))):
+        install(monkeypatch, ScriptedJudge(lambda _, rating=rating: Verdict("scored", rating)))
+        assert main(["rejudge", str(tmp_path), "--judge", "openai:judge", *options]) == 0
+    report = report_of(tmp_path)
+    [row] = tables_of(report)["judge_again"].rows
+    old, new, difference, identical, alpha, items = row.cells
+    assert (old.value, new.value, difference.value, identical.value, items.value) == (4.0, 6.0, 2.0, 0.0, 3)
+    # Of the 3 pairs all differ, and of the 15 pairs of the 6 ratings 9: alpha = 1 - 1 / (9 / 15).
+    assert alpha.value == pytest.approx(1 - 15 / 9)
+    assert difference.note.startswith("no interval")  # all differences are alike
+    cells = {report.entrants[key].label: cell.value for key, cell in report.units["care_zh"].cells.items()}
+    assert cells[next(label for label in cells if "[" not in label)] == 4.0
 
 
 def test_what_can_not_be_sampled_is_one_message(tmp_path, written, monkeypatch, capsys):

@@ -79,3 +79,40 @@ def test_a_grading_of_a_grading_is_of_the_same_responses(tmp_path):
     assert {column.label for column in panel(tmp_path).columns} >= {"a", "b", "c"}
     rewrite(second, config={"rejudged_from": third.name})  # files that name each other end no loop
     panel(tmp_path)
+
+
+def regraded(folder, scores, stamp, **changes):
+    """Writes a further grading of the first run by the judge of the same name."""
+    path = write_run(folder, "toy/model", vqa(scores, **changes), stamp)
+    rewrite(path, config={"rejudged_from": f"{STAMPS[0]}_results.json"})
+    return path
+
+
+def test_new_verdicts_of_the_same_judge_stand_beside_its_old_ones(tmp_path):
+    write_run(tmp_path, "toy/model", vqa([1.0, 1.0, 0.0, 0.0]), STAMPS[0])
+    assert "judge_again" not in tables_of(report_of(tmp_path))
+    regraded(tmp_path, [1.0, 0.0, 0.0, 0.0], STAMPS[1])
+    regraded(tmp_path, [1.0, None, 1.0, 1.0], STAMPS[2])
+    table = tables_of(report_of(tmp_path))["judge_again"]
+    assert [row.labels for row in table.rows] == [
+        ("toy/model", "judge-1", "CulturalVQA", stamp) for stamp in STAMPS[1:]
+    ]
+    second, third = (row_of(table, at) for at in (0, 1))
+    # Differences 0 -1 0 0: mean -0.25, standard deviation 0.5, standard error 0.25, and t with 3 degrees is 3.182.
+    names = ("old", "new", "difference", "identical", "responses")
+    assert [second[name].value for name in names] == [0.5, 0.25, -0.25, 0.75, 4]
+    assert (second["difference"].low, second["difference"].high) == pytest.approx(
+        (-0.25 - 0.7956, -0.25 + 0.7956), 1e-3
+    )
+    # Of the 4 pairs 1 differs; of the 28 pairs of the 8 verdicts (3 ones) 15 do: alpha = 1 - (1 / 4) / (15 / 28).
+    assert second["alpha"].value == pytest.approx(1 - (1 / 4) / (15 / 28))
+    # The third grading has no verdict on one response: 1 0 0 against 1 1 1.
+    assert [third[key].value for key in ("old", "new", "identical", "responses")] == pytest.approx([1 / 3, 1, 1 / 3, 3])
+
+
+def test_verdicts_that_were_kept_or_of_another_prompt_are_no_second_look(tmp_path):
+    write_run(tmp_path, "toy/model", vqa([1.0, 0.0]), STAMPS[0])
+    kept = [{"response": "an answer", "outcome": "scored", "rating": None, "tokens": [1, 1], "kept": True}]
+    regraded(tmp_path, [1.0, 0.0], STAMPS[1], runs=kept)
+    regraded(tmp_path, [1.0, 1.0], STAMPS[2], judge=JUDGE | {"prompt": "lave.v2", "prompt_sha256": "b" * 64})
+    assert "judge_again" not in tables_of(report_of(tmp_path))

@@ -162,7 +162,9 @@ def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
     by_task: dict[str, list[LoadedRun]] = {}
-    for loaded in sorted(with_full_gradings(runs), key=lambda loaded: loaded.order, reverse=True):
+    for loaded in sorted(
+        with_full_gradings(runs), key=lambda loaded: (not loaded.is_repeat, loaded.order), reverse=True
+    ):
         by_task.setdefault(loaded.run.task, []).append(loaded)
     return by_task
 

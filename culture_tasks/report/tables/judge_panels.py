@@ -10,12 +10,24 @@ from pathlib import Path
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import At, Where
+from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.numbers.observations import aligned, cell_of, in_order, nan_to_none
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.observations import (
+    aligned,
+    cell_of,
+    from_interval,
+    in_order,
+    nan_to_none,
+    observe,
+)
 from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, row_of
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, columns_of, row_of
+from culture_tasks.results.comparability import differences
+from culture_tasks.results.finding import parse_name
 from culture_tasks.results.loaded_runs import LoadedRun
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
@@ -31,6 +43,12 @@ _ABOUT_WEIGHTED = (
     "Weighted by people: the score that people would give to all responses, by their ratings of a part and the judges' "
     "scores of all, each judge weighted by how well it predicts the ratings."
 )
+_SHARE = Scale("share", 0.0, 1.0, better=None)
+_ABOUT_REPEATS = (
+    "The same responses, graded again by a judge of the same name and settings: has the model behind the name changed? "
+    "Scores, difference (with its 95 % interval), the share of identical scores and Krippendorff's alpha (ordinal) are "
+    "of the responses with both verdicts. Gradings most of whose verdicts the cache had are left out."
+)
 
 
 def judge_panels(
@@ -40,10 +58,7 @@ def judge_panels(
 
     Scores of panels that people's ratings have weighted are by unit, model and culture.
     """
-    sources = {loaded.result.path: loaded.result.graded_from or loaded.result.path for loaded in runs}
-    origins = sources  # the file with the responses: of new gradings, the file that was graded first
-    for _ in sources:  # a chain of gradings is no longer than there are files
-        origins = {path: sources.get(origin, origin) for path, origin in origins.items()}
+    origins = _origins(runs)
     panels = [
         (measured, model, panel)
         for measured in context.scores.units.values()
@@ -73,6 +88,70 @@ def judge_panels(
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
     notes = (*_NOTES, _ABOUT_WEIGHTED) if weighted else _NOTES
     return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
+
+
+def repeated_verdicts(runs: Sequence[LoadedRun]) -> Table:
+    """Returns a row for each further time that one judge graded the same responses, beside its first verdicts."""
+    origins = _origins(runs)
+    gradings: dict[tuple[object, ...], list[LoadedRun]] = {}
+    for loaded in sorted(runs, key=lambda run: run.order):
+        judges = loaded.run.settings.judges
+        if len(judges) == 1 and loaded.run.scored and not loaded.lexical:
+            key = (loaded.run.model, loaded.run.task, origins[loaded.result.path], replace(judges[0], prompts=()))
+            gradings.setdefault(key, []).append(loaded)
+    columns = (
+        *columns_of(OWN_SCALE, old="Old", new="New", difference="New - old"),
+        *columns_of(_SHARE, identical="Identical"),
+        *columns_of(ALPHA, alpha="Alpha"),
+        *columns_of(COUNT, responses="Items"),
+    )
+    rows = [
+        row_of(_repeat_labels(loaded), _repeat_numbers(first, loaded), columns)
+        for first, *further in gradings.values()
+        for loaded in further
+        if not (_is_mostly_kept(loaded) or "other_judge_prompt" in differences(first.run.settings, loaded.run.settings))
+    ]
+    title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
+    return Table("judge_again", title, headers, columns, tuple(rows), notes=(_ABOUT_REPEATS,), question="judges")
+
+
+def _repeat_labels(loaded: LoadedRun) -> tuple[str, ...]:
+    name = parse_name(loaded.result.path)
+    run = loaded.run
+    return run.model, run.settings.judged_by, title_of(run.task), run.date if name is None else name.stamp
+
+
+def _is_mostly_kept(loaded: LoadedRun) -> bool:
+    """Whether most verdicts weren't asked for, such as those that the cache had."""
+    spent = loaded.run.spent
+    if spent is None or spent.judge is None or spent.judge_kept is None:
+        return False
+    return 2 * spent.judge_kept.completion_tokens > spent.judge.completion_tokens
+
+
+def _repeat_numbers(first: LoadedRun, loaded: LoadedRun) -> tuple[Cell | float | None, ...]:
+    """Returns both scores of the responses with both verdicts, their mean difference, and how well they agree."""
+    old, new = aligned(*(in_order(observe([run], [run.run.task])) for run in (first, loaded)))
+    if first.kind is None or not old.n:
+        return (None, None, None, None, None, Cell(0.0, COUNT))
+    scale, gap = first.kind.scale, new.scores - old.scores
+    alpha = krippendorff_alpha(np.stack([old.scores, new.scores]))
+    return (
+        Cell(float(old.scores.mean()), scale),
+        Cell(float(new.scores.mean()), scale),
+        from_interval(mean_interval(gap, new.shared_clusters), scale_of_differences(scale), set(), ()),
+        float(np.mean(gap == 0.0)),
+        Cell(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
+        float(gap.size),
+    )
+
+
+def _origins(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
+    """Returns the file with the responses of each result file: of new gradings, the file that was graded first."""
+    origins = sources = {loaded.result.path: loaded.result.graded_from or loaded.result.path for loaded in runs}
+    for _ in sources:  # a chain of gradings is no longer than there are files
+        origins = {path: sources.get(origin, origin) for path, origin in origins.items()}
+    return origins
 
 
 def _judge_score(measured: Measured, entrant: str, cells: Mapping[str, Cell]) -> Cell | None:
