@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import entries
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -19,6 +21,7 @@ from culture_tasks.cli.options import (
     positive,
     print_json,
 )
+from culture_tasks.cli.widths import WidthEstimate, runs_by_task, width_estimate
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
@@ -49,6 +52,11 @@ between no token and as many as its task allows. For finished runs (--results) t
 the cache cost nothing. For example: culture-tasks cost --tasks care,culturalvqa --judge openai:gpt-4o
 """
 
+_ABOUT_WIDTHS = """\
+± is half the width of the 95 % interval, in points of 100 of the score's scale. Set CULTURE_SUBSET to the number of
+questions, for all models alike: ±{:g} is then for the score of all of the task's questions, if scores vary as in these
+runs. Where a run had all of them, its interval now is for questions like these. Money is the judge's for one run."""
+
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
@@ -64,6 +72,11 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
     people = "with --sample: also compare people who rate N responses of each task (see spotcheck)"
     parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
+    width = (
+        "with --results: how many questions of each task give a 95 %% interval of ±W, in points of 100 of the score's "
+        "scale (for a rating from 1 to 10, 3 points are 0.27), and what the judge costs for them"
+    )
+    parser.add_argument("--width", type=positive, metavar="W", help=width)
     parser.add_argument("--batch", action="store_true", help="estimate at the price of batches (see rejudge --batch)")
     tokenizer = (
         "count tokens with it: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
@@ -97,11 +110,15 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
     if options.sample is not None and not options.results:
         raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
+    if options.width is not None and (not options.results or options.sample is not None):
+        raise SettingsError("cost: --width needs finished runs, named with --results, and no --sample.")
     if options.people is not None and options.sample is None:
         raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
     tasks = matching_tasks(options.tasks, "cost")
     settings, prices = judge_and_prices(options)
     spec = parse_spec(settings.judge) if settings.judge else None
+    if options.width is not None:
+        return _show_widths(tasks, settings, prices, options)
     if spec is not None and spec.backend != "openai":
         if options.json:
             content = {"counted_by": "", "currency": prices.currency, "prices": prices.origin}
@@ -149,6 +166,51 @@ def _run(options: argparse.Namespace) -> int:
     _explain(totals, options, settings, prices)
     if side_by_side:
         _print_ways(side_by_side, prices.currency)
+    return 0
+
+
+def _show_widths(tasks: Sequence[Task], settings: Settings, prices: Prices, options: argparse.Namespace) -> int:
+    spec = parse_spec(settings.judge) if settings.judge else None
+    settings = settings.model_copy(update={"subset": None})
+    estimator = estimator_of(settings, spec.model if spec else "gpt-4o", options.tokenizer)
+    estimates: list[WidthEstimate] = []
+    left_out: list[str] = []
+    for name, runs in runs_by_task([str(path) for path in options.results]).items():
+        task = entries().get(name)
+        if not isinstance(task, Task) or (tasks and task not in tasks):
+            continue
+        if (estimate := width_estimate(task, runs, options.width, settings)) is None:
+            left_out.append(name)
+            continue
+        totals: Iterable[Estimate] = ()
+        if spec is None or spec.backend == "openai":
+            parts = estimator.estimate_run(task, lambda paper_model: spec.model if spec else paper_model)
+            totals = total_by_judge(parts).values()
+        money = sum_of_money(_money(total, prices, options) for total in totals)
+        share = estimate.needed / estimate.documents
+        estimates.append(replace(estimate, money=None if money is None else money.times(share)))
+    if not estimates:
+        raise DataError(
+            "cost: no task of these runs has logged samples, scores that vary, and their mean as its score."
+        )
+    if options.json:
+        print_json(estimates)
+        return 0
+    header = ("task", "questions now", "interval now", f"questions for ±{options.width:g}", prices.currency)
+    rows = [
+        (
+            estimate.task,
+            estimate.questions.text("{:,}".format),
+            estimate.interval.text("±{:.2g}".format),
+            f"{estimate.needed:,}",
+            "-" if estimate.money == Bounds() else money_text(estimate.money),
+        )
+        for estimate in estimates
+    ]
+    print(as_markdown(header, rows, numbers=4))
+    print(_ABOUT_WIDTHS.format(options.width))
+    if left_out:
+        print(f"Left out, since their scores are all alike or their score is no mean: {', '.join(left_out)}.")
     return 0
 
 

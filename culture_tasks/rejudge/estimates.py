@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import reading_data
@@ -23,7 +22,6 @@ from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
-from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.settings import Settings
 
 # The fewest replies in the cache whose mean length counts.
@@ -157,27 +155,6 @@ class Estimator:
     def _tokens(self, messages: Sequence[Message]) -> int:
         texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
-
-
-def seconds_by_document(runs: Iterable[LoadedRun]) -> dict[str, Bounds]:
-    """Returns how long runs took per document of each task, for the fastest and the slowest model.
-
-    The result files have the time of a whole run, with the loading of the model and the grading; the documents of tasks
-    that were run together share it alike.
-    """
-    files: dict[Path, list[LoadedRun]] = {}
-    for run in runs:
-        if run.result.seconds is not None and run.result.graded_from is None and not run.result.members:
-            files.setdefault(run.result.path, []).append(run)
-    times: dict[str, Bounds] = {}
-    for file_runs in files.values():
-        documents = sum(run.result.expected or run.run.items for run in file_runs)
-        if documents and file_runs[0].result.together <= {run.run.task for run in file_runs}:
-            seconds = (file_runs[0].result.seconds or 0.0) / documents
-            for run in file_runs:
-                time = times.get(run.run.task, Bounds(seconds, seconds))
-                times[run.run.task] = Bounds(min(time.low, seconds), max(time.high, seconds))
-    return times
 
 
 def duration(seconds: float) -> str:

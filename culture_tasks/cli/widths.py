@@ -1,0 +1,73 @@
+"""``culture-tasks cost --width``: how many questions of a task an interval of a given width needs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import MeanScore, Task
+from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.harness.subsets import structure_of
+from culture_tasks.metrics.subsets import Components, components, half_width, population
+from culture_tasks.rejudge.estimates import Bounds
+from culture_tasks.report.numbers.observations import interval, items_of, observe
+from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
+from culture_tasks.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class WidthEstimate:
+    """The questions of a task that an interval needs, beside those of earlier runs, from the fewest to the most."""
+
+    task: str
+    questions: Bounds
+    interval: Bounds  # half its width in points of 100 of the score's scale
+    needed: int
+    documents: int  # of the task
+    money: Bounds | None = None  # the judge's for the questions needed; None without a price
+
+
+def runs_by_task(paths: Sequence[str]) -> dict[str, list[LoadedRun]]:
+    """Returns runs with samples, without gradings of samples: these are of runs that count already."""
+    by_task: dict[str, list[LoadedRun]] = {}
+    for run, superseded in newest(load(paths, Names()).runs):
+        if superseded is None and run.columns is not None and not (run.result.subset and run.result.graded_from):
+            by_task.setdefault(run.run.task, []).append(run)
+    return by_task
+
+
+def width_estimate(task: Task, runs: Sequence[LoadedRun], width: float, settings: Settings) -> WidthEstimate | None:
+    """Returns how many questions, drawn by ``CULTURE_SUBSET``, are enough for a width in points of 100 of the scale.
+
+    The variance components, between clusters and within, are means over the runs whose scores vary; every larger number
+    is assumed to be enough, too. None without such a run, or where the score is no mean on a scale with two ends.
+    """
+    metric = next(metric for metric in task.metrics() if metric.name == task.metric)
+    parts_of_runs = [(run, components(*items_of(run)[1:])) for run in runs]
+    varying = [(run, parts) for run, parts in parts_of_runs if sum(parts) > 0.0]
+    if not varying or not isinstance(metric, MeanScore) or metric.scale.ends is None:
+        return None
+    point = (metric.scale.ends[1] - metric.scale.ends[0]) / 100.0
+    sizes = [run.run.items for run, _ in varying]
+    intervals = [interval(observe([run], [task.name]), metric.scale) for run, _ in varying]
+    widths = [(each.high - each.low) / 2.0 / point for each in intervals]
+    spread = Components(*np.mean([parts for _, parts in varying], axis=0).tolist())
+    with reading_data(settings):
+        rows = task.data.load(settings).rows
+    structure = structure_of(task.name, rows)
+    order = structure.draw(len(structure.items))
+
+    def is_narrow(n: int) -> bool:
+        return half_width(spread, population(order[:n], structure.clusters), n) <= width * point
+
+    items = bisect_left(range(len(order)), True, lo=min(2, len(order)), key=is_narrow)
+    return WidthEstimate(
+        task.name,
+        questions=Bounds(min(sizes), max(sizes)),
+        interval=Bounds(min(widths), max(widths)),
+        needed=round(items * len(rows) / len(order)),
+        documents=len(rows),
+    )
