@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 WAYS_OUT = (
     "Either set CULTURE_JUDGE=openai:<model> with OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server, such "
-    "as `vllm serve`); or set CULTURE_JUDGE=lm_eval:<backend>,pretrained=<model> to load a judge in this process; or "
-    "set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`. "
+    "as `vllm serve`); or set CULTURE_JUDGE=none to record the responses now and grade them later with "
+    "`culture-tasks rejudge`, which can also load a judge itself (--judge lm_eval:<backend>,pretrained=<model>). "
     "(CULTURE_JUDGE=lexical grades offline by text overlap: good for a trial run, not for a result.)"
 )
 """What to do when no judge is configured, or the judge doesn't work."""

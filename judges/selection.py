@@ -56,6 +56,15 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
     raise JudgeNotConfiguredError(f"judge: no judge is configured. {WAYS_OUT}")
 
 
+def refuse_in_a_run(settings: Settings) -> None:
+    """Refuses a judge that would be loaded into the process of a run, beside the evaluated model."""
+    if settings.judge is not None and parse_spec(settings.judge).backend == "lm_eval":
+        raise SettingsError(
+            "CULTURE_JUDGE=lm_eval:…: a harness's model grades in `rejudge` alone. Set CULTURE_JUDGE=none for the run, "
+            "then `culture-tasks rejudge RESULTS --judge lm_eval:…`."
+        )
+
+
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
     """Builds a judge; nothing is asked or loaded yet."""
     read_prices(settings.prices_file)  # an error now, and not at the end of the run

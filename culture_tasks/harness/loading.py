@@ -25,6 +25,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.harness.subsets import PartOfTask, Subset, documents_at, draw_subset
+from culture_tasks.judges.selection import refuse_in_a_run
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def check_judge(name: str | None) -> None:
     if name is None or task is None or not task.needs_judge:
         return
     rows, scorer, session = task.documents.rows, scorer_of(name), current_session()
+    refuse_in_a_run(session.settings)
     for model in dict.fromkeys(rubric.model for rubric in benchmark_of(name).rubrics()):
         # One after the other, since a judge without an endpoint looks at none of them.
         items = (item for doc in rows if (item := scorer.expected(doc)) and item[0].model == model)

@@ -1,23 +1,16 @@
-"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``).
-
-Before any inference the model is looked at without its weights: the evaluated model may fill the GPU by the time that
-the judge is needed, so the judge is loaded after it. Some things can be known before: whether the backend's package is
-installed, the GPUs are there, configuration and tokenizer load, and a local folder holds all weights.
-"""
+"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``), for ``culture-tasks rejudge``."""
 
 from __future__ import annotations
 
 import gc
 import hashlib
-import importlib.metadata
 import inspect
 import json
 import logging
-import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -31,13 +24,12 @@ from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import (
-    Secrets,
     is_secret_name,
     secrets_of,
     secrets_of_arguments,
     shown_arguments,
 )
-from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand
+from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
 from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
@@ -64,16 +56,13 @@ _PLACE_AND_SPEED = frozenset(
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
 # Backends that serve a model on GPUs, and the package that each imports when a model of it is made.
 _SERVING: Mapping[str, str] = {"vllm": "vllm", "vllm-vlm": "vllm", "sglang": "sglang"}
-_LOCAL = frozenset(("hf", "hf-auto", "huggingface", *_SERVING))
-_FOR_CONFIG = ("revision", "subfolder", "token", "gguf_file", "trust_remote_code")
-_OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
 class InProcessJudge(Judge):
     """Grades with a model in this process, all at once: the first verdict waited for has everything graded.
 
-    The model, ``<backend>,<model args>``, is loaded then. Greedy, with the model's chat template.
+    The model, ``<backend>,<model args>``, is loaded then, or when it is checked for responses that are known. Greedy,
+    with the model's chat template.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -114,7 +103,6 @@ class InProcessJudge(Judge):
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
-        self._cache_pid = 0  # a forked child needs another cache thread
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
@@ -127,10 +115,16 @@ class InProcessJudge(Judge):
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
-        """Makes sure that the model can be loaded, as far as that can be known before it is."""
+        """Makes sure that lm-eval has the backend here and, where the responses are known, loads the model."""
         self._grader.run_began = time.time()
-        if not (responses_known and is_at_hand(self._open_cache(), self._grader, list(expected))):
-            check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
+        if responses_known and is_at_hand(self._open_cache(), self._grader, list(expected)):
+            return
+        check_backend(self._backend)
+        if responses_known:
+            try:
+                self._load()
+            except Exception as error:
+                raise JudgeUnreachableError(f"judge lm_eval:{self._backend}: {self._broken}") from error
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -140,9 +134,9 @@ class InProcessJudge(Judge):
             if self._model is not None:
                 self._model.close()
                 self._model = None
-            if self._cache is not None and self._cache_pid == os.getpid():
+            if self._cache is not None:
                 release_cache(self._settings.cache_file)
-            self._cache = None
+                self._cache = None
 
     def _flush(self) -> None:
         """Grades all that was submitted."""
@@ -217,7 +211,8 @@ class InProcessJudge(Judge):
             try:
                 self._model = LocalModel(self._backend, self._arguments.get_secret_value())
             except Exception as error:
-                self._broken = self._secrets.hidden(f"it could not be loaded: {type(error).__name__}: {error}")
+                text = " ".join(self._secrets.hidden(str(error)).split())
+                self._broken = f"it could not be loaded: {type(error).__name__}: {text}"
                 raise
         return self._model
 
@@ -226,8 +221,8 @@ class InProcessJudge(Judge):
         return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
     def _open_cache(self) -> CacheThread:
-        if self._cache is None or self._cache_pid != os.getpid():
-            self._cache, self._cache_pid = open_cache(self._settings.cache_file), os.getpid()
+        if self._cache is None:
+            self._cache = open_cache(self._settings.cache_file)
         return self._cache
 
 
@@ -259,18 +254,17 @@ def _files_at(value: str) -> list[Any] | None:
     return [str(path.resolve()), stats]
 
 
-def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
-    """Makes sure that a judge can be loaded, as far as that can be known without its weights."""
+def check_backend(backend: str) -> None:
+    """Makes sure that lm-eval has a backend, that it can be imported here, and that it loads a model itself."""
     import lm_eval.models  # noqa: F401  # fills the registry
     from lm_eval.api import registry
     from lm_eval.models.api_models import TemplateAPI
-    from lm_eval.utils import simple_parse_args_string
 
     if backend not in registry.model_registry:
         backends = sorted(registry.model_registry.keys())
         raise JudgeUnreachableError(
             f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, backends)} "
-            f"It has {', '.join(backends)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
+            f"It has {', '.join(backends)}. Name the judge as lm_eval:<backend>,<model args>."
         )
     package = _SERVING.get(backend)
     try:
@@ -280,82 +274,13 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
     except ImportError as error:
         raise JudgeUnreachableError(
             f"judge lm_eval:{backend}: the backend can't be imported here ({error}). Install the package, or name "
-            f"another backend, such as lm_eval:hf. {OTHERWISE}"
+            "another backend, such as lm_eval:hf."
         ) from error
-    for problem in _problems(backend, simple_parse_args_string(arguments)) if backend in _LOCAL else ():
-        raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
     if isinstance(cls, type) and issubclass(cls, TemplateAPI):
         raise JudgeUnreachableError(
-            f"judge lm_eval:{backend}: a model behind an API is no model in this process. Write "
-            "CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL to its OpenAI-compatible address."
+            f"judge lm_eval:{backend}: a model behind an API is no model in this process. Name the judge as "
+            "openai:<model>, and set OPENAI_BASE_URL to its OpenAI-compatible address."
         )
-
-
-def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields reasons why a model can't be loaded, each in a sentence with what to do."""
-    import torch
-
-    pretrained = options.get("pretrained")
-    if not isinstance(pretrained, str):
-        yield "it needs the argument pretrained=…, as in lm_eval:hf,pretrained=Qwen/Qwen3-8B."
-        return
-    # Without an argument lm-eval takes ``cuda``, whatever the machine has.
-    kind, _, number = str(options.get("device", "cuda")).partition(":")
-    gpus: Any = int(number) + 1 if number.isdigit() else 1
-    is_placed = bool(options.get("parallelize") or options.get("tp_plan") or os.environ.get("WORLD_SIZE"))
-    if package := _SERVING.get(backend):
-        gpus = options.get("tensor_parallel_size", options.get("tp_size", 1))
-        has_other_devices = any(
-            hasattr(torch, name) and getattr(torch, name).is_available() for name in ("xpu", "npu", "hpu")
-        )
-        is_placed = has_other_devices or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
-    count = torch.cuda.device_count()
-    if kind == "cuda" and not is_placed and isinstance(gpus, int) and gpus > count:
-        unit = "CUDA GPU" if gpus == 1 else "CUDA GPUs"
-        yield (
-            f"it needs {gpus} {unit}, and this machine has {count}. Correct the number, or name another judge or "
-            "device, such as lm_eval:hf with device=cpu."
-        )
-    if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
-        yield from _missing_weights(folder)
-    elsewhere = "://" in pretrained or any(os.environ.get(name) for name in _OTHER_HUBS)
-    if not elsewhere and "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
-        yield from _unreadable_model(pretrained, options)
-
-
-def _missing_weights(folder: Path) -> Iterator[str]:
-    for index in sorted(folder.glob("*.index.json")):
-        try:
-            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-            yield f"{index} can't be read ({type(error).__name__}). Copy the model again."
-            continue
-        missing = sorted(shard for shard in shards if not (folder / str(shard)).exists())
-        if missing:
-            yield f"{folder} holds {len(shards) - len(missing)} of {len(shards)} weight files: {missing[0]} is missing."
-    if not any(file.suffix in _WEIGHTS for file in folder.iterdir()):
-        yield f"{folder} holds no weights ({', '.join(_WEIGHTS)}). Correct the path, or copy the model again."
-
-
-def _unreadable_model(pretrained: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Loads configuration and tokenizer as the backend will; the model's code runs only if the user says so."""
-    from transformers import AutoConfig, AutoTokenizer
-
-    settings = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
-    settings["trust_remote_code"] = bool(settings.get("trust_remote_code", False))
-    tokenizer = options.get("tokenizer") or options.get("tokenizer_path") or pretrained
-    for part, source, load in (
-        ("configuration", pretrained, AutoConfig.from_pretrained),
-        ("tokenizer", str(tokenizer), AutoTokenizer.from_pretrained),
-    ):
-        try:
-            load(source, **settings)
-        except Exception as error:  # noqa: BLE001  # transformers and the model's own code may raise anything
-            message = " ".join(str(error).split())
-            advice = "Correct the path or name, or load it into this machine's cache."
-            if "trust_remote_code" in message:
-                advice = "Add trust_remote_code=True if you trust the code that comes with it."
-            yield f"the {part} of {source} can't be loaded ({type(error).__name__}: {message[:300]}). {advice}"
 
 
 class LocalModel:
@@ -366,7 +291,6 @@ class LocalModel:
         from lm_eval.utils import simple_parse_args_string
 
         cls = get_model(backend)
-        _release(_evaluated_model())
         options = simple_parse_args_string(arguments)
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
@@ -441,9 +365,17 @@ class LocalModel:
             arrived(prompt, text)
 
     def close(self) -> None:
-        """Lets go of the model."""
-        model, self._model = self._model, None
-        _release(model)
+        """Gives the model's memory back; the processes of its engine end."""
+        import torch
+
+        for part in vars(self._model).values():
+            engine = getattr(getattr(part, "llm_engine", None), "engine_core", part)
+            if type(engine).__module__.partition(".")[0] in _ENGINES and hasattr(engine, "shutdown"):
+                engine.shutdown()
+        self._model = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
     def _render(self, messages: Sequence[Message]) -> str | None:
         try:
@@ -451,34 +383,3 @@ class LocalModel:
         except (ValueError, NotImplementedError, AttributeError):
             return None
         return rendered
-
-
-def _evaluated_model() -> Any:
-    """Finds the model that a harness has made for the run whose verdicts are waited for; None where there is none.
-
-    Both harnesses hold it until their results are complete, though they ask it nothing more once a verdict is waited
-    for. A model that a caller has handed to a harness is the caller's, and isn't returned.
-    """
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_code.co_name == "simple_evaluate" and isinstance(frame.f_locals.get("model"), str):
-            evaluated = frame.f_locals.get("lm")
-            return getattr(evaluated, "lm", evaluated)  # without lm-eval's response cache around it
-        frame = frame.f_back
-    return None
-
-
-def _release(model: Any) -> None:
-    """Gives the memory of one of a harness's models back: its weights are dropped, its engine's processes end."""
-    import torch
-
-    for part in getattr(model, "__dict__", {}).values():
-        engine = getattr(getattr(part, "llm_engine", None), "engine_core", part)
-        if isinstance(part, torch.nn.Module):
-            torch.nn.Module.to(part, "meta")  # it still tells its type and its number of parameters, which is logged
-        elif type(engine).__module__.partition(".")[0] in _ENGINES and hasattr(engine, "shutdown"):
-            engine.shutdown()
-    del model
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

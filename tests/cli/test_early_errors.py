@@ -107,6 +107,19 @@ def test_data_or_a_judge_that_can_t_be_used_stop_lm_eval_before_the_model(loads,
         process_tasks("care_zh")
 
 
+def test_a_model_that_a_harness_would_load_as_judge_stops_a_run_of_either_before_the_model(loads, manager, monkeypatch):
+    from lmms_eval import evaluator
+
+    monkeypatch.setenv("CULTURE_JUDGE", "lm_eval:hf,pretrained=x,token=hf_secret")
+    advice = r"CULTURE_JUDGE=none for the run, then `culture-tasks rejudge RESULTS --judge lm_eval:…`\.$"
+    with pytest.raises(SettingsError, match=rf"^CULTURE_JUDGE=lm_eval:….*{advice}"):
+        process_tasks("care_zh")
+    names = manager.match_tasks(["care_zh"])
+    with pytest.raises(SystemExit, match=rf"^culture-tasks: error: CULTURE_JUDGE=lm_eval:….*{advice}"):
+        evaluator.simple_evaluate(model="not_there", tasks=names)
+    process_tasks("culturalbench_easy")  # needs no judge
+
+
 def test_tasks_with_images_are_refused_before_a_model_that_can_not_see_them_is_loaded(loads, tmp_path):
     tasks = variant(tmp_path, "lm_eval", "culturalvqa", num_fewshot=2)
     with pytest.raises(SettingsError, match="variant: num_fewshot=3"):  # examples come without their images

@@ -1,16 +1,13 @@
-"""Judges on a real vLLM: behind ``vllm serve``, and loaded into the harness's process."""
+"""Judges on a real vLLM: behind ``vllm serve``, and loaded by ``culture-tasks rejudge``."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -161,57 +158,21 @@ def graded_in_full(folder: Path) -> list[str]:
     return list(coverage)
 
 
-def engine_processes() -> set[int]:
-    """Returns the numbers of the engines' processes that this one has started, itself or through others."""
-    parents: dict[int, int] = {}
-    engines = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended meanwhile
-            number, state = int(folder.name), (folder / "stat").read_text("utf-8")
-            parents[number] = int(state.rpartition(")")[2].split()[1])
-            if b"EngineCore" in (folder / "cmdline").read_bytes():
-                engines.add(number)
-
-    def is_ours(number: int) -> bool:
-        return number == os.getpid() or (number in parents and is_ours(parents[number]))
-
-    return {number for number in engines if is_ours(number)}
-
-
-@contextmanager
-def watched_engines() -> Iterator[list[set[int]]]:
-    """Notes which engines run, again and again, until the block ends, without those that ran before."""
-    before = engine_processes()
-    seen: list[set[int]] = []
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.5):
-            seen.append(engine_processes() - before)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield seen
-    finally:
-        done.set()
-        watcher.join()
-
-
-def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text_model, tmp_path):
+def test_a_model_that_a_harness_loads_grades_in_rejudge(rating_model, text_model, tmp_path):
     variables = {
         "CULTURE_TASKS_DATA": str(ROOT / "examples" / "data"),
-        "CULTURE_JUDGE": f"lm_eval:vllm,pretrained={rating_model},{ENGINE.replace('2048', '8192')}",
+        "CULTURE_JUDGE": "none",
         "CULTURE_JUDGE_FORM": "regex",
         "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path)),
     }
     model = ("--model", "vllm", "--model_args", f"pretrained={text_model},{ENGINE}", "--apply_chat_template")
     options = ("--tasks", "care_greedy", "--limit", "2", "--log_samples", "--output_path", tmp_path / "out")
-    with watched_engines() as seen:
-        run("culture-tasks", "lm-eval", "run", *model, *options, variables=variables)
+    run("culture-tasks", "lm-eval", "run", *model, *options, variables=variables)
+    [ungraded] = (tmp_path / "out").rglob("*results*.json")
+    judge = f"lm_eval:vllm,pretrained={rating_model},{ENGINE.replace('2048', '8192')}"
+    run("culture-tasks", "rejudge", tmp_path / "out", "--judge", judge, variables=variables)
+    ungraded.unlink()
     assert graded_in_full(tmp_path / "out")
-    assert len(set().union(*seen)) == 2  # the evaluated model's and the judge's
-    assert max(map(len, seen)) == 1  # one after the other
 
 
 @pytest.fixture(scope="module")
