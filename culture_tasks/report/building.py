@@ -16,7 +16,6 @@ from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
-from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -59,7 +58,6 @@ class Options:
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
         outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
-        control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
     names: tuple[str, ...] = ()
@@ -76,7 +74,6 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
     outside: tuple[str, ...] = ()
-    control_variates: bool = False
 
 
 def build(
@@ -101,7 +98,6 @@ def build(
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
     families = lineages(entered, options.trained)
-    entered, helpers = with_other_models(entered, families) if options.control_variates else (entered, [])
     entrants, used_runs = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
 
     def rankable(cell: Cell) -> bool:
@@ -167,7 +163,7 @@ def build(
         samples=FileSamples(
             {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
         ),
-        notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
+        notes=(*_notes(entrants, runs, options), *(row.note for row in reported)),
     )
     return replace(report, findings=findings(report, checked, biases, paths))
 
@@ -218,7 +214,6 @@ def _in_words(options: Options) -> dict[str, str]:
         "rated": ", ".join(source.task for draw in options.rated for source in draw.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
-        "control_variates": str(options.control_variates).lower(),
     }
 
 

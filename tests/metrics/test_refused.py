@@ -18,7 +18,6 @@ from culture_tasks.metrics.prediction_powered import corrected_difference, corre
 from culture_tasks.metrics.rankings import mean_rank, places, spread
 from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistic
 from culture_tasks.metrics.significance import holm, items_needed
-from culture_tasks.metrics.subsets import SamplingFrame, control_variate_interval
 
 FOUR, RATED = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.5, math.nan]
 
@@ -80,10 +79,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         *((partial(holm, bad), "from 0 to 1") for bad in ([1.5], [-0.1], [[0.5]])),
         (partial(items_needed, 1.0, -1.0), "0 < alpha < power"),
         *((partial(items_needed, 1.0, 1.0, *bad), "0 < alpha < power") for bad in ((1.0,), (0.8, 0.0), (0.8, 0.9))),
-        (
-            partial(control_variate_interval, FOUR, np.ones((9, 4)), range(4), None, SamplingFrame(10, 0.1)),
-            r"expected 10 rows of other models' scores.*found shape \(9, 4\)",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, message):

@@ -59,9 +59,6 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     reach = np.hypot.reduce([part.value - part.set_low for part in parts]) / 3
     assert cell.low == pytest.approx(max(cell.value - reach, 1.0))
     assert "with the verdicts of text overlap on all" in cell.note
-    with_variates = report_of(tmp_path, control_variates=True)
-    assert with_variates.notes[-1].endswith("since the verdicts of text overlap on all of them correct it already.")
-    assert cell in with_variates.units["care"].cells.values()
 
 
 def test_a_score_that_needs_no_judge_stays_that_of_all_responses(tmp_path, monkeypatch, written):

@@ -358,7 +358,7 @@ class CheckedUnit:
             {loaded.run.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key])
         )
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
-        flags = ordered({*cell.flags, "corrected"} - {"control_variates"})
+        flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
