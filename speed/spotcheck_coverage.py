@@ -4,7 +4,7 @@ Each world draws questions, people's scores and a judge's anew, has some respons
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
 the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
 (about seven minutes on one core). Options print the others: ``--two-models`` (about twelve minutes), ``--three-levels``
-(five), ``--panels`` (ten) and ``--planned`` (two).
+(five) and ``--planned`` (two).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from scipy import stats
 
 from culture_tasks.metrics.comparison import Difference, paired_difference
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_difference, corrected_mean
 from culture_tasks.metrics.subsets import draw as designed_draw
 from culture_tasks.text_tables import as_markdown
@@ -587,73 +586,6 @@ def levels(world: ThreeLevels, rated: int, *, draws: int, seed: int = 0, graded:
     return {way: _summed(outcomes) for way, outcomes in ways.items()}
 
 
-# Several judges as one
-
-
-class Panels(NamedTuple):
-    """900 questions in three cultures of unequal size, which three judges have graded.
-
-    Attributes:
-        about: What it is like.
-        noise: Deviation of what each judge sees of the quality, in each culture.
-        has_same_errors: Whether the three see the same.
-        right: Whether scores are right / wrong rather than 1 to 10.
-    """
-
-    about: str
-    noise: Sequence[Sequence[float]]
-    has_same_errors: bool = False
-    right: bool = False
-
-    def draw(self, rng: np.random.Generator) -> tuple[Draw, Floats]:
-        """Draws the questions, and the judges' scores, a row each."""
-        cultures = np.repeat(np.arange(3), (400, 300, 200))
-        quality = np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.5, 900)
-        errors = rng.normal(0.0, 1.0, (1 if self.has_same_errors else 3, 900)) * np.array(self.noise)[:, cultures]
-        judges = quality + np.array([[0.8], [0.0], [-0.5]]) + errors
-        people = quality + rng.normal(0.0, 0.6, 900)
-        scored = (lambda values: (values > 5.5).astype(float)) if self.right else _on_scale
-        return Draw(scored(people), scored(judges[0]), cultures), scored(judges)
-
-
-PANELS: Mapping[str, Panels] = {
-    "complementary": Panels("each judge is good in one culture", ((0.7, 2.5, 2.5), (2.5, 0.7, 2.5), (2.5, 2.5, 0.7))),
-    "alike": Panels("three judges as good, with errors of their own", ((1.2, 1.2, 1.2),) * 3),
-    "one good": Panels("one good judge, two poor ones", ((0.8,) * 3, (3.0,) * 3, (3.0,) * 3)),
-    "copies": Panels("three judges with the same errors", ((1.2, 1.2, 1.2),) * 3, has_same_errors=True),
-    "right or wrong": Panels("right / wrong, as good, with errors of their own", ((1.0, 1.0, 1.0),) * 3, right=True),
-}
-
-
-def panels(world: Panels, rated: int, *, draws: int, seed: int = 0) -> dict[str, Coverage]:
-    """Returns how the intervals of each judge, of their mean and of the panel do; the best judge comes first.
-
-    Args:
-        world: The world.
-        rated: Number of ratings, the same in each culture.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-    """
-    rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
-    ends = (0.0, 1.0) if world.right else (1.0, 10.0)
-    ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
-    for _ in range(draws):
-        draw, judges = world.draw(rng)
-        people = _human_scores(draw, rated, rng)
-        panel = weighted_panel(judges, people, draw.cultures.tolist()).scores
-        scores = {f"judge {number}": judge_scores for number, judge_scores in enumerate(judges)}
-        scores |= {"mean": judges.mean(axis=0), "panel": panel}
-        for way, judge_scores in scores.items():
-            estimate = corrected_mean(judge_scores, people, draw.cultures.tolist(), ends=ends)
-            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
-            overall = _ends(estimate.overall)
-            ways.setdefault(way, []).append((_holds(overall, truth), overall[1] - overall[0], hits))
-    results = {way: _summed(outcomes) for way, outcomes in ways.items()}
-    best = min((f"judge {number}" for number in range(3)), key=lambda way: results[way].width)
-    return {"best judge": results[best], "mean": results["mean"], "panel": results["panel"]}
-
-
 # Ratings that were planned by earlier ones
 
 
@@ -711,7 +643,6 @@ def main() -> None:
             _three_levels,
             "a cheap judge on all responses, a better one on a sample, people on a part of it",
         ),
-        "panels": (_panels, "several judges, weighted by people's ratings"),
         "planned": (_planned, "more ratings, where the first ones call for them"),
     }
     table_options = parser.add_mutually_exclusive_group()
@@ -745,17 +676,6 @@ def _three_levels(draws: int) -> str:
             least = ", ".join(f"{results[way].least:.1%}" for way in ("all three", "all three, these questions"))
             rows.append([world.about, str(rated), *cells, least])
     return as_markdown(("world", "rated", *results, "all three, worst culture"), rows)
-
-
-def _panels(draws: int) -> str:
-    rows = []
-    for world in PANELS.values():
-        for rated in (45, 60, 99, 201):
-            results = panels(world, rated, draws=draws)
-            best = results["best judge"].width
-            cells = [f"{result.holds:.1%}, {result.width / best:.2f}" for result in results.values()]
-            rows.append([world.about, str(rated), *cells, f"{results['panel'].least:.1%}"])
-    return as_markdown(("world", "rated", *results, "panel, worst culture"), rows)
 
 
 def _planned(draws: int) -> str:

@@ -21,7 +21,7 @@ from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Desig
 from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
 from culture_tasks.report.building import Options, checked_scores
 from culture_tasks.report.model import Cell, Table
-from culture_tasks.report.tables.people import CheckedUnit, checked_by_people, panels_of
+from culture_tasks.report.tables.people import CheckedUnit, checked_by_people
 from culture_tasks.report.wording import NOTHING, amount, counted, headers, interval, number
 from culture_tasks.text_tables import as_text, plain, printable
 
@@ -130,7 +130,7 @@ def _draw(options: argparse.Namespace) -> int:
 def _score(options: argparse.Namespace) -> int:
     ratings = read_ratings(read_design(options.sheet), options.ratings)
     units = checked_scores(options.results, Options(rated=(ratings,)))
-    tables, _, _ = checked_by_people((ratings,), units, panels_of(units))
+    tables, _, _ = checked_by_people((ratings,), units)
     file = _folder(options) / RATED_FILE
     with writing("spotcheck", file):
         write(ratings, file)

@@ -121,8 +121,7 @@ def build(
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
     training_tables, gains = benchmark_tables.before_after(context, training)
-    panels = people.panels_of(rated)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated, panels)
+    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, paper_tables = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -135,9 +134,7 @@ def build(
         *training_tables,
         *benchmark_tables.contrast_tables(context, paper_contrasts),
         *people_tables,
-        judge_panels.judge_panels(
-            context, loading.runs, dict(pair for panel in panels for pair in panel.cells().items())
-        ),
+        judge_panels.judge_panels(context, loading.runs),
         *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used_runs.values()),

@@ -12,7 +12,6 @@ from culture_tasks.metrics.comparison import mcnemar, paired_difference, paired_
 from culture_tasks.metrics.confidence_sequences import sequence_interval
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
 from culture_tasks.metrics.judge_bias import probe_effect
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 from culture_tasks.metrics.rankings import mean_rank, places, spread
@@ -49,7 +48,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(probe_effect, [1.0, math.inf], [1.0, 2.0]), "infinite"),
         (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], confidence=1.0), r"confidence=1\.0"),
         (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], ["ar"]), "1 for 2 items"),
-        (partial(weighted_panel, [[1, 2, 3]] * 2, [1, 2], ["a"] * 3), r"shape \(2, 3\), 2 ratings and 3 strata"),
         (partial(pooled, items(scores=(50.0, math.nan)), 2), "scores from 0 to 100"),
         (partial(pooled, items(scores=(50.0, 101.0)), 2), "scores from 0 to 100"),
         (partial(pooled, items(places=(0, 2)), 2), "places from 0 to 1"),

@@ -19,7 +19,6 @@ from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Verdict
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
@@ -265,25 +264,6 @@ def test_cultures_that_the_sample_lacks_count_with_others(tmp_path):
     found = tables(tmp_path)["spotcheck"]
     assert {row.labels[-1] for row in found.rows} < {"all", "china", "india", "usa"}
     assert cells(found)["corrected"].low is not None
-
-
-def test_a_panel_of_judges_is_one_more_row_and_one_more_column(checked):
-    second = "20260102_000000"
-    write_care(checked / "runs", SIZES, second, "20260101_000000_results.json", judge="judge-2", bias=-0.5)
-    rate(checked)
-    report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
-    found = {table.key: table for table in report.tables}
-    [row] = [row for row in found["spotcheck"].rows if "panel" in row.labels[1] and row.labels[-1] == "all"]
-    assert row.labels[:2] == ("toy/model", "a panel of judge-2 and judge-1")
-    own = dict(zip((column.key for column in found["spotcheck"].columns), row.cells, strict=True))
-    sizes = dict(sorted(SIZES.items()))
-    judges = [verdicts(bias, sizes) for bias in (-0.5, 1.0)]
-    expected = corrected(checked, lambda *people: weighted_panel(judges, *people).scores, sizes).overall
-    assert own["judge"] is None
-    assert (own["corrected"].value, own["corrected"].low) == pytest.approx(expected[:2])
-    weighted = [column.key for column in found["judges"].columns].index("weighted")
-    assert found["judges"].rows[0].cells[weighted].value == pytest.approx(expected.value)
-    assert len([row for row in found["spotcheck_agreement"].rows if row.labels[-1] == "all"]) == 2
 
 
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
@@ -566,7 +546,7 @@ def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
     content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     tables = {table["key"]: table for table in content["tables"]}
     checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
-    assert sorted(row["labels"][1] for row in checked) == ["a panel of stern and mild", "mild", "stern"]
+    assert sorted(row["labels"][1] for row in checked) == ["mild", "stern"]
     assert all(row["cells"][1]["low"] is not None for row in checked)
     [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
     labels = [column["label"] for column in tables["judges"]["columns"]]

@@ -27,19 +27,10 @@ _NOTES = (
     "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 is agreement by chance. Apart: the mean distance of "
     "two judges' scores of a response, on the score's own scale.",
 )
-_ABOUT_WEIGHTED = (
-    "Weighted by people: the score that people would give to all responses, by their ratings of a part and the judges' "
-    "scores of all, each judge weighted by how well it predicts the ratings."
-)
 
 
-def judge_panels(
-    context: Context, runs: Sequence[LoadedRun], weighted: Mapping[tuple[str, str, str | None], Cell]
-) -> Table:
-    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say.
-
-    Scores of panels that people's ratings have weighted are by unit, model and culture.
-    """
+def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
+    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
     sources = {loaded.result.path: loaded.result.graded_from or loaded.result.path for loaded in runs}
     origins = sources  # the file with the responses: of new gradings, the file that was graded first
     for _ in sources:  # a chain of gradings is no longer than there are files
@@ -53,7 +44,6 @@ def judge_panels(
     columns = (
         *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
         Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
-        *([Column("weighted", "Weighted by people", OWN_SCALE)] if weighted else ()),
         Column("alpha", "Alpha", ALPHA),
         Column("apart", "Apart", OWN_SCALE),
         Column("responses", "Items", COUNT),
@@ -66,13 +56,10 @@ def judge_panels(
             cells = context.scores.cells_at(At(measured.unit.key, where=where))
             scores = (_judge_score(measured, panel[judge], cells) if judge in panel else None for judge in judges)
             culture = where[-1][1] if where else None
-            common_score, *agreement = _common_numbers(measured, panel.values(), where)
-            weighted_score = [weighted.get((measured.unit.key, model, culture))] if weighted else []
-            values = (*scores, common_score, *weighted_score, *agreement)
+            values = (*scores, *_common_numbers(measured, panel.values(), where))
             rows.append(row_of((model, measured.unit.title, culture or ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
-    notes = (*_NOTES, _ABOUT_WEIGHTED) if weighted else _NOTES
-    return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
+    return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
 
 
 def _judge_score(measured: Measured, entrant: str, cells: Mapping[str, Cell]) -> Cell | None:

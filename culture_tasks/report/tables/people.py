@@ -19,7 +19,6 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.scoring import on_scale
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
@@ -57,11 +56,6 @@ _ABOUT_THREE_LEVELS = (
     "Where a judge graded a sample of the responses and another judge all of them, people rated a part of the sample: "
     "the corrected score is the people's score of all responses, by all three."
 )
-_ABOUT_PANELS = (
-    "A panel is several judges, weighted by people's ratings where that helps, culture by culture; else it is one of "
-    "them, or their mean. The weights for a rated response are learned from other ratings, so that the interval is as "
-    "honest as with one judge."
-)
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The other "
     "columns compare the judge's score with the mean of the people's: alpha, Spearman's rho, how much higher the "
@@ -73,13 +67,13 @@ _LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 
 
 def checked_by_people(
-    sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
+    sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit]
 ) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
     """Corrects judges' scores by people's ratings: tables, the overall scores, and the judges' biases."""
     if not sheets:
         return [], [], []
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
-    notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
+    notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units)
     notes += dict.fromkeys(_sample_note(run) for unit in units for run in unit.checked_runs if run.is_alone)
     bias_table, biases = judge_biases(_rated_responses(units))
     score_columns = [
@@ -103,7 +97,7 @@ def checked_by_people(
 
     scores = (
         row(unit, unit.graders, culture, unit.scores(culture), score_columns)
-        for unit in (*units, *panels)
+        for unit in units
         for culture in (None, *unit.cultures)
     )
     agreements = (
@@ -148,19 +142,6 @@ def checked_units(
             if checked_runs:
                 units.append(CheckedUnit(unit, key, entrants[key], checked_runs))
     return units
-
-
-def panels_of(units: Sequence[CheckedUnit]) -> list[CheckedUnit]:
-    """Returns a panel of the judges that graded the same responses, for each model and unit with several of them."""
-    panels: dict[tuple[str, frozenset[str]], dict[str, CheckedUnit]] = {}
-    for unit in units:
-        if not unit.has_three_levels and not any(run.loaded.lexical for run in unit.checked_runs):
-            responses = frozenset(run.population.fingerprint for run in unit.checked_runs)
-            panels.setdefault((unit.measured.unit.key, responses), {}).setdefault(unit.judged_by, unit)
-    return [
-        CheckedUnit(first.measured, first.key, first.entrant, first.checked_runs, panel=[first, *following])
-        for first, *following in (panel.values() for panel in panels.values() if len(panel) > 1)
-    ]
 
 
 def corrected_by_people(
@@ -274,25 +255,13 @@ def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population]) -
 
 
 class CheckedUnit:
-    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one.
+    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
-    ``panel`` are the units of several judges that graded the same responses, where they count as one judge.
-    """
-
-    def __init__(
-        self,
-        measured: Measured,
-        key: str,
-        entrant: Entrant,
-        checked: Sequence[_CheckedRun],
-        panel: Sequence[CheckedUnit] = (),
-    ) -> None:
+    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
         self.measured, self.key, self.entrant = measured, key, entrant
-        self.label, self.title = entrant.model if panel else entrant.label, measured.unit.title
+        self.label, self.title = entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
-        if panel:
-            self.judged_by = f"a panel of {' and '.join(unit.judged_by for unit in panel)}"
-        self.checked_runs, self._panel = checked, panel
+        self.checked_runs = checked
         self.has_three_levels = any(run.base for run in checked)
         self._runs = [run.loaded for run in checked]
         responses = [response for run in checked for response in run.responses]
@@ -313,12 +282,8 @@ class CheckedUnit:
             (stratum.task, response.item, response.run) for stratum, response in zip(strata, responses, strict=True)
         ]
         judge: Floats = np.array([response.judged for response in responses])
-        if panel:
-            by_judge = [dict(zip(unit.responses.keys, unit.responses.judge, strict=True)) for unit in panel]
-            table = [[scores[key] for key in keys] for scores in by_judge]
-            judge = weighted_panel(table, people, strata, clusters=self._clusters).scores
         weights = {run.loaded.run.task: run.weight for run in checked}
-        better = self._judge_scores if self.has_three_levels and not panel else None
+        better = self._judge_scores if self.has_three_levels else None
         self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
@@ -374,12 +339,6 @@ class CheckedUnit:
         """Returns the corrected mean of all responses, or of those of a culture."""
         return self._corrected.over(self._inside(culture))
 
-    def cells(self) -> dict[tuple[str, str, str | None], Cell]:
-        """Returns the corrected scores by unit, model and culture, None being all cultures."""
-        key, model = self.measured.unit.key, self.entrant.model
-        cultures = (None, *self.cultures)
-        return {(key, model, culture): self._cell(self.mean_of(culture), culture) for culture in cultures}
-
     def _inside(self, culture: str | None) -> dict[CultureInTask, float]:
         return {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
 
@@ -393,7 +352,7 @@ class CheckedUnit:
         """Returns the numbers of its row of scores, or of that of a culture."""
         corrected, people = self.mean_of(culture), self._people_alone.over(self._inside(culture))
         return [
-            None if self._panel else self._judge_score(culture),  # a panel's scores are known up to a number
+            self._judge_score(culture),
             self._cell(corrected, culture),
             self._cell(corrected, culture, is_set=True),
             self._cell(people, culture),
