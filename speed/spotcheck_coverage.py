@@ -3,8 +3,8 @@
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
 the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
-(about seven minutes on one core). Options print the others: ``--two-models`` (about twelve minutes), ``--three-levels``
-(five) and ``--planned`` (two).
+(about seven minutes on one core). Options print the others: ``--two-models`` (about twelve minutes) and ``--planned``
+(two).
 """
 
 from __future__ import annotations
@@ -480,112 +480,6 @@ def _designed(number: int, cultures: Numbers, clusters: Numbers | None, seed: in
     return np.array(designed_draw(number, items, shared, strata, seed), dtype=np.intp)
 
 
-# A cheap judge on all responses, a better one on a sample, and people on a part of the sample
-
-
-@dataclass(frozen=True, slots=True)
-class ThreeLevels:
-    """1,500 questions in three cultures of unequal size.
-
-    Attributes:
-        about: What it is like.
-        noise: Deviation of what the better judge and the cheap one see of the quality; the former is too generous by
-            0.4 in the first culture, the latter by 0.8, 0.3 and -0.6.
-        errors: Shares of right / wrong answers that either errs in; None where scores are from 1 to 10.
-        together: Number of questions in a scenario.
-    """
-
-    about: str
-    noise: tuple[float, float] = (0.7, 2.0)
-    errors: tuple[float, float] | None = None
-    together: int = 1
-
-    @property
-    def ends(self) -> Ends:
-        """Ends of the scale."""
-        return (1.0, 10.0) if self.errors is None else (0.0, 1.0)
-
-    def draw(self, rng: np.random.Generator) -> tuple[Draw, Floats]:
-        """Draws the questions with people's scores and the better judge's, and the cheap judge's."""
-        cultures = np.repeat(np.arange(3), (700, 500, 300))
-        size = cultures.size
-        scenarios = np.arange(size) // self.together
-        if self.errors is not None:
-            right = rng.random(size) < np.array([0.8, 0.6, 0.5])[cultures]
-            better, cheap = ((right != (rng.random(size) < share)).astype(float) for share in self.errors)
-            return Draw(right.astype(float), better, cultures), cheap
-        quality = (
-            np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.1, size)[scenarios] + rng.normal(0.0, 1.0, size)
-        )
-        biases = np.array([[0.4, 0.0, 0.0], [0.8, 0.3, -0.6]])[:, cultures]
-        biases = biases + rng.normal(0.0, 0.5, (2, size))[:, scenarios]
-        better, cheap = (
-            _on_scale(quality + bias + rng.normal(0.0, noise, size))
-            for bias, noise in zip(biases, self.noise, strict=True)
-        )
-        people = _on_scale(quality + rng.normal(0.0, 0.7, size))
-        return Draw(people, better, cultures, scenarios if self.together > 1 else None), cheap
-
-
-THREE_LEVELS: Mapping[str, ThreeLevels] = {
-    "ratings": ThreeLevels("ratings 1-10"),
-    "scenarios": ThreeLevels("the same, five questions a scenario", together=5),
-    "useless": ThreeLevels("the same, a cheap judge that sees nothing", noise=(0.7, 50.0)),
-    "right or wrong": ThreeLevels("right / wrong, the judges err in 10 and 25 %", errors=(0.1, 0.25)),
-    "rarely wrong": ThreeLevels("right / wrong, the judges err in 3 and 15 %", errors=(0.03, 0.15)),
-}
-
-
-def levels(world: ThreeLevels, rated: int, *, draws: int, seed: int = 0, graded: int = 300) -> dict[str, Coverage]:
-    """Returns how the intervals of people alone, with either judge and with both do.
-
-    Args:
-        world: The world.
-        rated: Number of ratings, of each culture its share of the better judge's sample.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-        graded: Number of responses that the better judge grades.
-    """
-    rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
-    ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
-    for _ in range(draws):
-        draw, cheap = world.draw(rng)
-        sample = _designed(graded, draw.cultures, draw.clusters, int(rng.integers(2**31)))
-        samples = [rng.permutation(sample[draw.cultures[sample] == culture]) for culture in range(3)]
-        people_sample = np.concatenate([part[: round(rated * part.size / graded)] for part in samples])
-        everywhere = np.arange(cheap.size)
-        better = np.where(np.isin(everywhere, sample), draw.judge, np.nan)
-        people = np.where(np.isin(everywhere, people_sample), draw.people, np.nan)
-        nothing = np.full(cheap.size, np.nan)
-        for way, (cheap_scores, better_scores) in {
-            "people alone": (nothing, None),
-            "people, cheap judge": (cheap, None),
-            "people, better judge's sample": (nothing, better),
-            "all three": (cheap, better),
-        }.items():
-            estimate = corrected_mean(
-                cheap_scores,
-                people,
-                draw.cultures.tolist(),
-                better=better_scores,
-                clusters=draw.clusters,
-                ends=world.ends,
-            )
-            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
-            ends = _ends(estimate.overall)
-            ways.setdefault(way, []).append((_holds(ends, truth), ends[1] - ends[0], hits))
-            if way == "all three":
-                set_ends = estimate.overall.set_low, estimate.overall.set_high
-                set_hits = [
-                    _holds((part.set_low, part.set_high), draw.people[draw.cultures == culture].mean())
-                    for culture, part in enumerate(estimate.strata.values())
-                ]
-                summary = (_holds(set_ends, draw.people.mean()), set_ends[1] - set_ends[0], set_hits)
-                ways.setdefault(f"{way}, these questions", []).append(summary)
-    return {way: _summed(outcomes) for way, outcomes in ways.items()}
-
-
 # Ratings that were planned by earlier ones
 
 
@@ -639,10 +533,6 @@ def main() -> None:
     tables = {
         "one-model": (_one_model, "people's ratings of one model's responses (default)"),
         "two-models": (_two_models, "the differences of two models"),
-        "three-levels": (
-            _three_levels,
-            "a cheap judge on all responses, a better one on a sample, people on a part of it",
-        ),
         "planned": (_planned, "more ratings, where the first ones call for them"),
     }
     table_options = parser.add_mutually_exclusive_group()
@@ -665,17 +555,6 @@ def _two_models(draws: int) -> str:
             least = ", ".join(f"{outcomes[way].least:.1%}" for way in ways[2:])
             rows.append([world.about, str(rated), *cells, least])
     return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
-
-
-def _three_levels(draws: int) -> str:
-    rows = []
-    for world in THREE_LEVELS.values():
-        for rated in (60, 100, 200):
-            results = levels(world, rated, draws=draws)
-            cells = [_cell(result, world.ends) for result in results.values()]
-            least = ", ".join(f"{results[way].least:.1%}" for way in ("all three", "all three, these questions"))
-            rows.append([world.about, str(rated), *cells, least])
-    return as_markdown(("world", "rated", *results, "all three, worst culture"), rows)
 
 
 def _planned(draws: int) -> str:

@@ -164,7 +164,7 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
         for culture, width in goals:
             if width is not None:
                 more = unit.more_ratings(width, culture)
-                place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
+                place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.judged_by}")))
                 yield plain(f"{place}: {_change(unit.mean_of(culture), width, unit.measured.unit.scale, more)}")
                 ratings |= Counter({name: unit.mean_of(name).rated + count for name, count in (more or {}).items()})
         fewest = plans.setdefault(key, {}).setdefault(unit.entrant.model, ratings)

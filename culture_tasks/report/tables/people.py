@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
-from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_population
+from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
@@ -33,7 +33,6 @@ from culture_tasks.report.numbers.observations import (
     nan_to_none,
     observe,
     ordered,
-    pooled,
 )
 from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
@@ -52,10 +51,6 @@ _ABOUT_SCORES = (
     "might rate otherwise. These questions: the same score, with an interval for these very questions alone. People "
     "alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5."
 )
-_ABOUT_THREE_LEVELS = (
-    "Where a judge graded a sample of the responses and another judge all of them, people rated a part of the sample: "
-    "the corrected score is the people's score of all responses, by all three."
-)
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The other "
     "columns compare the judge's score with the mean of the people's: alpha, Spearman's rho, how much higher the "
@@ -73,8 +68,7 @@ def checked_by_people(
     if not sheets:
         return [], [], []
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
-    notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units)
-    notes += dict.fromkeys(_sample_note(run) for unit in units for run in unit.checked_runs if run.is_alone)
+    notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
     bias_table, biases = judge_biases(_rated_responses(units))
     score_columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
@@ -96,7 +90,7 @@ def checked_by_people(
         return row_of((unit.label, judge, unit.title, culture or ALL), values, columns, unit.key)
 
     scores = (
-        row(unit, unit.graders, culture, unit.scores(culture), score_columns)
+        row(unit, unit.judged_by, culture, unit.scores(culture), score_columns)
         for unit in units
         for culture in (None, *unit.cultures)
     )
@@ -169,32 +163,23 @@ def corrected_by_people(
 
 
 class _CheckedRun(NamedTuple):
-    """A run with people's ratings of a part of its responses, and its place among the draw's populations.
-
-    Where it is a sample of a run that another judge graded, ``base`` has the responses of that run.
-    """
+    """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
     loaded: LoadedRun
     population: Population
     sheet: RatedDesign
     place: int
-    base: Population | None = None
 
     @property
-    def is_alone(self) -> bool:
-        """Whether it is a judge's sample without another judge's readable verdicts on all responses."""
+    def is_sample(self) -> bool:
+        """Whether its judge graded a sample of another run's responses."""
         result = self.loaded.result
-        return self.base is None and result.subset is not None and result.graded_from is not None
-
-    @property
-    def responses(self) -> Sequence[SheetResponse]:
-        """All responses, with the scores of the judge that has one of all."""
-        return (self.base or self.population).responses
+        return result.subset is not None and result.graded_from is not None
 
     @property
     def weight(self) -> float:
         """How many documents of its task a response is for, in a designed subset."""
-        subset = None if self.base else self.loaded.result.subset
+        subset = self.loaded.result.subset
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
@@ -226,11 +211,7 @@ def _checked_runs(
     checked_runs: dict[str, _CheckedRun] = {}
     for loaded, population in populations:
         if population.fingerprint in places:
-            run = _CheckedRun(loaded, population, *places[population.fingerprint])
-            with suppress(DataError):  # counted too
-                if loaded.whole is not None:
-                    run = run._replace(base=read_population(loaded.whole.result.samples_file))
-            checked_runs[loaded.run.key] = run
+            checked_runs[loaded.run.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
     return checked_runs
 
 
@@ -262,20 +243,12 @@ class CheckedUnit:
         self.label, self.title = entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
         self.checked_runs = checked
-        self.has_three_levels = any(run.base for run in checked)
         self._runs = [run.loaded for run in checked]
-        responses = [response for run in checked for response in run.responses]
-        sample_scores: list[float] = []  # of the run's judge: in three levels, of a part of the responses
-        for run in checked:
-            verdicts = {(response.item, response.run): response.judged for response in run.population.responses}
-            sample_scores += [verdicts.get((response.item, response.run), math.nan) for response in run.responses]
-        self._judge_scores = np.array(sample_scores)
+        responses = [response for run in checked for response in run.population.responses]
         self._raters = _ratings(checked)
         people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
         strata = _strata(checked, reported, ~np.isnan(people))
-        if self.has_three_levels:
-            strata = pooled(strata, ~np.isnan(self._judge_scores[None]))
         clusters = [response.cluster for response in responses]
         self._clusters = clusters if len(set(clusters)) < len(clusters) else None
         keys = [
@@ -283,14 +256,13 @@ class CheckedUnit:
         ]
         judge: Floats = np.array([response.judged for response in responses])
         weights = {run.loaded.run.task: run.weight for run in checked}
-        better = self._judge_scores if self.has_three_levels else None
-        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
+        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights)
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / task_sizes[stratum.task] if measured.equal_parts else size * weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._corrected = self._mean(judge, better)
+        self._corrected = self._mean(judge)
         self._people_alone = self._mean(np.full(judge.size, np.nan))
         present = {stratum.culture for stratum in strata} - {""}
         cultures = [culture for culture in reported.order if culture in present]
@@ -299,13 +271,12 @@ class CheckedUnit:
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
 
-    def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
+    def _mean(self, judge: Floats) -> CorrectedMean:
         return corrected_mean(
             judge,
             self.responses.people,
             self.responses.strata,
             shares=self._shares,
-            better=better,
             clusters=self._clusters,
             ends=self.measured.unit.scale.ends,
         )
@@ -325,15 +296,6 @@ class CheckedUnit:
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
-
-    @property
-    def graders(self) -> str:
-        """Who graded its responses: of three levels, who graded how many."""
-        if not self.has_three_levels:
-            return self.judged_by
-        count = sum(len(run.population.responses) for run in self.checked_runs)
-        cheap = dict.fromkeys((run.loaded.whole or run.loaded).run.settings.judged_by for run in self.checked_runs)
-        return f"{self.judged_by} on {count:,}, {' + '.join(cheap)} on {len(self.responses.keys):,}"
 
     def mean_of(self, culture: str | None) -> Corrected:
         """Returns the corrected mean of all responses, or of those of a culture."""
@@ -387,7 +349,7 @@ class CheckedUnit:
         inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [*compress(responses.clusters, inside)]
-        numbers = agreement(responses.people[inside], self._judge_scores[inside], clusters=clusters)
+        numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
@@ -402,7 +364,7 @@ class CheckedUnit:
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
-    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.responses]
+    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.population.responses]
     task_counts = Counter(culture for _, culture in set(pairs))
     rated_cultures = {culture for _, culture in compress(pairs, is_rated)}
 
@@ -421,7 +383,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     columns: list[Floats] = []
     for run in checked:
         rows = {(row.item, row.run): row.row for row in run.sheet.design.rows if row.population == run.place}
-        for response in run.responses:
+        for response in run.population.responses:
             name = rows.get((response.item, response.run), "")
             ratings = (run.sheet.ratings.get(rater, {}).get(name) for rater in raters)
             scores = [
@@ -439,7 +401,7 @@ def _means_of(raters: Floats) -> Floats:
 
 def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
     """Yields the rated responses of all runs, once where a run belongs to several units."""
-    checked = {run.loaded.run.key: run._replace(base=None) for unit in units for run in unit.checked_runs}
+    checked = {run.loaded.run.key: run for unit in units for run in unit.checked_runs}
     for run in checked.values():
         people = _means_of(_ratings([run])).tolist()
         for response, rating in zip(run.population.responses, people, strict=True):
@@ -447,13 +409,10 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
                 yield JudgedResponse(run.loaded.run, response, rating)
 
 
-def _sample_note(checked: _CheckedRun) -> str:
-    run, subset, base = checked.loaded.run, checked.loaded.result.subset, checked.loaded.whole
+def _sample_note(sample: LoadedRun) -> str:
+    run, subset = sample.run, sample.result.subset
     assert subset is not None
-    judge = "another judge" if base is None else base.run.settings.judged_by
-    file = "" if base is None else f" ({base.run.samples_file} is damaged)"
     return (
-        f"{run.model} on {title_of(run.task)}: without verdicts of {judge} on all {subset.of_documents:,} responses"
-        f"{file}, the score and the interval for these questions are of the {subset.documents:,} that "
-        f"{run.settings.judged_by} graded."
+        f"{run.model} on {title_of(run.task)}: the score and the interval for these questions are of the "
+        f"{subset.documents:,} of {subset.of_documents:,} responses that {run.settings.judged_by} graded."
     )
