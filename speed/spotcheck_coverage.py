@@ -3,8 +3,7 @@
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
 the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
-(about seven minutes on one core). Options print the others: ``--two-models`` (about twelve minutes) and ``--planned``
-(two).
+(about seven minutes on one core), and with ``--two-models`` that of differences (about twelve minutes).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from scipy import stats
 
 from culture_tasks.metrics.comparison import Difference, paired_difference
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_difference, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean
 from culture_tasks.metrics.subsets import draw as designed_draw
 from culture_tasks.text_tables import as_markdown
 
@@ -480,52 +479,6 @@ def _designed(number: int, cultures: Numbers, clusters: Numbers | None, seed: in
     return np.array(designed_draw(number, items, shared, strata, seed), dtype=np.intp)
 
 
-# Ratings that were planned by earlier ones
-
-
-def planned(world: World, rated: int, *, draws: int, seed: int = 0, part: float = 0.7) -> tuple[Coverage, float, float]:
-    """Returns how the interval does once more ratings are there that the first ones call for.
-
-    Args:
-        world: The world.
-        rated: Number of the first ratings, the same in each culture.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-        part: The width that is wanted, as a share of that by the first ratings.
-
-    Returns:
-        The coverage, with widths as shares of those that were wanted; the mean number of all ratings; and the number
-        if more went to the cultures in the proportions of the first ones.
-    """
-    rng = np.random.default_rng(seed)
-    truth, by_culture = _truth(world)
-    outcomes: list[tuple[bool, float, list[bool]]] = []
-    numbers: list[tuple[float, float]] = []
-    for _ in range(draws):
-        draw = world.draw(rng)
-        labels = draw.cultures.tolist()
-        order = [rng.permutation(np.flatnonzero(draw.cultures == culture)) for culture in range(by_culture.size)]
-        counts = [rated // len(order)] * len(order)
-
-        def corrected(counts: Sequence[int], *, draw: Draw = draw, order: Sequence[Numbers] = order) -> CorrectedMean:
-            places = np.concatenate([culture_items[:count] for culture_items, count in zip(order, counts, strict=True)])
-            people = np.where(np.isin(np.arange(draw.people.size), places), draw.people, np.nan)
-            return corrected_mean(draw.judge, people, draw.cultures.tolist(), clusters=draw.clusters, ends=world.ends)
-
-        first = corrected(counts)
-        width = part * (first.overall.high - first.overall.low)
-        more, even = first.more_ratings(width), first.more_ratings(width, parts=dict.fromkeys(labels, 0))
-        if more is None or even is None:
-            continue
-        after = corrected([count + more[culture] for culture, count in enumerate(counts)])
-        hits = [_holds(_ends(after.strata[culture]), culture_truth) for culture, culture_truth in enumerate(by_culture)]
-        ends = _ends(after.overall)
-        outcomes.append((_holds(ends, truth), (ends[1] - ends[0]) / width, hits))
-        numbers.append((sum(counts) + sum(more.values()), sum(counts) + even[0]))
-    neyman, proportional = np.mean(numbers, axis=0).tolist()
-    return _summed(outcomes), neyman, proportional
-
-
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -533,7 +486,6 @@ def main() -> None:
     tables = {
         "one-model": (_one_model, "people's ratings of one model's responses (default)"),
         "two-models": (_two_models, "the differences of two models"),
-        "planned": (_planned, "more ratings, where the first ones call for them"),
     }
     table_options = parser.add_mutually_exclusive_group()
     for name, (table, help_text) in tables.items():
@@ -555,22 +507,6 @@ def _two_models(draws: int) -> str:
             least = ", ".join(f"{outcomes[way].least:.1%}" for way in ways[2:])
             rows.append([world.about, str(rated), *cells, least])
     return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
-
-
-def _planned(draws: int) -> str:
-    rows = []
-    for name in ("ratings", "uneven", "scenarios", "right or wrong", "unequally wrong"):
-        for rated in (110, 220) if name == "right or wrong" else (30, 60):
-            world = WORLDS[name]
-            result, neyman, proportional = planned(world, rated, draws=draws)
-            cells = [
-                f"{neyman:.0f}",
-                f"{proportional:.0f}",
-                f"{result.holds:.1%}, {result.width:.2f}",
-                f"{result.least:.1%}",
-            ]
-            rows.append([world.about, str(rated), *cells])
-    return as_markdown(("world", "first ratings", "planned", "evenly", "interval", "worst culture"), rows)
 
 
 def _cell(result: Coverage, ends: Ends) -> str:

@@ -46,9 +46,6 @@ _PRIOR = 5.0
 _PAIRED = 0.9
 """Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
 
-_TINY = 1e-12
-"""The largest number that counts as 0 in a comparison of allocations."""
-
 _LEAST_P = 1e-100
 """The least p value that is worked out."""
 
@@ -117,70 +114,6 @@ class CorrectedMean:
         parts = np.array([shares.get(label, 0.0) for label in self._rated_strata], dtype=np.float64)
         weights: Floats = parts / parts.sum()
         return weights
-
-    def more_ratings(
-        self, width: float, *, shares: Mapping[Any, float] | None = None, parts: Mapping[Any, Hashable] | None = None
-    ) -> Mapping[Hashable, int] | None:
-        """How many more ratings make an interval for questions like these as narrow as this, end to end, by stratum.
-
-        Formula: of all numbers n_h of ratings that are enough, those of the smallest sum (Neyman's allocation): n_h is
-        in proportion to w_h s_h, but no less than at present, and no more than there are responses. People are taken to
-        differ from the judge as much as they have so far.
-
-        Args:
-            width: The width, in the unit of the scores; above 0.
-            shares: The weights of the strata in the mean whose interval it is, as in :meth:`over`; None means all.
-            parts: The part that each stratum belongs to, such as its culture where a culture has several strata;
-                ratings are spread over the strata of a part as the present ones are. None means each by itself.
-
-        Returns:
-            The number for each part (or stratum) in the mean, 0 where it needs none; None where ratings of all
-            responses wouldn't be enough, or where there is no interval.
-
-        Raises:
-            ValueError: If the width isn't positive, or the shares are none of :meth:`over`.
-
-        Source: Neyman (1934), "On the two different aspects of the representative method".
-
-        Examples:
-            >>> judge = [1.0, 2.0, 3.0, 4.0] * 50
-            >>> unrated = [float("nan")] * 80
-            >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + unrated + [1.0, 4.0, 2.0, 4.0] * 5 + unrated
-            >>> corrected_mean(judge, people, strata=["ar"] * 100 + ["ja"] * 100).more_ratings(width=0.5)
-            {'ar': 2, 'ja': 20}
-        """
-        if not width > 0.0:
-            raise ValueError(f"more_ratings: width={width}; expected a positive number.")
-        corrected = self.overall if shares is None else self.over(shares)
-        if not self._fits or corrected.reason:
-            return None
-        weights = self._fits[0].shares if shares is None else self._rated_shares(shares)
-        part_labels = [label if parts is None else parts[label] for label in self._rated_strata]
-        order = list(dict.fromkeys(part_labels))
-        codes = np.array([order.index(part) for part in part_labels], dtype=np.intp)
-        counts, sizes = self._fits[0].counts, self._fits[0].sizes
-        current, largest = (np.bincount(codes, weights=numbers) for numbers in (counts, sizes))
-        widest = max(self._fits, key=lambda fit: fit.spread(weights).reach(fit.alpha))
-        squares = weights**2 * (widest.spreads + widest.unseen / counts.sum())
-        allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * current)
-
-        def ratings(factor: float) -> Floats:
-            numbers: Floats = np.ceil(np.clip(factor * allocation, current, largest))
-            return numbers
-
-        def is_enough(factor: float) -> bool:
-            new_counts = np.minimum(sizes, counts * (ratings(factor) / current)[codes])
-            return 2.0 * _half_width(self._fits, weights, new_counts) <= width
-
-        low, high = 0.0, float((largest / np.maximum(allocation, _TINY)).max())
-        if not is_enough(high):
-            return None
-        while ratings(high).sum() - ratings(low).sum() > 1 and high - low > _TINY * high:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if is_enough(middle) else (middle, high)
-        extra = ratings(low if is_enough(low) else high) - current
-        inside = {part for part, weight in zip(part_labels, weights, strict=True) if weight > 0.0}
-        return {part: int(number) for part, number in zip(order, extra, strict=True) if part in inside}
 
 
 def corrected_mean(
@@ -474,18 +407,15 @@ def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
     )
 
 
-def _half_width(fits: Sequence[_Fit], shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
-    """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
-    return max(fit.spread(shares, counts, in_set=in_set).reach(fit.alpha) for fit in fits)
-
-
 def _corrected(fits: Sequence[_Fit], shares: Floats) -> Corrected:
     """Returns the corrected mean over the strata with these shares; no interval is narrower than that of any fit."""
     fit, inside = fits[0], shares > 0.0
     value = float(shares @ fit.values)
     rated, size = int(fit.counts[inside].sum()), int(fit.sizes[inside].sum())
     point = Corrected(value, rated=rated, size=size, weight=fit.weight)
-    reach, in_set = (_half_width(fits, shares, in_set=in_set) for in_set in (False, True))
+    reach, in_set = (
+        max(each.spread(shares, in_set=in_set).reach(each.alpha) for each in fits) for in_set in (False, True)
+    )
     if not reach > 0.0:
         return point._replace(reason="the ratings show no spread")
     return point._replace(low=value - reach, high=value + reach, set_low=value - in_set, set_high=value + in_set)
@@ -552,13 +482,12 @@ class _Fit:
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
 
-    def spread(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> _Spread:
+    def spread(self, shares: Floats, *, in_set: bool = False) -> _Spread:
         """Returns how uncertain the mean is for questions like these, or for these very responses."""
-        counts = self.counts.astype(np.float64) if counts is None else counts
-        inside, all_rated = shares > 0.0, float(counts.sum())
-        rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
+        inside, all_rated = shares > 0.0, float(self.counts.sum())
+        rated = min(all_rated, float(self.counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
-        sampling = shares**2 * (1.0 / counts - 1.0 / self.sizes)
+        sampling = shares**2 * (1.0 / self.counts - 1.0 / self.sizes)
         variance = float(sampling @ self.spreads)
         unseen = self.unseen / rated * float(sampling.sum())
         if in_set:

@@ -57,7 +57,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_mean, FOUR, RATED, shares={"all": -1.0}), "expected one of at least 0"),
         (partial(corrected_mean, FOUR, RATED, shares={"all": 0.0}), "all shares are 0"),
         (partial(corrected_mean, FOUR, RATED, clusters=[1]), "1 for 4 items"),
-        (partial(corrected_mean(FOUR, RATED).more_ratings, 0.0), "positive"),
         *(
             (partial(corrected_mean(FOUR, RATED).over, {label: 0.0}), "expected positive shares")
             for label in ("d", "all")

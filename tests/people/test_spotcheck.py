@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shlex
 import shutil
 from collections import Counter
 
@@ -67,9 +66,9 @@ def score(folder, *ratings, results="runs", sheet="sheet", options=()):
     return main(["spotcheck", "score", str(folder / sheet), *files, "--results", str(folder / results), *options])
 
 
-def rate(folder, name="amina", options=(), **ratings):
+def rate(folder, name="amina", **ratings):
     """Scores what a rater says: the truth, or what a row is given."""
-    assert score(folder, write_ratings(folder / "sheet", folder / f"{name}.csv", **ratings), options=options) == 0
+    assert score(folder, write_ratings(folder / "sheet", folder / f"{name}.csv", **ratings)) == 0
 
 
 def tables(folder, **options):
@@ -168,52 +167,6 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path)
         assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
         assert cells(found)["corrected"].note == reason
         assert cells(found, "zh")["corrected"].low is not None
-
-
-def said_next(capsys):
-    """The sentences on more ratings, and the arguments of the command that draws them."""
-    said = capsys.readouterr().out.partition("rated.json\n\n")[2].splitlines()
-    commands = [line for line in said if line.startswith("culture-tasks ")]
-    return [line for line in said if line not in commands], [shlex.split(line)[1:] for line in commands]
-
-
-@pytest.mark.parametrize("option", ["--width", "--culture-width"])
-def test_the_next_ratings_are_those_that_narrow_the_interval(checked, capsys, option):
-    rate(checked)
-    now = {name: cells(tables(checked)["spotcheck"], name)["corrected"] for name in ("all", *SIZES)}
-    half = {name: (cell.high - cell.low) / 2 for name, cell in now.items()}
-    wanted = 2 * 0.8 * (half["all"] if option == "--width" else half["zh"])
-    capsys.readouterr()
-    rate(checked, options=(option, str(wanted)))
-    sentences, [command] = said_next(capsys)
-    who = "toy/model on CARE, " + ("" if option == "--width" else "zh, ")
-    start = next(text for text in sentences if text.startswith(who))
-    assert "by judge-1: " in start
-    assert f"the interval from ±{half['all' if option == '--width' else 'zh']:.2f} to ±{wanted / 2:.2f}." in start
-    assert len(sentences) == (1 if option == "--width" else 3)
-    assert main(command) == 0  # what is drawn contains the first draw, and its ratings count
-    before, after = rows_of(checked), design(checked / "sheet_more")["rows"]
-    assert {row["row"] for row in before} < {row["row"] for row in after}
-    assert score(checked, checked / "amina.csv", sheet="sheet_more") == 0
-    everything = write_ratings(checked / "sheet_more", checked / "all.csv")
-    assert score(checked, everything, sheet="sheet_more", options=(option, str(1.6 * wanted))) == 0
-    sentences, commands = said_next(capsys)
-    assert all("which is narrow enough" in sentence for sentence in sentences[: 1 if option == "--width" else 3])
-    assert not commands
-
-
-def test_ratings_that_would_not_do_and_ratings_that_are_drawn_already_are_said(checked, capsys):
-    rate(checked, options=("--width", "0.01"))
-    sentences, commands = said_next(capsys)
-    assert "ratings of all responses wouldn't make it ±0.01" in sentences[0]
-    assert not commands
-    rows = rows_of(checked)
-    rate(checked, options=("--width", "1.1"), **{row["row"]: "" for row in rows[30:]})
-    sentences, commands = said_next(capsys)
-    assert "more ratings (" in sentences[0]
-    assert (sentences[1], commands) == ("The sheet has enough responses: rate the rest of it.", [])
-    rate(checked, options=("--width", "1"), **{row["row"]: "" for row in rows if row["culture"] == "ja"})
-    assert "no interval yet (Japanese has no ratings yet)" in said_next(capsys)[0][0]
 
 
 # Several judges, and a judge that graded a sample
@@ -396,22 +349,6 @@ def test_strata_have_their_shares_and_a_larger_draw_by_the_same_seed_holds_the_s
     assert [row for row in larger if row in smaller] == smaller
     assert (len(set(smaller)), len(larger), len(whole)) == (34, 60, sum(SMALL.values()))
     assert set(other) != set(smaller)
-
-
-def test_a_number_for_each_culture_is_drawn_and_holds_what_was_drawn_before(runs, capsys):
-    before = design(sheet_of(runs, 34))["rows"]
-    own = design(sheet_of(runs, "zh=19", "-n", "ar=10", "-n", "ja=12"))["rows"]
-    assert Counter(row["culture"] for row in own) == {"zh": 19, "ar": 10, "ja": 12}
-    assert [row for row in own if row in before] == before
-    assert {row["culture"] for row in design(sheet_of(runs, "ja=8"))["rows"]} == {"ja"}
-    for numbers, said in (
-        (("jp=8",), r"-n jp=8: no responses of that culture\..*There are ar, ja, zh\."),
-        (("ja=4",), r"-n ja=4 is too few for 1 strata .* Choose at least -n ja=5"),
-        (("30", "-n", "ja=8"), "several -n. Expected one number"),
-        (("ja=6", "-n", "ja=8"), "several -n. Expected one number"),
-    ):
-        assert draw(runs, *numbers, sheet="refused") == 1
-        assert re.search(said, capsys.readouterr().err)
 
 
 def test_the_sheet_says_nothing_of_judge_and_model(runs):

@@ -239,8 +239,7 @@ class CheckedUnit:
     """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
     def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
-        self.measured, self.key, self.entrant = measured, key, entrant
-        self.label, self.title = entrant.label, measured.unit.title
+        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
         self.checked_runs = checked
         self._runs = [run.loaded for run in checked]
@@ -297,22 +296,10 @@ class CheckedUnit:
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
-    def mean_of(self, culture: str | None) -> Corrected:
-        """Returns the corrected mean of all responses, or of those of a culture."""
-        return self._corrected.over(self._inside(culture))
-
-    def _inside(self, culture: str | None) -> dict[CultureInTask, float]:
-        return {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
-
-    def more_ratings(self, width: float, culture: str | None = None) -> Mapping[str, int] | None:
-        """Returns how many more ratings of each culture make the interval, or that of a culture, as narrow as this."""
-        parts = {stratum: stratum.culture for stratum in self._shares}
-        numbers = self._corrected.more_ratings(width, shares=self._inside(culture), parts=parts)
-        return None if numbers is None else {str(part): number for part, number in numbers.items()}
-
     def scores(self, culture: str | None) -> Numbers:
         """Returns the numbers of its row of scores, or of that of a culture."""
-        corrected, people = self.mean_of(culture), self._people_alone.over(self._inside(culture))
+        shares = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
+        corrected, people = self._corrected.over(shares), self._people_alone.over(shares)
         return [
             self._judge_score(culture),
             self._cell(corrected, culture),
