@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from scipy import special
 
-from culture_tasks.benchmarks.interface import MeanScore, Task
+from culture_tasks.benchmarks.interface import MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.cli.cost import estimator_of, judge_and_prices
 from culture_tasks.cli.options import (
@@ -38,7 +38,6 @@ from culture_tasks.rejudge.estimates import (
     sum_of_money,
     total_by_judge,
 )
-from culture_tasks.rejudge.ways import assumed_components
 from culture_tasks.report.wording import counted
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
@@ -168,7 +167,7 @@ def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: ar
             if first.run.model != second.run.model and first.run.settings.judged_by == second.run.settings.judged_by
         )
     has_clusters = len(set(structure.clusters)) < len(structure.clusters)
-    score_components = _mean(per_run or [assumed_components(scale, shared_clusters=has_clusters)])
+    score_components = _mean(per_run or [_assumed_components(scale, shared_clusters=has_clusters)])
     difference_components = _mean(
         per_pair or [Components(*(2.0 * (1.0 - _CORRELATION) * part for part in score_components))]
     )
@@ -203,6 +202,17 @@ def _plan(task: Task, runs: Sequence[LoadedRun], settings: Settings, options: ar
         for_width=for_width,
         for_difference=for_difference,
     )
+
+
+def _assumed_components(scale: Scale, *, shared_clusters: bool) -> Components:
+    """Returns the variance components of a score on a scale with two ends where no run is known.
+
+    Right and wrong vary as much as they can, ratings by a quarter of their scale; half of it is between clusters.
+    """
+    width = (scale.high or 0.0) - (scale.low or 0.0)
+    total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
+    between_clusters = total / 2.0 if shared_clusters else 0.0
+    return Components(between_clusters, total - between_clusters)
 
 
 def _components_of(run: LoadedRun, baseline: LoadedRun | None = None) -> Components:
