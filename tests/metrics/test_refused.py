@@ -46,7 +46,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(share_interval, [0.5]), "another number"),
         (partial(probe_effect, [1.0, 2.0], [1.0]), r"found shapes \(2,\) and \(1,\)"),
         (partial(probe_effect, [1.0, math.inf], [1.0, 2.0]), "infinite"),
-        (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], confidence=1.0), r"confidence=1\.0"),
         (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], ["ar"]), "1 for 2 items"),
         (partial(pooled, items(scores=(50.0, math.nan)), 2), "scores from 0 to 100"),
         (partial(pooled, items(scores=(50.0, 101.0)), 2), "scores from 0 to 100"),
