@@ -3,8 +3,7 @@
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
 the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
-(about seven minutes on one core). Options print the others: ``--two-models`` (about twelve minutes), ``--three-levels``
-(five), ``--panels`` (ten) and ``--planned`` (two).
+(about seven minutes on one core), and with ``--two-models`` that of differences (about twelve minutes).
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from scipy import stats
 
 from culture_tasks.metrics.comparison import Difference, paired_difference
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.panels import weighted_panel
-from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_difference, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean
 from culture_tasks.metrics.subsets import draw as designed_draw
 from culture_tasks.text_tables import as_markdown
 
@@ -481,225 +479,6 @@ def _designed(number: int, cultures: Numbers, clusters: Numbers | None, seed: in
     return np.array(designed_draw(number, items, shared, strata, seed), dtype=np.intp)
 
 
-# A cheap judge on all responses, a better one on a sample, and people on a part of the sample
-
-
-@dataclass(frozen=True, slots=True)
-class ThreeLevels:
-    """1,500 questions in three cultures of unequal size.
-
-    Attributes:
-        about: What it is like.
-        noise: Deviation of what the better judge and the cheap one see of the quality; the former is too generous by
-            0.4 in the first culture, the latter by 0.8, 0.3 and -0.6.
-        errors: Shares of right / wrong answers that either errs in; None where scores are from 1 to 10.
-        together: Number of questions in a scenario.
-    """
-
-    about: str
-    noise: tuple[float, float] = (0.7, 2.0)
-    errors: tuple[float, float] | None = None
-    together: int = 1
-
-    @property
-    def ends(self) -> Ends:
-        """Ends of the scale."""
-        return (1.0, 10.0) if self.errors is None else (0.0, 1.0)
-
-    def draw(self, rng: np.random.Generator) -> tuple[Draw, Floats]:
-        """Draws the questions with people's scores and the better judge's, and the cheap judge's."""
-        cultures = np.repeat(np.arange(3), (700, 500, 300))
-        size = cultures.size
-        scenarios = np.arange(size) // self.together
-        if self.errors is not None:
-            right = rng.random(size) < np.array([0.8, 0.6, 0.5])[cultures]
-            better, cheap = ((right != (rng.random(size) < share)).astype(float) for share in self.errors)
-            return Draw(right.astype(float), better, cultures), cheap
-        quality = (
-            np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.1, size)[scenarios] + rng.normal(0.0, 1.0, size)
-        )
-        biases = np.array([[0.4, 0.0, 0.0], [0.8, 0.3, -0.6]])[:, cultures]
-        biases = biases + rng.normal(0.0, 0.5, (2, size))[:, scenarios]
-        better, cheap = (
-            _on_scale(quality + bias + rng.normal(0.0, noise, size))
-            for bias, noise in zip(biases, self.noise, strict=True)
-        )
-        people = _on_scale(quality + rng.normal(0.0, 0.7, size))
-        return Draw(people, better, cultures, scenarios if self.together > 1 else None), cheap
-
-
-THREE_LEVELS: Mapping[str, ThreeLevels] = {
-    "ratings": ThreeLevels("ratings 1-10"),
-    "scenarios": ThreeLevels("the same, five questions a scenario", together=5),
-    "useless": ThreeLevels("the same, a cheap judge that sees nothing", noise=(0.7, 50.0)),
-    "right or wrong": ThreeLevels("right / wrong, the judges err in 10 and 25 %", errors=(0.1, 0.25)),
-    "rarely wrong": ThreeLevels("right / wrong, the judges err in 3 and 15 %", errors=(0.03, 0.15)),
-}
-
-
-def levels(world: ThreeLevels, rated: int, *, draws: int, seed: int = 0, graded: int = 300) -> dict[str, Coverage]:
-    """Returns how the intervals of people alone, with either judge and with both do.
-
-    Args:
-        world: The world.
-        rated: Number of ratings, of each culture its share of the better judge's sample.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-        graded: Number of responses that the better judge grades.
-    """
-    rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
-    ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
-    for _ in range(draws):
-        draw, cheap = world.draw(rng)
-        sample = _designed(graded, draw.cultures, draw.clusters, int(rng.integers(2**31)))
-        samples = [rng.permutation(sample[draw.cultures[sample] == culture]) for culture in range(3)]
-        people_sample = np.concatenate([part[: round(rated * part.size / graded)] for part in samples])
-        everywhere = np.arange(cheap.size)
-        better = np.where(np.isin(everywhere, sample), draw.judge, np.nan)
-        people = np.where(np.isin(everywhere, people_sample), draw.people, np.nan)
-        nothing = np.full(cheap.size, np.nan)
-        for way, (cheap_scores, better_scores) in {
-            "people alone": (nothing, None),
-            "people, cheap judge": (cheap, None),
-            "people, better judge's sample": (nothing, better),
-            "all three": (cheap, better),
-        }.items():
-            estimate = corrected_mean(
-                cheap_scores,
-                people,
-                draw.cultures.tolist(),
-                better=better_scores,
-                clusters=draw.clusters,
-                ends=world.ends,
-            )
-            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
-            ends = _ends(estimate.overall)
-            ways.setdefault(way, []).append((_holds(ends, truth), ends[1] - ends[0], hits))
-            if way == "all three":
-                set_ends = estimate.overall.set_low, estimate.overall.set_high
-                set_hits = [
-                    _holds((part.set_low, part.set_high), draw.people[draw.cultures == culture].mean())
-                    for culture, part in enumerate(estimate.strata.values())
-                ]
-                summary = (_holds(set_ends, draw.people.mean()), set_ends[1] - set_ends[0], set_hits)
-                ways.setdefault(f"{way}, these questions", []).append(summary)
-    return {way: _summed(outcomes) for way, outcomes in ways.items()}
-
-
-# Several judges as one
-
-
-class Panels(NamedTuple):
-    """900 questions in three cultures of unequal size, which three judges have graded.
-
-    Attributes:
-        about: What it is like.
-        noise: Deviation of what each judge sees of the quality, in each culture.
-        has_same_errors: Whether the three see the same.
-        right: Whether scores are right / wrong rather than 1 to 10.
-    """
-
-    about: str
-    noise: Sequence[Sequence[float]]
-    has_same_errors: bool = False
-    right: bool = False
-
-    def draw(self, rng: np.random.Generator) -> tuple[Draw, Floats]:
-        """Draws the questions, and the judges' scores, a row each."""
-        cultures = np.repeat(np.arange(3), (400, 300, 200))
-        quality = np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.5, 900)
-        errors = rng.normal(0.0, 1.0, (1 if self.has_same_errors else 3, 900)) * np.array(self.noise)[:, cultures]
-        judges = quality + np.array([[0.8], [0.0], [-0.5]]) + errors
-        people = quality + rng.normal(0.0, 0.6, 900)
-        scored = (lambda values: (values > 5.5).astype(float)) if self.right else _on_scale
-        return Draw(scored(people), scored(judges[0]), cultures), scored(judges)
-
-
-PANELS: Mapping[str, Panels] = {
-    "complementary": Panels("each judge is good in one culture", ((0.7, 2.5, 2.5), (2.5, 0.7, 2.5), (2.5, 2.5, 0.7))),
-    "alike": Panels("three judges as good, with errors of their own", ((1.2, 1.2, 1.2),) * 3),
-    "one good": Panels("one good judge, two poor ones", ((0.8,) * 3, (3.0,) * 3, (3.0,) * 3)),
-    "copies": Panels("three judges with the same errors", ((1.2, 1.2, 1.2),) * 3, has_same_errors=True),
-    "right or wrong": Panels("right / wrong, as good, with errors of their own", ((1.0, 1.0, 1.0),) * 3, right=True),
-}
-
-
-def panels(world: Panels, rated: int, *, draws: int, seed: int = 0) -> dict[str, Coverage]:
-    """Returns how the intervals of each judge, of their mean and of the panel do; the best judge comes first.
-
-    Args:
-        world: The world.
-        rated: Number of ratings, the same in each culture.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-    """
-    rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
-    ends = (0.0, 1.0) if world.right else (1.0, 10.0)
-    ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
-    for _ in range(draws):
-        draw, judges = world.draw(rng)
-        people = _human_scores(draw, rated, rng)
-        panel = weighted_panel(judges, people, draw.cultures.tolist()).scores
-        scores = {f"judge {number}": judge_scores for number, judge_scores in enumerate(judges)}
-        scores |= {"mean": judges.mean(axis=0), "panel": panel}
-        for way, judge_scores in scores.items():
-            estimate = corrected_mean(judge_scores, people, draw.cultures.tolist(), ends=ends)
-            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
-            overall = _ends(estimate.overall)
-            ways.setdefault(way, []).append((_holds(overall, truth), overall[1] - overall[0], hits))
-    results = {way: _summed(outcomes) for way, outcomes in ways.items()}
-    best = min((f"judge {number}" for number in range(3)), key=lambda way: results[way].width)
-    return {"best judge": results[best], "mean": results["mean"], "panel": results["panel"]}
-
-
-# Ratings that were planned by earlier ones
-
-
-def planned(world: World, rated: int, *, draws: int, seed: int = 0, part: float = 0.7) -> tuple[Coverage, float, float]:
-    """Returns how the interval does once more ratings are there that the first ones call for.
-
-    Args:
-        world: The world.
-        rated: Number of the first ratings, the same in each culture.
-        draws: How often the world is drawn.
-        seed: Seed of the draws.
-        part: The width that is wanted, as a share of that by the first ratings.
-
-    Returns:
-        The coverage, with widths as shares of those that were wanted; the mean number of all ratings; and the number
-        if more went to the cultures in the proportions of the first ones.
-    """
-    rng = np.random.default_rng(seed)
-    truth, by_culture = _truth(world)
-    outcomes: list[tuple[bool, float, list[bool]]] = []
-    numbers: list[tuple[float, float]] = []
-    for _ in range(draws):
-        draw = world.draw(rng)
-        labels = draw.cultures.tolist()
-        order = [rng.permutation(np.flatnonzero(draw.cultures == culture)) for culture in range(by_culture.size)]
-        counts = [rated // len(order)] * len(order)
-
-        def corrected(counts: Sequence[int], *, draw: Draw = draw, order: Sequence[Numbers] = order) -> CorrectedMean:
-            places = np.concatenate([culture_items[:count] for culture_items, count in zip(order, counts, strict=True)])
-            people = np.where(np.isin(np.arange(draw.people.size), places), draw.people, np.nan)
-            return corrected_mean(draw.judge, people, draw.cultures.tolist(), clusters=draw.clusters, ends=world.ends)
-
-        first = corrected(counts)
-        width = part * (first.overall.high - first.overall.low)
-        more, even = first.more_ratings(width), first.more_ratings(width, parts=dict.fromkeys(labels, 0))
-        if more is None or even is None:
-            continue
-        after = corrected([count + more[culture] for culture, count in enumerate(counts)])
-        hits = [_holds(_ends(after.strata[culture]), culture_truth) for culture, culture_truth in enumerate(by_culture)]
-        ends = _ends(after.overall)
-        outcomes.append((_holds(ends, truth), (ends[1] - ends[0]) / width, hits))
-        numbers.append((sum(counts) + sum(more.values()), sum(counts) + even[0]))
-    neyman, proportional = np.mean(numbers, axis=0).tolist()
-    return _summed(outcomes), neyman, proportional
-
-
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -707,12 +486,6 @@ def main() -> None:
     tables = {
         "one-model": (_one_model, "people's ratings of one model's responses (default)"),
         "two-models": (_two_models, "the differences of two models"),
-        "three-levels": (
-            _three_levels,
-            "a cheap judge on all responses, a better one on a sample, people on a part of it",
-        ),
-        "panels": (_panels, "several judges, weighted by people's ratings"),
-        "planned": (_planned, "more ratings, where the first ones call for them"),
     }
     table_options = parser.add_mutually_exclusive_group()
     for name, (table, help_text) in tables.items():
@@ -734,44 +507,6 @@ def _two_models(draws: int) -> str:
             least = ", ".join(f"{outcomes[way].least:.1%}" for way in ways[2:])
             rows.append([world.about, str(rated), *cells, least])
     return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
-
-
-def _three_levels(draws: int) -> str:
-    rows = []
-    for world in THREE_LEVELS.values():
-        for rated in (60, 100, 200):
-            results = levels(world, rated, draws=draws)
-            cells = [_cell(result, world.ends) for result in results.values()]
-            least = ", ".join(f"{results[way].least:.1%}" for way in ("all three", "all three, these questions"))
-            rows.append([world.about, str(rated), *cells, least])
-    return as_markdown(("world", "rated", *results, "all three, worst culture"), rows)
-
-
-def _panels(draws: int) -> str:
-    rows = []
-    for world in PANELS.values():
-        for rated in (45, 60, 99, 201):
-            results = panels(world, rated, draws=draws)
-            best = results["best judge"].width
-            cells = [f"{result.holds:.1%}, {result.width / best:.2f}" for result in results.values()]
-            rows.append([world.about, str(rated), *cells, f"{results['panel'].least:.1%}"])
-    return as_markdown(("world", "rated", *results, "panel, worst culture"), rows)
-
-
-def _planned(draws: int) -> str:
-    rows = []
-    for name in ("ratings", "uneven", "scenarios", "right or wrong", "unequally wrong"):
-        for rated in (110, 220) if name == "right or wrong" else (30, 60):
-            world = WORLDS[name]
-            result, neyman, proportional = planned(world, rated, draws=draws)
-            cells = [
-                f"{neyman:.0f}",
-                f"{proportional:.0f}",
-                f"{result.holds:.1%}, {result.width:.2f}",
-                f"{result.least:.1%}",
-            ]
-            rows.append([world.about, str(rated), *cells])
-    return as_markdown(("world", "first ratings", "planned", "evenly", "interval", "worst culture"), rows)
 
 
 def _cell(result: Coverage, ends: Ends) -> str:

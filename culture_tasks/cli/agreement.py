@@ -25,7 +25,6 @@ from culture_tasks.judges import selection
 from culture_tasks.people.agreement_report import AgreementReport, write_report
 from culture_tasks.people.rated_responses import load, offered
 from culture_tasks.people.raters import compare, grade, human_rater
-from culture_tasks.people.rating_pictures import write_pictures
 from culture_tasks.settings import Settings
 
 _DESCRIPTION = """\
@@ -59,7 +58,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
     parser.add_argument("--rubric", choices=sorted(rubrics()), help=rubric)
-    folder = "also write JSON, Markdown, CSV and figures to this folder"
+    folder = "also write JSON, Markdown and CSV to this folder"
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--limit", type=at_least(1), metavar="N", help="use only the first N responses")
@@ -106,9 +105,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print(report.as_text())
     if folder is not None:
-        languages = [response.language for response in data.responses]
         paths = write_report(report, folder)
-        paths += write_pictures(report.comparisons, languages=languages, scale=data.scale, folder=folder)
         if not options.json:
             print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -36,12 +36,9 @@ from culture_tasks.rejudge.estimates import (
     Estimator,
     duration,
     money_text,
-    sum_of_money,
     total_by_judge,
 )
 from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sample_of
-from culture_tasks.rejudge.ways import Way, ways
-from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
@@ -65,13 +62,8 @@ def register(add_parser: AddParser) -> None:
     results = "finished runs that are to be graded: result files, folders with result files, or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     add_judge_and_prices(parser)
-    sample = (
-        "with --results: estimate for N responses of each task, as for rejudge --sample, and compare other ways to "
-        "grade them, with the widths of intervals to expect"
-    )
+    sample = "with --results: estimate for N responses of each task, as for rejudge --sample"
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
-    people = "with --sample: also compare people who rate N responses of each task (see spotcheck)"
-    parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
     width = (
         "with --results: how many questions of each task give a 95 %% interval of ±W, in points of 100 of the score's "
         "scale (for a rating from 1 to 10, 3 points are 0.27), and what the judge costs for them"
@@ -112,8 +104,6 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
     if options.width is not None and (not options.results or options.sample is not None):
         raise SettingsError("cost: --width needs finished runs, named with --results, and no --sample.")
-    if options.people is not None and options.sample is None:
-        raise SettingsError("cost: --people needs a sample. Give its size with --sample.")
     tasks = matching_tasks(options.tasks, "cost")
     settings, prices = judge_and_prices(options)
     spec = parse_spec(settings.judge) if settings.judge else None
@@ -131,14 +121,11 @@ def _run(options: argparse.Namespace) -> int:
         return spec.model if spec else paper_model
 
     estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
-    side_by_side: list[Way] = []
     if options.results:
         tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
-        estimates = _estimates_of([task for _, task in tasks_of_runs], estimator, judge_of)
-        if options.sample is not None:
-            samples = [sample_of(files, task, options.sample) for files, task in tasks_of_runs]
-            estimates_of_all, estimates = estimates, _estimates_of(samples, estimator, judge_of)
-            side_by_side = list(_ways(samples, estimates, estimates_of_all, prices, options))
+        sample: int | None = options.sample
+        graded = [task if sample is None else sample_of(files, task, sample) for files, task in tasks_of_runs]
+        estimates = _estimates_of(graded, estimator, judge_of)
     else:
         counts = {"repeats": options.repeats, "limit": options.limit}
         estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **counts)]
@@ -151,7 +138,7 @@ def _run(options: argparse.Namespace) -> int:
             name: [{**asdict(estimate), "money": _money(estimate, prices, options)} for estimate in part]
             for name, part in lists.items()
         }
-        print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
+        print_json(content | entries)
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     rows: list[tuple[str, ...]] = []
@@ -164,8 +151,6 @@ def _run(options: argparse.Namespace) -> int:
     print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
-    if side_by_side:
-        _print_ways(side_by_side, prices.currency)
     return 0
 
 
@@ -241,68 +226,9 @@ def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: 
     return list(estimates.values())
 
 
-def _ways(
-    samples: Sequence[TaskToGrade],
-    estimates: Sequence[Estimate],
-    estimates_of_all: Sequence[Estimate],
-    prices: Prices,
-    options: argparse.Namespace,
-) -> Iterator[Way]:
-    """Yields the ways to grade each task, by the estimates of its samples and of all its responses."""
-    runs = load([str(path) for path in options.results], Names()).runs
-    for name, task in {task.name: task for task in samples}.items():
-        judges = " + ".join(estimate.judge for estimate in estimates if estimate.task == name)
-        money, money_of_sample = (
-            sum_of_money(_money(estimate, prices, options) for estimate in part if estimate.task == name)
-            for part in (estimates_of_all, estimates)
-        )
-        yield from ways(
-            task,
-            [run for run in runs if run.run.task == name],
-            judges,
-            money=money,
-            money_of_sample=money_of_sample,
-            people=options.people,
-        )
-
-
 def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
     return estimate.money(prices.price_of(estimate.judge), in_batches=options.batch) if estimate.judge else None
-
-
-def _print_ways(side_by_side: Sequence[Way], currency: str) -> None:
-    def widths(bounds: Bounds) -> str:
-        return bounds.text("±{:.2g}".format)
-
-    header = ("task", "graded by", currency, "these questions", "questions like these")
-    rows = [
-        (
-            way.task,
-            printable(way.by),
-            "—" if way.is_by_people and way.money is None else money_text(way.money),
-            widths(way.these),
-            widths(way.alike),
-        )
-        for way in side_by_side
-    ]
-    print()
-    print(as_markdown(header, rows, numbers=3))
-    print(
-        "Money is for all of the runs. ± is half the width of the 95 % interval to expect: of the score that the judge "
-        "would give to all responses to these questions, and of the score for questions like these. Scores of a judge "
-        "that has graded nothing here, and of people, are assumed to vary as the others do."
-    )
-    if any(way.these.low < way.these.high for way in side_by_side):
-        print(
-            "A range goes from perfect agreement of the two to none. The agreement of two judges is known where both "
-            "graded at least 20 of these responses."
-        )
-    if assumed_tasks := [name for name, runs in {way.task: way.runs for way in side_by_side}.items() if not runs]:
-        print(
-            f"No results tell how scores of {', '.join(assumed_tasks)} vary: they are assumed to vary as in "
-            "`culture-tasks plan`."
-        )
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:

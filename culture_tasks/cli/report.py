@@ -89,11 +89,6 @@ def register(add_parser: AddParser) -> None:
         "metric are the same; they are in no rank, test or mean; may be repeated"
     )
     add_repeatable(comparisons, "--outside", "PATH", outside)
-    control_variates = (
-        "make the scores of subsets (CULTURE_SUBSET) more certain by the scores of three or more other models on all "
-        "questions"
-    )
-    comparisons.add_argument("--control-variates", action="store_true", help=control_variates)
     add_choices(parser)
     _add_exports(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")

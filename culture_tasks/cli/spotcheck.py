@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import math
-import shlex
 import textwrap
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
-from operator import or_
 from pathlib import Path
 
-from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, show, writing
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, print_json, show, writing
 from culture_tasks.errors import SettingsError
-from culture_tasks.metrics.prediction_powered import Corrected
-from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Design, read_design, read_ratings, write
+from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, read_design, read_ratings, write
 from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
 from culture_tasks.report.building import Options, checked_scores
 from culture_tasks.report.model import Cell, Table
-from culture_tasks.report.tables.people import CheckedUnit, checked_by_people, panels_of
-from culture_tasks.report.wording import NOTHING, amount, counted, headers, interval, number
-from culture_tasks.text_tables import as_text, plain, printable
+from culture_tasks.report.tables.people import checked_by_people
+from culture_tasks.report.wording import NOTHING, headers, interval, number
+from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
 Has people rate a random part of a model's responses, and corrects the judge's score by their ratings: with an interval
@@ -42,14 +34,13 @@ _SCORE = """\
 Reads the ratings that people returned, and shows the score corrected by them and how well judge and people agree, by
 culture. Ratings of responses that weren't drawn, ratings off the scale, and results whose responses have changed since
 are refused. Writes rated.json beside the draw, from which `culture-tasks report RESULTS --spotcheck` makes the same
-tables. With --width or --culture-width it says how many more ratings of which culture narrow the intervals, and the
-command that draws them.
+tables.
 """
 
 _EPILOG = """\
 examples:
   culture-tasks spotcheck draw results/ -n 100 --tasks 'care_*' -o sheet
-  culture-tasks spotcheck score sheet ratings_amina.csv ratings_li.csv --results results/ --width 0.5
+  culture-tasks spotcheck score sheet ratings_amina.csv ratings_li.csv --results results/
   culture-tasks report results/ -o report --spotcheck sheet
 """
 
@@ -61,10 +52,7 @@ def register(add_parser: AddParser) -> None:
     )
     draw = steps.add_parser("draw", help="draw responses and write the sheet", description=_DRAW)
     draw.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
-    number = "how many responses to draw, or how many of a culture; may be repeated, for several cultures"
-    draw.add_argument(
-        "-n", "--number", type=_number, action="append", required=True, metavar="[CULTURE=]N", help=number
-    )
+    draw.add_argument("-n", "--number", type=at_least(1), required=True, metavar="N", help="how many responses to draw")
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
     add_tasks(draw, "only these tasks (default: all)")
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
@@ -80,17 +68,8 @@ def register(add_parser: AddParser) -> None:
     score.add_argument("ratings", nargs="+", type=Path, help="CSV files that the raters returned")
     results = "the results that the sheet was drawn from"
     score.add_argument("--results", nargs="+", required=True, metavar="RESULTS", help=results)
-    width = "also say which ratings would narrow the interval of each score to this width, from end to end"
-    score.add_argument("--width", type=positive, metavar="W", help=width)
-    culture_width = "the same for the interval of each culture"
-    score.add_argument("--culture-width", type=positive, metavar="W", help=culture_width)
     add_json(score)
     score.set_defaults(handler=_score)
-
-
-def _number(text: str) -> tuple[str, int]:
-    culture, _, number = text.rpartition("=")
-    return culture.strip(), at_least(1)(number)
 
 
 def _draw(options: argparse.Namespace) -> int:
@@ -103,10 +82,7 @@ def _draw(options: argparse.Namespace) -> int:
             "are lost."
         )
     sources = judged_tasks(options.results, options.tasks)
-    numbers: dict[str, int] = dict(options.number)
-    if len(options.number) > 1 and ("" in numbers or len(numbers) < len(options.number)):
-        raise SettingsError("spotcheck: several -n. Expected one number, or one number for each of some cultures.")
-    sheet_draw = draw(sources, numbers.get("", numbers), seed=options.seed, now=datetime.now(UTC))
+    sheet_draw = draw(sources, options.number, seed=options.seed, now=datetime.now(UTC))
     with writing("spotcheck", folder):
         folder.mkdir(parents=True, exist_ok=True)
         paths = write_sheets(sheet_draw, folder, raters=options.raters, shared=options.shared, images=options.images)
@@ -130,8 +106,9 @@ def _draw(options: argparse.Namespace) -> int:
 def _score(options: argparse.Namespace) -> int:
     ratings = read_ratings(read_design(options.sheet), options.ratings)
     units = checked_scores(options.results, Options(rated=(ratings,)))
-    tables, _, _ = checked_by_people((ratings,), units, panels_of(units))
-    file = _folder(options) / RATED_FILE
+    tables, _, _ = checked_by_people((ratings,), units)
+    sheet: Path = options.sheet
+    file = (sheet if sheet.is_dir() else sheet.parent) / RATED_FILE
     with writing("spotcheck", file):
         write(ratings, file)
     if options.json:
@@ -139,68 +116,7 @@ def _score(options: argparse.Namespace) -> int:
         return 0
     print("\n\n".join(_as_text(table) for table in tables if table.rows))
     show(f"\n{file}")
-    if options.width or options.culture_width:
-        print("\n".join(["", *_next_ratings(units, ratings.design, options)]))
     return 0
-
-
-def _folder(options: argparse.Namespace) -> Path:
-    sheet: Path = options.sheet
-    return sheet if sheet.is_dir() else sheet.parent
-
-
-def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argparse.Namespace) -> Iterator[str]:
-    """Says how many more ratings of each culture narrow the intervals, and which commands draw them.
-
-    Of several judges of the same responses, the one that needs fewest counts.
-    """
-    plans: dict[str, dict[str, Counter[str]]] = {}  # ratings by culture, of each model of each unit
-    tasks_of: dict[str, list[str]] = {}
-    for unit in units:
-        key, ratings = unit.measured.unit.key, Counter[str]()
-        tasks_of[key] = [run.loaded.run.task for run in unit.checked_runs]
-        goals: list[tuple[str | None, float | None]] = [(None, options.width)]
-        goals += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
-        for culture, width in goals:
-            if width is not None:
-                more = unit.more_ratings(width, culture)
-                place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
-                yield plain(f"{place}: {_change(unit.mean_of(culture), width, unit.measured.unit.scale, more)}")
-                ratings |= Counter({name: unit.mean_of(name).rated + count for name, count in (more or {}).items()})
-        fewest = plans.setdefault(key, {}).setdefault(unit.entrant.model, ratings)
-        if ratings and (not fewest or ratings.total() < fewest.total()):
-            plans[key][unit.entrant.model] = ratings
-    for key, ratings_by_model in plans.items():
-        sources = [source for source in design.populations if source.task in tasks_of[key]]
-        counts = sum(
-            (Counter({stratum.culture: stratum.drawn for stratum in source.strata}) for source in sources),
-            Counter[str](),
-        )
-        models = max(Counter(source.task for source in sources).values())
-        ratings = reduce(or_, ratings_by_model.values())
-        totals = {name: max(count, models * ratings[name]) for name, count in counts.items()}
-        if totals != counts:
-            numbers = [word for name, count in totals.items() for word in ("-n", f"{name}={count}")]
-            tasks = ["--tasks", ",".join(tasks_of[key]), "--seed", str(design.seed)]
-            folder = f"{_folder(options)}_more"
-            sheet = folder if len(plans) == 1 else f"{folder}_{key}"
-            yield printable(
-                f"culture-tasks spotcheck draw {shlex.join([*options.results, *numbers, *tasks, '-o', sheet])}"
-            )
-        elif ratings:
-            yield "The sheet has enough responses: rate the rest of it."
-
-
-def _change(score: Corrected, width: float, scale: Scale, more: Mapping[str, int] | None) -> str:
-    if math.isnan(score.low):
-        return f"no interval yet ({score.reason})."
-    half, target = (f"±{amount(size / 2.0, scale)}" for size in (score.high - score.low, width))
-    if more is None:
-        return f"the interval is {half}; ratings of all responses wouldn't make it {target}."
-    if not any(more.values()):
-        return f"the interval is {half}, which is narrow enough."
-    by_culture = ", ".join(f"{name} {count}" for name, count in more.items() if count)
-    return f"{counted(sum(more.values()), 'more rating')} ({by_culture}) take the interval from {half} to {target}."
 
 
 def _as_text(table: Table) -> str:

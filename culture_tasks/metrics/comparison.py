@@ -147,28 +147,6 @@ def _t_test(mean: Mean, method: _ByT, confidence: float) -> Difference:
     return result._replace(sd=mean.error * math.sqrt(mean.n), reason=reason)
 
 
-def at_confidence(result: Difference, confidence: float) -> Difference | None:
-    """Returns the result of a test with an interval of another confidence; None for swaps, which take the scores.
-
-    Examples:
-        >>> result = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
-        >>> wider = at_confidence(result, 0.99)
-        >>> round(wider.low, 2), round(wider.high, 2)
-        (-1.38, 3.38)
-    """
-    check_confidence(confidence)
-    if result.method in ("sign flips", "all sign flips"):
-        return None
-    if math.isnan(result.low):
-        return result
-    if result.method in ("McNemar exact", "McNemar mid-p"):
-        surplus = round(result.difference * result.n)
-        ours, theirs = (result.differing + surplus) // 2, (result.differing - surplus) // 2
-        return _mcnemar(ours, theirs, n=result.n, confidence=confidence)
-    reach = t_quantile(confidence, result.clusters) * result.sd / math.sqrt(result.n)
-    return result._replace(low=result.difference - reach, high=result.difference + reach)
-
-
 def paired_permutation(
     a: ArrayLike,
     b: ArrayLike,
@@ -372,17 +350,13 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
         >>> result.difference, result.p, result.method
         (0.75, 0.03125, 'McNemar exact')
     """
+    check_confidence(confidence)
     answers = np.concatenate(two_lists("comparison", a, b))
     if not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
         raise ValueError("mcnemar: expected 1 for right, 0 for wrong and NaN for no score; found another number.")
     differences = np.subtract(*np.split(answers, 2))
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
-    return _mcnemar(ours, theirs, n=n, confidence=confidence)
-
-
-def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference:
-    check_confidence(confidence)
     method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
         return Difference(method=method, reason="no item has both scores")

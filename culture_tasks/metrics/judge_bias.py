@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, check_confidence, cluster_numbers, two_lists
+from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, two_lists
 from culture_tasks.text import tokens
 
 LEAST_FREEDOM = 4.0
@@ -56,9 +56,8 @@ def probe_effect(
     strata: Sequence[Hashable] | None = None,
     *,
     clusters: Clusters | None = None,
-    confidence: float = 0.95,
 ) -> ProbeEffect:
-    """The slope of a judge's errors on a probe within strata, with a cluster-robust interval.
+    """The slope of a judge's errors on a probe within strata, with a cluster-robust 95 % interval.
 
     Formula, for errors d and the probe x of n responses, both less the mean of their stratum (fixed effects):
 
@@ -79,14 +78,13 @@ def probe_effect(
         probe: The value of the probe; NaN where it can't be told.
         strata: The stratum of each response, such as its task and culture; None means one.
         clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
-        confidence: Share of intervals meant to hold the true effect, between 0 and 1.
 
     Returns:
         The effect. NaN with a reason where no response has both numbers, no two responses of a stratum differ in the
         probe, fewer than :data:`LEAST_FREEDOM` degrees of freedom are left, or the errors don't vary.
 
     Raises:
-        ValueError: If lengths differ, a number is infinite, or the confidence is out of range.
+        ValueError: If lengths differ, or a number is infinite.
 
     Source: Dubois et al. (2024), "Length-controlled AlpacaEval", for judges' regression on length; Cameron and Miller
     (2015), sections II and VI, and Bell and McCaffrey (2002), for CR2 and its degrees of freedom; Pustejovsky and
@@ -102,7 +100,6 @@ def probe_effect(
         >>> probe_effect([0.1, 0.2], [3.0, 3.0]).reason
         'no two responses that compare differ in it'
     """
-    check_confidence(confidence)
     d, x = two_lists("probe_effect", errors, probe, "number")
     complete = ~(np.isnan(d) | np.isnan(x))
     if not complete.any():
@@ -133,7 +130,7 @@ def probe_effect(
     if math.sqrt(float(residuals @ residuals)) <= _TINY * max(1.0, math.sqrt(float(d @ d))):
         return effect._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")
     error = math.sqrt(float((np.bincount(groups, weights=weights * residuals) ** 2).sum()))
-    reach = float(special.stdtrit(freedom, (1.0 + confidence) / 2.0)) * error
+    reach = float(special.stdtrit(freedom, 0.975)) * error
     p = 2.0 * float(special.stdtr(freedom, -abs(value) / error))
     return effect._replace(value=value, low=value - reach, high=value + reach, p=p)
 

@@ -3,8 +3,7 @@
 A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
 are numbers on one scale; NaN marks a response that the judge has no score for, or that no person has rated. The
 interval is for the people who rated: it says nothing of how others would have rated the same responses. A better judge
-may take the place of the people, or stand between: a cheap judge scores all responses, a better one some of them, and
-people some of these.
+may take the place of the people.
 Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
 """
 
@@ -46,9 +45,6 @@ _PRIOR = 5.0
 
 _PAIRED = 0.9
 """Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
-
-_TINY = 1e-12
-"""The largest number that counts as 0 in a comparison of allocations."""
 
 _LEAST_P = 1e-100
 """The least p value that is worked out."""
@@ -119,70 +115,6 @@ class CorrectedMean:
         weights: Floats = parts / parts.sum()
         return weights
 
-    def more_ratings(
-        self, width: float, *, shares: Mapping[Any, float] | None = None, parts: Mapping[Any, Hashable] | None = None
-    ) -> Mapping[Hashable, int] | None:
-        """How many more ratings make an interval for questions like these as narrow as this, end to end, by stratum.
-
-        Formula: of all numbers n_h of ratings that are enough, those of the smallest sum (Neyman's allocation): n_h is
-        in proportion to w_h s_h, but no less than at present, and no more than there are responses (with a better
-        judge's score, where there is one). People are taken to differ from the judge as much as they have so far.
-
-        Args:
-            width: The width, in the unit of the scores; above 0.
-            shares: The weights of the strata in the mean whose interval it is, as in :meth:`over`; None means all.
-            parts: The part that each stratum belongs to, such as its culture where a culture has several strata;
-                ratings are spread over the strata of a part as the present ones are. None means each by itself.
-
-        Returns:
-            The number for each part (or stratum) in the mean, 0 where it needs none; None where ratings of all
-            responses wouldn't be enough, or where there is no interval.
-
-        Raises:
-            ValueError: If the width isn't positive, or the shares are none of :meth:`over`.
-
-        Source: Neyman (1934), "On the two different aspects of the representative method".
-
-        Examples:
-            >>> judge = [1.0, 2.0, 3.0, 4.0] * 50
-            >>> unrated = [float("nan")] * 80
-            >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + unrated + [1.0, 4.0, 2.0, 4.0] * 5 + unrated
-            >>> corrected_mean(judge, people, strata=["ar"] * 100 + ["ja"] * 100).more_ratings(width=0.5)
-            {'ar': 2, 'ja': 20}
-        """
-        if not width > 0.0:
-            raise ValueError(f"more_ratings: width={width}; expected a positive number.")
-        corrected = self.overall if shares is None else self.over(shares)
-        if not self._fits or corrected.reason:
-            return None
-        weights = self._fits[0].shares if shares is None else self._rated_shares(shares)
-        part_labels = [label if parts is None else parts[label] for label in self._rated_strata]
-        order = list(dict.fromkeys(part_labels))
-        codes = np.array([order.index(part) for part in part_labels], dtype=np.intp)
-        counts, graded = self._fits[0].counts, self._fits[0].levels[-1].sizes
-        current, largest = (np.bincount(codes, weights=numbers) for numbers in (counts, graded))
-        widest = max(self._fits, key=lambda fit: fit.spread(weights).reach(fit.alpha)).levels[-1]
-        squares = weights**2 * (widest.spreads + widest.unseen / counts.sum())
-        allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * current)
-
-        def ratings(factor: float) -> Floats:
-            numbers: Floats = np.ceil(np.clip(factor * allocation, current, largest))
-            return numbers
-
-        def is_enough(factor: float) -> bool:
-            new_counts = np.minimum(graded, counts * (ratings(factor) / current)[codes])
-            return 2.0 * _half_width(self._fits, weights, new_counts) <= width
-
-        low, high = 0.0, float((largest / np.maximum(allocation, _TINY)).max())
-        if not is_enough(high):
-            return None
-        while ratings(high).sum() - ratings(low).sum() > 1 and high - low > _TINY * high:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if is_enough(middle) else (middle, high)
-        extra = ratings(low if is_enough(low) else high) - current
-        inside = {part for part, weight in zip(part_labels, weights, strict=True) if weight > 0.0}
-        return {part: int(number) for part, number in zip(order, extra, strict=True) if part in inside}
-
 
 def corrected_mean(
     judge: ArrayLike,
@@ -190,7 +122,6 @@ def corrected_mean(
     strata: Sequence[Hashable] | None = None,
     *,
     shares: Mapping[Any, float] | None = None,
-    better: ArrayLike | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
@@ -219,17 +150,6 @@ def corrected_mean(
     Where fewer than five rated scores differ between judge and people, both half widths are at least those of people
     alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
 
-    With a better judge's scores g of n'_h responses, drawn at random too, among which are those that people rated:
-
-    * value_h = kappa * mean(f over all N_h) + mean(lambda g - kappa f over the n'_h) + mean(Y - lambda g over the
-      rated);
-    * lambda and s_h^2 are as above with g in place of f and n'_h in place of N_h; kappa is the same of f, with
-      a_h = w_h^2 (1 / n'_h - 1 / N_h);
-    * the variance has a_h times the variance of Y - kappa f besides, and u^2 has a_h times the m^2 of Y - kappa f;
-    * five of its scores must differ from people's, as those of the other judge without it. Where the overall interval
-      for questions like these is wider than without the better judge, since more may have been missed, all is as
-      without it.
-
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
     as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
     some strata, n and the degrees of freedom are those of their ratings and five more, up to the number of all.
@@ -244,8 +164,6 @@ def corrected_mean(
         people: People's score of the same responses; NaN where not rated.
         strata: The stratum of each response; None means one.
         shares: The weight of each stratum in the overall mean; None for their sizes.
-        better: A better judge's score of a random part of the responses, which people rated a random part of in turn;
-            NaN where there is none. None without one.
         clusters: The cluster of each response, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
@@ -258,9 +176,9 @@ def corrected_mean(
         ValueError: If lengths differ, a score is infinite, or an option is out of range.
 
     Source: Angelopoulos et al. (2023), "Prediction-powered inference"; Angelopoulos, Duchi and Zrnic (2023), "PPI++",
-    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys, and for
-    samples of samples; Hanley and Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", for the rule
-    of three. How the two are put together is this project's.
+    for the tuned weight; Särndal, Swensson and Wretman (1992), chapter 6, for the same in surveys; Hanley and
+    Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", for the rule of three. How the two are put
+    together is this project's.
 
     Examples:
         >>> nan = float("nan")
@@ -291,7 +209,6 @@ def corrected_mean(
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
-    better_scores = None if better is None else two_lists("corrected_mean", better, people)[0][inside]
     fit_of = partial(
         _Fit,
         people=y[rated & inside],
@@ -303,14 +220,9 @@ def corrected_mean(
         alpha=1.0 - confidence,
     )
 
-    def fitted(better: Floats | None) -> tuple[_Fit, ...]:
-        fit = fit_of(f[inside], better=better)
-        differing = np.count_nonzero(np.abs((f[inside] if better is None else better) - y[inside]) > 0.0)
-        return (fit, fit_of(np.full(numbers.size, np.nan))) if differing < FEW_DIFFERING else (fit,)
-
-    fits = fitted(better_scores)
-    if better_scores is not None:
-        fits = min(fits, fitted(None), key=lambda candidates: _half_width(candidates, candidates[0].shares))
+    fits: tuple[_Fit, ...] = (fit_of(f[inside]),)
+    if np.count_nonzero(np.abs(f[inside] - y[inside]) > 0.0) < FEW_DIFFERING:
+        fits = (*fits, fit_of(np.full(numbers.size, np.nan)))
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
     by_stratum |= {label: _corrected(fits, row) for label, row in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(_corrected(fits, fits[0].shares) if usable.all() else _missing(by_stratum), by_stratum, fits)
@@ -399,7 +311,6 @@ def corrected_difference(
     strata: Sequence[Hashable] | None = None,
     *,
     shares: Mapping[Any, float] | None = None,
-    better: tuple[ArrayLike, ArrayLike] | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
 ) -> CorrectedDifference:
@@ -423,7 +334,6 @@ def corrected_difference(
         people: People's scores of the same; NaN where not rated.
         strata: The stratum of each item, such as its culture; None means one.
         shares: The weight of each stratum; None for their sizes.
-        better: A better judge's scores of a random part, as those of :func:`corrected_mean`; None without one.
         clusters: The cluster of each item, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
 
@@ -446,7 +356,6 @@ def corrected_difference(
     """
     f = np.stack(two_lists("corrected_difference", *judge))
     y = np.stack(two_lists("corrected_difference", *people))
-    g = None if better is None else np.stack(two_lists("corrected_difference", *better))
     if f.shape != y.shape:
         raise ValueError(f"corrected_difference: {y.shape[1]} ratings for {f.shape[1]} items; expected one for each.")
     stratum_labels = ["all"] * f.shape[1] if strata is None else list(strata)
@@ -462,15 +371,10 @@ def corrected_difference(
     mean_of = partial(corrected_mean, strata=stratum_labels, shares=weights, clusters=clusters)
     if paired:
         width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
-        better_scores = None if g is None else g[0] - g[1]
-        mean = mean_of(f[0] - f[1], y[0] - y[1], better=better_scores, ends=width)
+        mean = mean_of(f[0] - f[1], y[0] - y[1], ends=width)
         return CorrectedDifference(paired, int(rated_in_both.sum()), (mean,), weights)
     y[:, ~usable[codes]] = np.nan  # ratings of one model alone are of no use
-    better_pair = [None, None] if g is None else list(g)
-    means = tuple(
-        mean_of(scores, ratings, better=better_scores, ends=ends)
-        for scores, ratings, better_scores in zip(f, y, better_pair, strict=True)
-    )
+    means = tuple(mean_of(scores, ratings, ends=ends) for scores, ratings in zip(f, y, strict=True))
     return CorrectedDifference(paired, int(rated.any(axis=0).sum()), means, weights)
 
 
@@ -503,18 +407,15 @@ def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
     )
 
 
-def _half_width(fits: Sequence[_Fit], shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
-    """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
-    return max(fit.spread(shares, counts, in_set=in_set).reach(fit.alpha) for fit in fits)
-
-
 def _corrected(fits: Sequence[_Fit], shares: Floats) -> Corrected:
     """Returns the corrected mean over the strata with these shares; no interval is narrower than that of any fit."""
     fit, inside = fits[0], shares > 0.0
     value = float(shares @ fit.values)
     rated, size = int(fit.counts[inside].sum()), int(fit.sizes[inside].sum())
     point = Corrected(value, rated=rated, size=size, weight=fit.weight)
-    reach, in_set = (_half_width(fits, shares, in_set=in_set) for in_set in (False, True))
+    reach, in_set = (
+        max(each.spread(shares, in_set=in_set).reach(each.alpha) for each in fits) for in_set in (False, True)
+    )
     if not reach > 0.0:
         return point._replace(reason="the ratings show no spread")
     return point._replace(low=value - reach, high=value + reach, set_low=value - in_set, set_high=value + in_set)
@@ -524,8 +425,10 @@ class _Fit:
     """Strata with their values and variances; the overall mean and that of each differ in shares alone.
 
     Attributes:
-        levels: The residuals from each judge's scores: the judge of all responses, then a better one of some.
+        weight: How much of the judge's score counts.
         values: The corrected mean of each stratum.
+        spreads: The variance of the residuals of people's scores from the judge's, by stratum.
+        unseen: The square of an error that the ratings may have missed.
     """
 
     def __init__(
@@ -539,54 +442,54 @@ class _Fit:
         clusters: Numbers | None,
         ends: tuple[float, float] | None,
         alpha: float,
-        better: Floats | None = None,
     ) -> None:
-        """Takes the judges' scores of all responses, people's of the rated ones alone, and strata as numbers."""
+        """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers."""
         self.shares, self.alpha = shares, alpha
         self._codes, self._clusters = codes, clusters
         members = codes[rated]
         self.sizes, self.counts = np.bincount(codes), np.bincount(members)
-        judges = [(judge, np.ones(rated.size, dtype=np.bool_))]
-        if better is not None:
-            judges.append((better, rated | ~np.isnan(better)))
-        numbers = [*(np.bincount(codes[inside]) for _, inside in judges), self.counts]
-        scores = predicted = np.zeros(rated.size)  # the mean of scores is the estimate less that of the residuals
-        self.levels: list[_Level] = []
-        for (judge_scores, inside), size, fewer in zip(judges, numbers, numbers[1:], strict=False):
-            f = filled(judge_scores, codes, shares.size)
-            self.weight = self._tuned(f[rated], people, members, 1.0 / fewer - 1.0 / size)
-            added = np.where(inside, (self.sizes / size)[codes] * (self.weight * f - predicted), 0.0)
-            scores, predicted = scores + added, self.weight * f
-            level = _Level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
-            self.levels.append(level)
+        f = filled(judge, codes, shares.size)
+        self.weight = self._tuned(f[rated], people, members)
+        scores = self.weight * f
         of_scores = stratum_means(scores, codes)
-        self.values = of_scores + level.means
-        departures = predicted - stratum_means(predicted[inside], codes[inside])[codes]
-        of_judge = np.bincount(codes[inside], weights=departures[inside] ** 2) / np.maximum(size - 1, 1)
-        covariances = stratum_means(2.0 * departures[rated] * level.off, members)
-        self._variances = np.maximum(of_judge + covariances + level.spreads, 0.0)
-        self._influence = (scores - of_scores[codes]) / self.sizes[codes]  # of each response on the mean of its stratum
-        self._influence[rated] += level.off / self.counts[members]
+        residuals = people - scores[rated]
+        means = stratum_means(residuals, members)
+        off = residuals - means[members]
+        self.values = of_scores + means
+        squares = np.bincount(members, weights=off**2)
+        total = float(squares.sum())
+        freedom, of_each = members.size - self.counts.size - 1.0, self.counts * (1.0 - 1.0 / members.size) - 1.0
+        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+        self.spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
+        predicted = scores + means[codes]
+        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+        farthest = np.maximum(predicted - low, high - predicted)
+        similar = float((off**4).sum()) / total if total else 0.0
+        self.unseen = max(similar, float((farthest**2).mean()) - total)
+        departures = scores - of_scores[codes]
+        of_judge = np.bincount(codes, weights=departures**2) / np.maximum(self.sizes - 1, 1)
+        covariances = stratum_means(2.0 * departures[rated] * off, members)
+        self._variances = np.maximum(of_judge + covariances + self.spreads, 0.0)
+        self._influence = departures / self.sizes[codes]  # of each response on the mean of its stratum
+        self._influence[rated] += off / self.counts[members]
 
-    def _tuned(self, f: Floats, y: Floats, members: Numbers, sampling: Floats) -> float:
-        """Returns the weight of a judge's scores, of the rated responses, for a mean with this sampling variance."""
+    def _tuned(self, f: Floats, y: Floats, members: Numbers) -> float:
+        """Returns the weight of the judge's scores of the rated responses."""
         of_f, of_y = centred(f, members), centred(y, members)
+        sampling = 1.0 / self.counts - 1.0 / self.sizes
         influence = self.shares**2 * sampling / np.maximum(self.counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
 
-    def spread(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> _Spread:
+    def spread(self, shares: Floats, *, in_set: bool = False) -> _Spread:
         """Returns how uncertain the mean is for questions like these, or for these very responses."""
-        counts = self.counts.astype(np.float64) if counts is None else counts
-        inside, all_rated = shares > 0.0, float(counts.sum())
-        rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
+        inside, all_rated = shares > 0.0, float(self.counts.sum())
+        rated = min(all_rated, float(self.counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
-        variance = unseen = 0.0
-        for level, fewer in zip(self.levels, [*(level.sizes for level in self.levels[1:]), counts], strict=True):
-            sampling = shares**2 * (1.0 / fewer - 1.0 / level.sizes)
-            variance += float(sampling @ level.spreads)
-            unseen += level.unseen / rated * float(sampling.sum())
+        sampling = shares**2 * (1.0 / self.counts - 1.0 / self.sizes)
+        variance = float(sampling @ self.spreads)
+        unseen = self.unseen / rated * float(sampling.sum())
         if in_set:
             return _Spread(variance, freedom, unseen)
         # The variance of the questions, which remains where all responses are rated.
@@ -595,7 +498,7 @@ class _Fit:
             freedom = max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
             influence = self._influence * shares[self._codes]
             variance += max(self.shared_variance(self, shares) - float(influence @ influence), 0.0)
-        return _Spread(variance, freedom, unseen + level.unseen / rated * float((shares**2 / level.sizes).sum()))
+        return _Spread(variance, freedom, unseen + self.unseen / rated * float((shares**2 / self.sizes).sum()))
 
     def shared_variance(self, second: _Fit, shares: Floats) -> float:
         """Returns the covariance with the mean of another model's responses to the same items."""
@@ -608,35 +511,6 @@ class _Fit:
 
     def _clusters_of(self, shares: Floats) -> int:
         return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
-
-
-class _Level:
-    """The residuals of people's scores from a judge's: means, departures from them, and variances by stratum."""
-
-    def __init__(
-        self,
-        residuals: Floats,
-        members: Numbers,
-        scores: Floats,
-        codes: Numbers,
-        people: Floats,
-        ends: tuple[float, float] | None,
-    ) -> None:
-        """Takes residuals of the rated, and scores predicted of people, up to a constant in each stratum."""
-        self.sizes = np.bincount(codes)  # responses with a score of the judge
-        self.means = stratum_means(residuals, members)
-        self.off = residuals - self.means[members]
-        squares, counts = np.bincount(members, weights=self.off**2), np.bincount(members)
-        total = float(squares.sum())
-        freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
-        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-        self.spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
-        predicted = scores + self.means[codes]
-        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-        farthest = np.maximum(predicted - low, high - predicted)
-        similar = float((self.off**4).sum()) / total if total else 0.0
-        # The square of an error that the ratings may have missed.
-        self.unseen = max(similar, float((farthest**2).mean()) - total)
 
 
 class _Spread(NamedTuple):

@@ -105,92 +105,6 @@ def agreement(
     return Agreement(ours.size, cluster_count, points)
 
 
-def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Pearson's r: how nearly the second rater's ratings are a rising straight line of the first's.
-
-    Formula: covariance / (sd of first * sd of second). Range -1 to 1: +1 a rising line, 0 no linear relation (as of
-    unrelated raters), negative a falling one. Blind to a constant offset or another use of the scale's width.
-
-    Returns:
-        The value, without ends; NaN where there are no pairs or a rater gave one value only.
-
-    Raises:
-        ValueError: If the lengths differ or a rating is infinite; a missing one is NaN.
-
-    Source: Pearson (1895). Reported by CARE (Guo et al., 2025), Appendix C.2.
-
-    Examples:
-        >>> round(pearson([1, 2, 3, 4], [2, 3, 4, 6]).value, 3)
-        0.983
-    """
-    return statistic("pearson", first, second)
-
-
-def spearman(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Spearman's rho: how nearly the raters order the responses alike.
-
-    Formula: Pearson's r of the mid-ranks. Range -1 to 1: +1 the same order and ties, 0 no monotonic relation (as of
-    unrelated raters), negative reversed.
-
-    Args, returns and errors are those of :func:`pearson`.
-
-    Source: Spearman (1904). Reported by CARE (Guo et al., 2025), Appendix C.2.
-
-    Examples:
-        >>> round(spearman([1, 2, 3, 4], [2, 3, 4, 9]).value, 3)
-        1.0
-    """
-    return statistic("spearman", first, second)
-
-
-def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Kendall's tau-b: surplus of response pairs ordered alike over those ordered oppositely, corrected for ties.
-
-    Formula: (C - D) / sqrt((N - T1) * (N - T2)), with N pairs of responses, C ordered alike, D ordered oppositely, T1
-    and T2 tied by the first and second rater. Range -1 to 1: +1 the same order and ties, 0 as many alike as
-    opposite (as of unrelated raters), negative more often opposite.
-
-    Args, returns and errors are those of :func:`pearson`.
-
-    Source: Kendall (1945). CARE (Guo et al., 2025), Appendix C.2, reports "Kendall's Tau" without naming the variant.
-
-    Examples:
-        >>> round(kendall_tau_b([1, 2, 3, 4], [1, 2, 4, 3]).value, 3)
-        0.667
-    """
-    return statistic("kendall_tau_b", first, second)
-
-
-def mean_error(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Mean signed error: how much higher the second rater rates, in points of the scale.
-
-    Formula: mean(second - first). Positive: the second is more generous; 0: no bias; negative: stricter. Range: the
-    width of the scale, either sign.
-
-    Args, returns and errors are those of :func:`pearson`, but one pair is enough and ratings may all be equal.
-
-    Examples:
-        >>> mean_error([1, 2, 3, 4], [2, 3, 4, 4]).value
-        0.75
-    """
-    return statistic("mean_error", first, second)
-
-
-def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Mean absolute error: how far apart the two ratings of a response are, in points of the scale.
-
-    Formula: mean(abs(second - first)). From 0, identical ratings, to the width of the scale. That of unrelated raters
-    depends on their use of the scale, so it is no measure of agreement beyond chance.
-
-    Args, returns and errors are those of :func:`pearson`, but one pair is enough and ratings may all be equal.
-
-    Examples:
-        >>> mean_absolute_error([1, 2, 3, 4], [2, 1, 3, 4]).value
-        0.5
-    """
-    return statistic("mean_absolute_error", first, second)
-
-
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval:
     """Krippendorff's alpha: agreement of any number of raters beyond chance, offsets counting as disagreement.
 
@@ -244,9 +158,28 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
 
 
 def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
-    """Computes one of :data:`STATISTICS` of two raters; see the function of that name (alpha is ordinal).
+    """Computes one of :data:`STATISTICS` of two raters.
 
-    Args, returns and errors are those of :func:`pearson`.
+    * ``pearson``: covariance / (sd of first * sd of second), how nearly the second rater's ratings are a rising
+      straight line of the first's. Blind to a constant offset or another use of the scale's width.
+    * ``spearman``: Pearson's r of the mid-ranks, how nearly the raters order the responses alike.
+    * ``kendall_tau_b``: (C - D) / sqrt((N - T1) * (N - T2)), the surplus of response pairs ordered alike: with N pairs
+      of responses, C ordered alike, D ordered oppositely, T1 and T2 tied by the first and second rater.
+    * ``krippendorff_alpha``: that of :func:`krippendorff_alpha`, ordinal.
+    * ``mean_error``: mean(second - first), in points of the scale. Positive: the second is more generous; 0: no bias.
+    * ``mean_absolute_error``: mean(abs(second - first)), from 0, identical ratings, to the width of the scale. That of
+      unrelated raters depends on their use of the scale, so it is no measure of agreement beyond chance.
+
+    The first three are from -1 to 1: +1 is perfect, 0 is what unrelated raters have, negative is reversed.
+
+    Returns:
+        The value, without ends; NaN where there are no pairs or, but for the errors, a rater gave one value only.
+
+    Raises:
+        ValueError: If the lengths differ or a rating is infinite; a missing one is NaN.
+
+    Source: Pearson (1895); Spearman (1904); Kendall (1945). CARE (Guo et al., 2025), Appendix C.2, reports all three,
+    "Kendall's Tau" without naming the variant.
 
     Examples:
         >>> statistic("mean_error", [1, 2], [2, 3]).value

@@ -23,9 +23,6 @@ from culture_tasks.metrics.means import Clusters, Floats, Numbers, cluster_numbe
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SECOND = 15
 """Every so many draws one is a second item of a cluster."""
-_FOLDS = 10
-_PENALTY = 3.0
-"""Of the ridge regression on other models: at this one, they are expected to explain a quarter of the variance."""
 
 
 class SamplingFrame(NamedTuple):
@@ -167,107 +164,6 @@ def _with_ends(interval: Interval, variance: float, quantile: float, *, shares: 
         reach = quantile * math.sqrt(variance)
         low, high = value - reach, value + reach
     return interval._replace(low=low, high=high, reason=None)
-
-
-def control_variate_interval(
-    values: ArrayLike,
-    others: ArrayLike,
-    places: Sequence[int] | Numbers,
-    clusters: Clusters | None,
-    drawn_from: SamplingFrame,
-    *,
-    shares: bool = False,
-    ends: tuple[float, float] | None = None,
-) -> Interval:
-    """95 % interval of the score that all items would have, from a subset's scores and other models' scores of all.
-
-    Formula: with y the scores of the n drawn items, x the other models' scores of an item, and folds k of whole
-    clusters, of which the k-th has n_k items:
-
-    * w_k are the weights of a ridge regression of y on x over the drawn items outside fold k, with 3 times the sum of
-      the variances of the other models' scores as the penalty: useless models get weights near 0;
-    * value = mean(y) + (1 - n / N) * sum of n_k / n * w_k (mean of x over the items not drawn - mean of x in fold k);
-    * variance: that of :func:`subset_interval`, for the residuals of y in each fold from the fold's regression, plus
-      u^2 / t^2;
-    * u^2 = 3^2 m^2 / n * (1 / n - 1 / N) is for large residuals that no drawn item shows, by the rule of three: 3 / n
-      of the items may have one. With r the residuals less their mean, m^2 is the larger of D^2 - sum r^2, for one like
-      none of them, and R^2 sum r^4 / sum r^2, for another one like those that make up the spread. R^2 is the share of
-      the variance of y that the other models explain, at least 0, and D^2 the mean square, over all items, of the
-      distance from the predicted score to the farther end of the scale. It matters where another model is all but a
-      copy.
-
-    No model's own drawn scores predict themselves, so that the value is unbiased, and the interval holds, whatever the
-    other models are, if their scores don't depend on the draw.
-
-    Args:
-        values: One score per drawn item; NaN where there is none, which is left out.
-        others: The other models' scores, a row per item of all N and a column per model; NaN, for none, counts as the
-            model's mean.
-        places: The row of each drawn item.
-        clusters: The cluster of each drawn item; None makes each a cluster.
-        drawn_from: The items that they were drawn from.
-        shares: Whether every score in ``values`` is 1 or 0: the interval is Wilson's then, with the number of
-            independent items that would have that variance.
-        ends: Lowest and highest score of the scale; None for those of the scores.
-
-    Returns:
-        The interval; that of :func:`subset_interval` where the scores are all alike, or those of each other model are.
-
-    Raises:
-        ValueError: If there is not one row per item.
-
-    Source: Särndal, Swensson and Wretman (1992), "Model Assisted Survey Sampling", chapter 6, for the difference
-    estimator; Zrnic and Candès (2024), "Cross-prediction-powered inference", for the folds; Hanley and Lippman-Hand
-    (1983), "If nothing goes wrong, is everything all right?", for the rule of three. The penalty, and how the rule is
-    added, are this project's.
-
-    Examples:
-        >>> everywhere = [[1, 1], [1, 0], [0, 0], [1, 1], [0, 0], [1, 0], [0, 1], [0, 0]]  # two models, eight items
-        >>> interval = control_variate_interval([1, 1, 0, 1], everywhere, [0, 1, 2, 3], None, SamplingFrame(8, 1 / 8))
-        >>> round(interval.value, 2)  # the items that were not drawn are harder
-        0.66
-    """
-    scores, other_scores = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    if other_scores.ndim != 2 or other_scores.shape[0] != drawn_from.items or len(places) != scores.size:
-        raise ValueError(
-            f"control_variate_interval: expected {drawn_from.items} rows of other models' scores and a place per "
-            f"score; found shape {other_scores.shape} and {len(places)} places for {scores.size} scores."
-        )
-    plain = subset_interval(scores, clusters, drawn_from, shares=shares)
-    scored = ~np.isnan(scores)
-    y, numbers = scores[scored], cluster_numbers(clusters, scored)
-    other_scores = other_scores[:, ~np.isnan(other_scores).all(axis=0)]
-    other_scores = np.where(np.isnan(other_scores), np.nanmean(other_scores, axis=0), other_scores)
-    penalty = _PENALTY * float(other_scores.var(axis=0).sum())
-    n, size = y.size, drawn_from.items
-    if plain.clusters < 2 or np.ptp(y) == 0.0 or penalty == 0.0 or n >= size:
-        return plain
-    rows = np.asarray(places, dtype=np.intp)[scored]
-    x, middle = other_scores[rows], other_scores.mean(axis=0)
-    undrawn_mean = (size * middle - x.sum(axis=0)) / (size - n)
-    residuals, mean_weights, shift = np.empty(n), np.zeros(middle.size), 0.0
-    folds = numbers % min(_FOLDS, plain.clusters)
-    for fold in range(int(folds.max()) + 1):
-        inside = folds == fold
-        mean_x, mean_y = x[~inside].mean(axis=0), float(y[~inside].mean())
-        centred = x[~inside] - mean_x
-        squares = centred.T @ centred + penalty * np.eye(middle.size)
-        weights = np.linalg.solve(squares, centred.T @ (y[~inside] - mean_y))
-        residuals[inside] = y[inside] - mean_y - (x[inside] - mean_x) @ weights
-        share = np.count_nonzero(inside) / n
-        shift += share * float((undrawn_mean - x[inside].mean(axis=0)) @ weights)
-        mean_weights += share * weights
-    value = plain.value + (1.0 - n / size) * float(shift)
-    low, high = ends or ((0.0, 1.0) if shares else (float(y.min()), float(y.max())))
-    predicted = np.clip(value + (other_scores - middle) @ mean_weights, low, high)
-    farthest = float(np.mean(np.maximum(predicted - low, high - predicted) ** 2))
-    squared = (residuals - residuals.mean()) ** 2
-    total = float(squared.sum())
-    explained = max(0.0, 1.0 - total / (n * float(y.var())))
-    unseen = max(farthest - total, explained * float(squared @ squared) / total if total else 0.0)
-    variance, quantile = _error_of_mean(residuals, numbers, drawn_from)
-    missed = math.log(0.05) ** 2 * unseen / n * (1.0 / n - 1.0 / size)
-    return _with_ends(plain._replace(value=value), variance + missed / quantile**2, quantile, shares=shares)
 
 
 class Components(NamedTuple):

@@ -169,12 +169,6 @@ class RatedResponses:
         """Number of responses identical to a reference, which any judge rates high."""
         return sum(response.item.response.strip() in response.item.references for response in self.responses)
 
-    @property
-    def scale(self) -> tuple[int, int]:
-        """Lowest and highest rating."""
-        rubric = rubric_named(self.responses[0].rubric)
-        return rubric.lowest, rubric.highest
-
 
 def load(
     data: str,

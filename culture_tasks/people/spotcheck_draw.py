@@ -162,16 +162,15 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
     return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
 
 
-def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed: int, now: datetime) -> SheetDraw:
+def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
-    The number is that of all responses, or of each culture's. Strata get their shares by size (Webster's method), and
-    at least :data:`LEAST` responses each. Within a stratum the order is that of a hash of seed, task and item, so that
-    a larger draw by the same seed holds the smaller one, and models are rated on the same items, also where one is
-    drawn later.
+    Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum the
+    order is that of a hash of seed, task and item, so that a larger draw by the same seed holds the smaller one, and
+    models are rated on the same items, also where one is drawn later.
 
     Raises:
-        SettingsError: If there are too few for the strata, or there are no responses of a culture.
+        SettingsError: If there are too few for the strata.
     """
     strata: dict[tuple[int, str], list[tuple[str, str, SheetResponse]]] = {}
     for place, source in enumerate(sources):
@@ -181,19 +180,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
             name = _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]
             strata.setdefault((place, response.culture), []).append((turn, name, response))
     sizes = {stratum: len(members) for stratum, members in strata.items()}
-    if isinstance(number, int):
-        shares = _shares(sizes, number, "")
-    else:
-        shares, cultures = Counter(), sorted({culture for _, culture in strata})
-        for culture, count in number.items():
-            if culture not in cultures:
-                raise SettingsError(
-                    f"spotcheck: -n {culture}={count}: no responses of that culture."
-                    f"{nearest(culture, cultures)} There are {', '.join(cultures)}."
-                )
-            shares += _shares(
-                {stratum: size for stratum, size in sizes.items() if stratum[1] == culture}, count, f"{culture}="
-            )
+    shares = _shares(sizes, number)
     picks = [
         (turn, name, place, response)
         for (place, culture), members in strata.items()
@@ -240,13 +227,13 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _shares(sizes: Mapping[tuple[int, str], int], number: int, prefix: str) -> Counter[tuple[int, str]]:
+def _shares(sizes: Mapping[tuple[int, str], int], number: int) -> Counter[tuple[int, str]]:
     """Returns how many of each stratum are drawn; a larger number never takes one away."""
     shares = Counter({stratum: min(LEAST, size) for stratum, size in sizes.items()})
     if number < shares.total():
         raise SettingsError(
-            f"spotcheck: -n {prefix}{number} is too few for {len(sizes)} strata (cultures of each task of each model), "
-            f"which need {LEAST} each. Choose at least -n {prefix}{shares.total()}, or fewer tasks with --tasks, or "
+            f"spotcheck: -n {number} is too few for {len(sizes)} strata (cultures of each task of each model), "
+            f"which need {LEAST} each. Choose at least -n {shares.total()}, or fewer tasks with --tasks, or "
             "name fewer results."
         )
     turns = sorted(

@@ -16,7 +16,6 @@ from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
-from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -59,7 +58,6 @@ class Options:
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
         outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
-        control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
     names: tuple[str, ...] = ()
@@ -76,7 +74,6 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
     outside: tuple[str, ...] = ()
-    control_variates: bool = False
 
 
 def build(
@@ -101,7 +98,6 @@ def build(
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
     families = lineages(entered, options.trained)
-    entered, helpers = with_other_models(entered, families) if options.control_variates else (entered, [])
     entrants, used_runs = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
 
     def rankable(cell: Cell) -> bool:
@@ -125,8 +121,7 @@ def build(
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
     training_tables, gains = benchmark_tables.before_after(context, training)
-    panels = people.panels_of(rated)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated, panels)
+    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, paper_tables = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -139,9 +134,7 @@ def build(
         *training_tables,
         *benchmark_tables.contrast_tables(context, paper_contrasts),
         *people_tables,
-        judge_panels.judge_panels(
-            context, loading.runs, dict(pair for panel in panels for pair in panel.cells().items())
-        ),
+        judge_panels.judge_panels(context, loading.runs),
         judge_panels.repeated_verdicts(loading.runs),
         *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(entered, options.prices),
@@ -168,7 +161,7 @@ def build(
         samples=FileSamples(
             {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
         ),
-        notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
+        notes=(*_notes(entrants, runs, options), *(row.note for row in reported)),
     )
     return replace(report, findings=findings(report, checked, biases, paths))
 
@@ -219,7 +212,6 @@ def _in_words(options: Options) -> dict[str, str]:
         "rated": ", ".join(source.task for draw in options.rated for source in draw.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
-        "control_variates": str(options.control_variates).lower(),
     }
 
 

@@ -34,7 +34,6 @@ Flag = Literal[
     "subset",
     "corrected",
     "reported",
-    "control_variates",
 ]
 """What a reader must know of a cell.
 
@@ -68,7 +67,6 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
     "reported": "reported by others, and not measured here",
-    "control_variates": "made more certain by other models' scores of all questions",
 }
 """What each flag means, in words for a legend."""
 

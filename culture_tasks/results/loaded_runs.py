@@ -32,8 +32,7 @@ class LoadedRun:
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, whose
-    scores make that of a draw of the questions more certain.
+    grading of all responses that this run's were drawn from.
     """
 
     run: TaskRun
@@ -43,7 +42,6 @@ class LoadedRun:
     lexical: bool
     again: bool = False
     whole: LoadedRun | None = None
-    others: tuple[LoadedRun, ...] = ()
 
     @property
     def is_repeat(self) -> bool:

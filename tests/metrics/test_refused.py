@@ -11,13 +11,11 @@ import pytest
 from culture_tasks.metrics.comparison import mcnemar, paired_difference, paired_permutation
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
 from culture_tasks.metrics.judge_bias import probe_effect
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 from culture_tasks.metrics.rankings import mean_rank, places, spread
 from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistic
 from culture_tasks.metrics.significance import holm, items_needed
-from culture_tasks.metrics.subsets import SamplingFrame, control_variate_interval
 
 FOUR, RATED = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.5, math.nan]
 
@@ -42,9 +40,7 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(share_interval, [0.5]), "another number"),
         (partial(probe_effect, [1.0, 2.0], [1.0]), r"found shapes \(2,\) and \(1,\)"),
         (partial(probe_effect, [1.0, math.inf], [1.0, 2.0]), "infinite"),
-        (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], confidence=1.0), r"confidence=1\.0"),
         (partial(probe_effect, [1.0, 2.0], [1.0, 2.0], ["ar"]), "1 for 2 items"),
-        (partial(weighted_panel, [[1, 2, 3]] * 2, [1, 2], ["a"] * 3), r"shape \(2, 3\), 2 ratings and 3 strata"),
         (partial(pooled, items(scores=(50.0, math.nan)), 2), "scores from 0 to 100"),
         (partial(pooled, items(scores=(50.0, 101.0)), 2), "scores from 0 to 100"),
         (partial(pooled, items(places=(0, 2)), 2), "places from 0 to 1"),
@@ -54,7 +50,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_mean, FOUR, RATED, shares={"all": -1.0}), "expected one of at least 0"),
         (partial(corrected_mean, FOUR, RATED, shares={"all": 0.0}), "all shares are 0"),
         (partial(corrected_mean, FOUR, RATED, clusters=[1]), "1 for 4 items"),
-        (partial(corrected_mean(FOUR, RATED).more_ratings, 0.0), "positive"),
         *(
             (partial(corrected_mean(FOUR, RATED).over, {label: 0.0}), "expected positive shares")
             for label in ("d", "all")
@@ -74,10 +69,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         *((partial(holm, bad), "from 0 to 1") for bad in ([1.5], [-0.1], [[0.5]])),
         (partial(items_needed, 1.0, -1.0), "0 < alpha < power"),
         *((partial(items_needed, 1.0, 1.0, *bad), "0 < alpha < power") for bad in ((1.0,), (0.8, 0.0), (0.8, 0.9))),
-        (
-            partial(control_variate_interval, FOUR, np.ones((9, 4)), range(4), None, SamplingFrame(10, 0.1)),
-            r"expected 10 rows of other models' scores.*found shape \(9, 4\)",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, message):

@@ -5,20 +5,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.scripts import speed_script
 
 from culture_tasks.metrics.intervals import share_interval, t_quantile
 from culture_tasks.metrics.subsets import (
     SamplingFrame,
     components,
-    control_variate_interval,
     draw,
     half_width,
     population,
     subset_interval,
 )
-
-WORLDS = speed_script("subset_coverage")
 
 
 def parallel(questions, languages):
@@ -122,55 +118,3 @@ def test_components_are_those_that_scores_were_made_of_and_give_the_width_of_an_
     assert half_width(found, known, 200) == pytest.approx((interval.high - interval.low) / 2, rel=0.2)
     assert components([1.0, 2.0, 3.0]) == (0.0, 1.0)
     assert math.isnan(components([1.0]).items)
-
-
-def test_control_variates_worked_by_hand():
-    # Two items drawn of four, each a fold. Other model: 1, 3 drawn, 4, 8 not; mean 4, variance 6.5, penalty 19.5.
-    # A fold's regression has one item, so that its weight is 0: value 5, residuals 4 - 6 and 6 - 4 with variance 8.
-    # Predicted 5 on a scale of 0 to 10: D^2 = 25; sum r^2 = 8, that of y 2, so that R^2 is 0;
-    # u^2 = log(.05)^2 * 17 / 2 * (1/2 - 1/4).
-    found = control_variate_interval([4, 6], [[1], [3], [4], [8]], [0, 1], None, SamplingFrame(4, 1 / 4), ends=(0, 10))
-    t = t_quantile(0.95, 2)
-    reach = math.sqrt(t**2 * 8 / 4 + math.log(0.05) ** 2 * 17 / 8)
-    assert (found.value, found.high) == pytest.approx((5.0, 5.0 + reach))
-
-    # Three drawn of six, each a fold: y = 2, 4, 9; x = 1, 2, 3 drawn, 4, 6, 8 not: mean 4, variance 34 / 6, penalty 17.
-    # Outside a fold: items 2, 3: w = (.5 * 5) / (.5 + 17); items 1, 3: 7 / (2 + 17); items 1, 2: .5 * 2 / 17.5.
-    # value = 5 + (1 - 3/6) * mean of w (6 - x).
-    found = control_variate_interval(
-        [2, 4, 9], [[1], [2], [3], [4], [6], [8]], [0, 1, 2], None, SamplingFrame(6, 1 / 6)
-    )
-    assert found.value == pytest.approx(5 + (2.5 / 17.5 * 5 + 7 / 19 * 4 + 1 / 17.5 * 3) / 6)
-
-
-def test_models_that_tell_nothing_and_missing_scores_leave_the_interval_of_the_subset():
-    rng = np.random.default_rng(0)
-    scores, places, frame = rng.integers(0, 2, 60).astype(float), np.arange(60), SamplingFrame(100, 1 / 60 - 1 / 100)
-    plain = subset_interval(scores, None, frame, shares=True)
-    constant = np.tile([0.0, 1.0, np.nan], (100, 1))
-    assert control_variate_interval(scores, constant, places, None, frame, shares=True) == plain
-    others = rng.integers(0, 2, (100, 4)).astype(float)
-    with_missing = control_variate_interval([*scores, np.nan], others, [*places, 60], None, frame, shares=True)
-    assert with_missing == control_variate_interval(scores, others, places, None, frame, shares=True)
-    assert with_missing != plain
-    all_right = control_variate_interval(np.ones(60), others, places, None, frame, shares=True)
-    assert all_right == subset_interval(np.ones(60), None, frame, shares=True)
-
-
-@pytest.mark.parametrize(
-    ("world", "gain"),
-    [
-        ("others are much alike", 1.3),
-        ("others know nothing of it", 0.9),
-        ("95 % right, others are somewhat alike", 0.8),
-        ("one other is a copy but for 0.3 %", 5.0),
-    ],
-)
-def test_control_variates_hold_the_score_of_all_items_whatever_the_others_are(world, gain):
-    own, others = WORLDS.WITH_OTHERS[world](np.random.default_rng(11))
-    drawn = WORLDS.draws_of(own, 100, sizes=(50, 200))
-    with_others, without = WORLDS.coverage(own, drawn, others), WORLDS.coverage(own, drawn)[200]
-    assert all(0.90 <= one.held <= 0.995 for one in with_others.values()), with_others
-    assert (without.width / with_others[200].width) ** 2 > gain
-    # No narrower than the estimates vary.
-    assert 1.96 * math.sqrt(with_others[200].variance) < 1.2 * with_others[200].width

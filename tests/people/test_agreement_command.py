@@ -5,18 +5,13 @@ import re
 import datasets
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from support.scripted_judge import ScriptedJudge
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
-from culture_tasks.people.rated_responses import RatedResponse
-from culture_tasks.people.raters import Rater, compare
-from culture_tasks.people.rating_pictures import confusion, confusion_counts, scatter
+from culture_tasks.judges.rubric.verdicts import Verdict
 
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
 FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
-PICTURES = {f"{name}.{suffix}" for name in ("scatter", "confusion") for suffix in ("png", "svg")}
 
 
 def shifted(shift):
@@ -76,9 +71,8 @@ def run(monkeypatch, tmp_path):
 
 @pytest.fixture
 def fakes(monkeypatch):
-    """Judges by name, and no pictures, which take seconds."""
+    """Judges by name."""
     made = {}
-    monkeypatch.setattr("culture_tasks.people.rating_pictures.write_pictures", lambda *_, **__: [])
 
     def make(spec, settings):
         made[spec.model] = ScriptedJudge(shifted({"kind": 1, "strict": -1}[spec.model]), spec.model)
@@ -104,8 +98,8 @@ def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run
     for name in ("out", "again"):
         assert run("--judge", "lexical", "--data", data, "-o", tmp_path / name, "--resamples", 50) == 0
     printed = capsys.readouterr().out
-    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES | PICTURES
-    for name in FILES | PICTURES:
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    for name in FILES:
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert run("--judge", "lexical", "--data", data, "--resamples", 50, "--json") == 0
     assert json.loads(capsys.readouterr().out) == read_json(tmp_path / "out")
@@ -176,22 +170,3 @@ def test_bad_choices_are_named_before_anything_runs(run, capsys):
     ):
         assert run(*arguments) == 1
         assert message in capsys.readouterr().err
-
-
-def test_confusion_counts():
-    # Rows are people's ratings, columns the judge's; 2.5 counts at 3.
-    counts = confusion_counts(np.array([1.0, 2.5, 3.0]), np.array([1.0, 3.0, 2.0]), (1, 3))
-    assert counts.tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 1]]
-
-
-@pytest.mark.parametrize("ratings", [[1, 5, 10, 10], [float("nan")]])
-def test_pictures_are_not_blank_whatever_the_data(ratings):
-    raters = [Rater(name, tuple(map(float, ratings))) for name in ("human", "$x_1$ 文")]
-    item = JudgeItem("q", ("r",), "w")
-    responses = [RatedResponse(1, item, rating, "care_literacy", "literacy", "zh") for rating in ratings]
-    [compared] = compare(raters, responses, resamples=10)
-    for figure in (scatter(compared, ["zh"] * len(ratings), (1, 10)), confusion(compared, (1, 10))):
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        pixels = np.asarray(canvas.buffer_rgba())[..., :3]
-        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10

@@ -33,8 +33,8 @@ def test_cares_layout_in_a_file_and_in_the_data_folder(tmp_path):
     loaded = load(saved(tmp_path, [CARE_ROW]), None)
     (response,) = loaded.responses
     assert loaded.like is HUMAN_RATINGS
-    assert loaded.scale == (1, 10)
-    assert load(saved(tmp_path, [CARE_ROW | {"human_rating": 2}]), None, rubric="lave").scale == (1, 2)
+    [graded] = load(saved(tmp_path, [CARE_ROW | {"human_rating": 2}]), None, rubric="lave").responses
+    assert graded.rubric == "lave"
     assert (response.row, response.human, response.rubric) == (1, 3.0, "care_entities_opinion")
     assert (response.category, response.language) == ("entities", "zh")
     assert (response.item.question, response.item.references) == (CARE_ROW["question"], ("粽子",))

@@ -27,7 +27,6 @@ class CheckedResponses:
     Attributes:
         keys: Task, item and number of each response.
         weights: The weight of a response in the unit's score, by its task.
-        better: A better judge's scores of some of the responses; None without one.
         by: People, or the label of a better judge in their place.
     """
 
@@ -37,7 +36,6 @@ class CheckedResponses:
     strata: Sequence[CultureInTask]
     clusters: Sequence[Hashable]
     weights: Mapping[str, float]
-    better: Floats | None = None
     by: str = PEOPLE
 
 
@@ -166,10 +164,6 @@ def _corrector(
     if first.by != PEOPLE:
         strata = pooled(strata, ~np.isnan(np.stack(people)))
     task_sizes, sizes = Counter(stratum.task for stratum in strata), Counter(strata)
-    better = None
-    if first.better is not None or second.better is not None:
-        better_first, better_second = (side.judge if side.better is None else side.better for side in (first, second))
-        better = better_second[second_places], better_first[first_places]
     corrected = corrected_difference(
         (second.judge[second_places], first.judge[first_places]),
         people,
@@ -180,7 +174,6 @@ def _corrector(
             else size * max(responses.weights[stratum.task] for responses in (first, second))
             for stratum, size in sizes.items()
         },
-        better=better,
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         ends=measured.unit.scale.ends,
     )

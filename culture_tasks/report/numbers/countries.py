@@ -149,7 +149,6 @@ def _entrant_scores(
     benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in entrant_items]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
     flags: set[Flag] = {flag for unit, _ in entrant_items for flag in unit.measured.unit.cells[entrant].flags}
-    flags -= {"control_variates"}
     units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
     joined = _joined([items for _, items in entrant_items])
     clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)

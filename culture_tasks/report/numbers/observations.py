@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import control_variate_interval, subset_interval
+from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -77,7 +77,7 @@ class Observations:
             return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
         return self._computed(np.flatnonzero(~np.isnan(self.scores)))
 
-    @cached_property
+    @property
     def has_subset_interval(self) -> bool:
         """Whether a part is of a subset, and no two parts share a cluster: then there is an interval for the draw."""
         if not self.subset_runs or not self.items.size:
@@ -177,7 +177,7 @@ def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int,
         if (subset := run.result.subset) is not None:
             if statistic != SCORE and subset.items != subset.of_documents:
                 return {}
-            subset_runs[number] = run if statistic == SCORE else replace(run, others=())
+            subset_runs[number] = run
         elif run.run.settings.limit is not None or run.run.items < (run.result.expected or 0):
             return {}
     return subset_runs
@@ -395,16 +395,8 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
         return estimate._replace(low=estimate.value, high=estimate.value)
     if run.whole is not None and run.whole.columns is not None:
         return _with_help(scores, items, run.whole, run.whole.columns, scale.ends)
-    population, unit, is_share = run.result.subset.frame, width or 1.0, width is not None
-    if run.others:
-        helpers = [items_of(helper)[:2] for helper in run.others]
-        table = np.stack([helper_scores[np.argsort(helper_items)] for helper_items, helper_scores in helpers], axis=1)
-        places, ends = np.searchsorted(np.sort(helpers[0][0]), items), None if width else scale.ends
-        estimate = control_variate_interval(
-            scores / unit, table / unit, places, clusters, population, shares=is_share, ends=ends
-        )
-    else:
-        estimate = subset_interval(scores / unit, clusters, population, shares=is_share)
+    unit = width or 1.0
+    estimate = subset_interval(scores / unit, clusters, run.result.subset.frame, shares=width is not None)
     return estimate._replace(value=estimate.value * unit, low=estimate.low * unit, high=estimate.high * unit)
 
 
@@ -489,11 +481,9 @@ def pooled(strata: Sequence[CultureInTask], graded: Mask) -> list[CultureInTask]
 def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
-    """Returns the cell of some observations; low coverage and control variates add flags."""
+    """Returns the cell of some observations; low coverage adds a flag."""
     estimate = interval(observed, scale)
-    all_flags: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
-    if observed.has_subset_interval and any(run.others for run in observed.subset_runs.values()):
-        all_flags.add("control_variates")
+    all_flags: set[Flag] = set(flags) - {"low_coverage"}
     if observed.coverage is not None and observed.coverage < min_coverage:
         all_flags.add("low_coverage")
     return from_interval(estimate, scale, flags=all_flags, runs=observed.runs, where=where, coverage=observed.coverage)

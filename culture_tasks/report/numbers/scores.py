@@ -214,7 +214,6 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     subsets = [
         f"{title_of(run.run.task)}: {run.result.subset} documents"
         + ("" if run.whole is None else f", with the verdicts of {run.whole.run.settings.judged_by} on all")
-        + (f", with the scores of {len(run.others)} other models on all" if run.others else "")
         for run in runs
         if run.result.subset is not None
     ]

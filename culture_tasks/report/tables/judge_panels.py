@@ -39,10 +39,6 @@ _NOTES = (
     "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 is agreement by chance. Apart: the mean distance of "
     "two judges' scores of a response, on the score's own scale.",
 )
-_ABOUT_WEIGHTED = (
-    "Weighted by people: the score that people would give to all responses, by their ratings of a part and the judges' "
-    "scores of all, each judge weighted by how well it predicts the ratings."
-)
 _SHARE = Scale("share", 0.0, 1.0, better=None)
 _ABOUT_REPEATS = (
     "The same responses, graded again by a judge of the same name and settings: has the model behind the name changed? "
@@ -51,13 +47,8 @@ _ABOUT_REPEATS = (
 )
 
 
-def judge_panels(
-    context: Context, runs: Sequence[LoadedRun], weighted: Mapping[tuple[str, str, str | None], Cell]
-) -> Table:
-    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say.
-
-    Scores of panels that people's ratings have weighted are by unit, model and culture.
-    """
+def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
+    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
     origins = _origins(runs)
     panels = [
         (measured, model, panel)
@@ -68,7 +59,6 @@ def judge_panels(
     columns = (
         *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
         Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
-        *([Column("weighted", "Weighted by people", OWN_SCALE)] if weighted else ()),
         Column("alpha", "Alpha", ALPHA),
         Column("apart", "Apart", OWN_SCALE),
         Column("responses", "Items", COUNT),
@@ -81,13 +71,10 @@ def judge_panels(
             cells = context.scores.cells_at(At(measured.unit.key, where=where))
             scores = (_judge_score(measured, panel[judge], cells) if judge in panel else None for judge in judges)
             culture = where[-1][1] if where else None
-            common_score, *agreement = _common_numbers(measured, panel.values(), where)
-            weighted_score = [weighted.get((measured.unit.key, model, culture))] if weighted else []
-            values = (*scores, common_score, *weighted_score, *agreement)
+            values = (*scores, *_common_numbers(measured, panel.values(), where))
             rows.append(row_of((model, measured.unit.title, culture or ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
-    notes = (*_NOTES, _ABOUT_WEIGHTED) if weighted else _NOTES
-    return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
+    return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
 
 
 def repeated_verdicts(runs: Sequence[LoadedRun]) -> Table:

@@ -19,11 +19,10 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.scoring import on_scale
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
-from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_population
+from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
@@ -34,7 +33,6 @@ from culture_tasks.report.numbers.observations import (
     nan_to_none,
     observe,
     ordered,
-    pooled,
 )
 from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
@@ -53,15 +51,6 @@ _ABOUT_SCORES = (
     "might rate otherwise. These questions: the same score, with an interval for these very questions alone. People "
     "alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5."
 )
-_ABOUT_THREE_LEVELS = (
-    "Where a judge graded a sample of the responses and another judge all of them, people rated a part of the sample: "
-    "the corrected score is the people's score of all responses, by all three."
-)
-_ABOUT_PANELS = (
-    "A panel is several judges, weighted by people's ratings where that helps, culture by culture; else it is one of "
-    "them, or their mean. The weights for a rated response are learned from other ratings, so that the interval is as "
-    "honest as with one judge."
-)
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The other "
     "columns compare the judge's score with the mean of the people's: alpha, Spearman's rho, how much higher the "
@@ -73,14 +62,13 @@ _LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 
 
 def checked_by_people(
-    sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
+    sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit]
 ) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
     """Corrects judges' scores by people's ratings: tables, the overall scores, and the judges' biases."""
     if not sheets:
         return [], [], []
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
-    notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
-    notes += dict.fromkeys(_sample_note(run) for unit in units for run in unit.checked_runs if run.is_alone)
+    notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
     bias_table, biases = judge_biases(_rated_responses(units))
     score_columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
@@ -102,8 +90,8 @@ def checked_by_people(
         return row_of((unit.label, judge, unit.title, culture or ALL), values, columns, unit.key)
 
     scores = (
-        row(unit, unit.graders, culture, unit.scores(culture), score_columns)
-        for unit in (*units, *panels)
+        row(unit, unit.judged_by, culture, unit.scores(culture), score_columns)
+        for unit in units
         for culture in (None, *unit.cultures)
     )
     agreements = (
@@ -150,19 +138,6 @@ def checked_units(
     return units
 
 
-def panels_of(units: Sequence[CheckedUnit]) -> list[CheckedUnit]:
-    """Returns a panel of the judges that graded the same responses, for each model and unit with several of them."""
-    panels: dict[tuple[str, frozenset[str]], dict[str, CheckedUnit]] = {}
-    for unit in units:
-        if not unit.has_three_levels and not any(run.loaded.lexical for run in unit.checked_runs):
-            responses = frozenset(run.population.fingerprint for run in unit.checked_runs)
-            panels.setdefault((unit.measured.unit.key, responses), {}).setdefault(unit.judged_by, unit)
-    return [
-        CheckedUnit(first.measured, first.key, first.entrant, first.checked_runs, panel=[first, *following])
-        for first, *following in (panel.values() for panel in panels.values() if len(panel) > 1)
-    ]
-
-
 def corrected_by_people(
     measured: Sequence[Measured], units: Sequence[CheckedUnit]
 ) -> tuple[list[Measured], Corrections]:
@@ -188,32 +163,23 @@ def corrected_by_people(
 
 
 class _CheckedRun(NamedTuple):
-    """A run with people's ratings of a part of its responses, and its place among the draw's populations.
-
-    Where it is a sample of a run that another judge graded, ``base`` has the responses of that run.
-    """
+    """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
     loaded: LoadedRun
     population: Population
     sheet: RatedDesign
     place: int
-    base: Population | None = None
 
     @property
-    def is_alone(self) -> bool:
-        """Whether it is a judge's sample without another judge's readable verdicts on all responses."""
+    def is_sample(self) -> bool:
+        """Whether its judge graded a sample of another run's responses."""
         result = self.loaded.result
-        return self.base is None and result.subset is not None and result.graded_from is not None
-
-    @property
-    def responses(self) -> Sequence[SheetResponse]:
-        """All responses, with the scores of the judge that has one of all."""
-        return (self.base or self.population).responses
+        return result.subset is not None and result.graded_from is not None
 
     @property
     def weight(self) -> float:
         """How many documents of its task a response is for, in a designed subset."""
-        subset = None if self.base else self.loaded.result.subset
+        subset = self.loaded.result.subset
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
@@ -245,11 +211,7 @@ def _checked_runs(
     checked_runs: dict[str, _CheckedRun] = {}
     for loaded, population in populations:
         if population.fingerprint in places:
-            run = _CheckedRun(loaded, population, *places[population.fingerprint])
-            with suppress(DataError):  # counted too
-                if loaded.whole is not None:
-                    run = run._replace(base=read_population(loaded.whole.result.samples_file))
-            checked_runs[loaded.run.key] = run
+            checked_runs[loaded.run.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
     return checked_runs
 
 
@@ -274,58 +236,32 @@ def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population]) -
 
 
 class CheckedUnit:
-    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one.
+    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
-    ``panel`` are the units of several judges that graded the same responses, where they count as one judge.
-    """
-
-    def __init__(
-        self,
-        measured: Measured,
-        key: str,
-        entrant: Entrant,
-        checked: Sequence[_CheckedRun],
-        panel: Sequence[CheckedUnit] = (),
-    ) -> None:
-        self.measured, self.key, self.entrant = measured, key, entrant
-        self.label, self.title = entrant.model if panel else entrant.label, measured.unit.title
+    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
+        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
-        if panel:
-            self.judged_by = f"a panel of {' and '.join(unit.judged_by for unit in panel)}"
-        self.checked_runs, self._panel = checked, panel
-        self.has_three_levels = any(run.base for run in checked)
+        self.checked_runs = checked
         self._runs = [run.loaded for run in checked]
-        responses = [response for run in checked for response in run.responses]
-        sample_scores: list[float] = []  # of the run's judge: in three levels, of a part of the responses
-        for run in checked:
-            verdicts = {(response.item, response.run): response.judged for response in run.population.responses}
-            sample_scores += [verdicts.get((response.item, response.run), math.nan) for response in run.responses]
-        self._judge_scores = np.array(sample_scores)
+        responses = [response for run in checked for response in run.population.responses]
         self._raters = _ratings(checked)
         people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
         strata = _strata(checked, reported, ~np.isnan(people))
-        if self.has_three_levels:
-            strata = pooled(strata, ~np.isnan(self._judge_scores[None]))
         clusters = [response.cluster for response in responses]
         self._clusters = clusters if len(set(clusters)) < len(clusters) else None
         keys = [
             (stratum.task, response.item, response.run) for stratum, response in zip(strata, responses, strict=True)
         ]
         judge: Floats = np.array([response.judged for response in responses])
-        if panel:
-            by_judge = [dict(zip(unit.responses.keys, unit.responses.judge, strict=True)) for unit in panel]
-            table = [[scores[key] for key in keys] for scores in by_judge]
-            judge = weighted_panel(table, people, strata, clusters=self._clusters).scores
         weights = {run.loaded.run.task: run.weight for run in checked}
-        better = self._judge_scores if self.has_three_levels and not panel else None
-        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
+        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights)
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / task_sizes[stratum.task] if measured.equal_parts else size * weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._corrected = self._mean(judge, better)
+        self._corrected = self._mean(judge)
         self._people_alone = self._mean(np.full(judge.size, np.nan))
         present = {stratum.culture for stratum in strata} - {""}
         cultures = [culture for culture in reported.order if culture in present]
@@ -334,13 +270,12 @@ class CheckedUnit:
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
 
-    def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
+    def _mean(self, judge: Floats) -> CorrectedMean:
         return corrected_mean(
             judge,
             self.responses.people,
             self.responses.strata,
             shares=self._shares,
-            better=better,
             clusters=self._clusters,
             ends=self.measured.unit.scale.ends,
         )
@@ -358,42 +293,15 @@ class CheckedUnit:
             {loaded.run.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key])
         )
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
-        flags = ordered({*cell.flags, "corrected"} - {"control_variates"})
+        flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
-
-    @property
-    def graders(self) -> str:
-        """Who graded its responses: of three levels, who graded how many."""
-        if not self.has_three_levels:
-            return self.judged_by
-        count = sum(len(run.population.responses) for run in self.checked_runs)
-        cheap = dict.fromkeys((run.loaded.whole or run.loaded).run.settings.judged_by for run in self.checked_runs)
-        return f"{self.judged_by} on {count:,}, {' + '.join(cheap)} on {len(self.responses.keys):,}"
-
-    def mean_of(self, culture: str | None) -> Corrected:
-        """Returns the corrected mean of all responses, or of those of a culture."""
-        return self._corrected.over(self._inside(culture))
-
-    def cells(self) -> dict[tuple[str, str, str | None], Cell]:
-        """Returns the corrected scores by unit, model and culture, None being all cultures."""
-        key, model = self.measured.unit.key, self.entrant.model
-        cultures = (None, *self.cultures)
-        return {(key, model, culture): self._cell(self.mean_of(culture), culture) for culture in cultures}
-
-    def _inside(self, culture: str | None) -> dict[CultureInTask, float]:
-        return {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
-
-    def more_ratings(self, width: float, culture: str | None = None) -> Mapping[str, int] | None:
-        """Returns how many more ratings of each culture make the interval, or that of a culture, as narrow as this."""
-        parts = {stratum: stratum.culture for stratum in self._shares}
-        numbers = self._corrected.more_ratings(width, shares=self._inside(culture), parts=parts)
-        return None if numbers is None else {str(part): number for part, number in numbers.items()}
 
     def scores(self, culture: str | None) -> Numbers:
         """Returns the numbers of its row of scores, or of that of a culture."""
-        corrected, people = self.mean_of(culture), self._people_alone.over(self._inside(culture))
+        shares = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
+        corrected, people = self._corrected.over(shares), self._people_alone.over(shares)
         return [
-            None if self._panel else self._judge_score(culture),  # a panel's scores are known up to a number
+            self._judge_score(culture),
             self._cell(corrected, culture),
             self._cell(corrected, culture, is_set=True),
             self._cell(people, culture),
@@ -428,7 +336,7 @@ class CheckedUnit:
         inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [*compress(responses.clusters, inside)]
-        numbers = agreement(responses.people[inside], self._judge_scores[inside], clusters=clusters)
+        numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
@@ -443,7 +351,7 @@ class CheckedUnit:
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
-    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.responses]
+    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.population.responses]
     task_counts = Counter(culture for _, culture in set(pairs))
     rated_cultures = {culture for _, culture in compress(pairs, is_rated)}
 
@@ -462,7 +370,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     columns: list[Floats] = []
     for run in checked:
         rows = {(row.item, row.run): row.row for row in run.sheet.design.rows if row.population == run.place}
-        for response in run.responses:
+        for response in run.population.responses:
             name = rows.get((response.item, response.run), "")
             ratings = (run.sheet.ratings.get(rater, {}).get(name) for rater in raters)
             scores = [
@@ -480,7 +388,7 @@ def _means_of(raters: Floats) -> Floats:
 
 def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
     """Yields the rated responses of all runs, once where a run belongs to several units."""
-    checked = {run.loaded.run.key: run._replace(base=None) for unit in units for run in unit.checked_runs}
+    checked = {run.loaded.run.key: run for unit in units for run in unit.checked_runs}
     for run in checked.values():
         people = _means_of(_ratings([run])).tolist()
         for response, rating in zip(run.population.responses, people, strict=True):
@@ -488,13 +396,10 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
                 yield JudgedResponse(run.loaded.run, response, rating)
 
 
-def _sample_note(checked: _CheckedRun) -> str:
-    run, subset, base = checked.loaded.run, checked.loaded.result.subset, checked.loaded.whole
+def _sample_note(sample: LoadedRun) -> str:
+    run, subset = sample.run, sample.result.subset
     assert subset is not None
-    judge = "another judge" if base is None else base.run.settings.judged_by
-    file = "" if base is None else f" ({base.run.samples_file} is damaged)"
     return (
-        f"{run.model} on {title_of(run.task)}: without verdicts of {judge} on all {subset.of_documents:,} responses"
-        f"{file}, the score and the interval for these questions are of the {subset.documents:,} that "
-        f"{run.settings.judged_by} graded."
+        f"{run.model} on {title_of(run.task)}: the score and the interval for these questions are of the "
+        f"{subset.documents:,} of {subset.of_documents:,} responses that {run.settings.judged_by} graded."
     )
