@@ -13,7 +13,6 @@ from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
-from culture_tasks.report.tiles import region_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
@@ -211,11 +210,11 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
         units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
         owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
-        texts = (place(code).name, region_of(code) or "several countries", ", ".join(titles))
+        texts = (place(code).name, ", ".join(titles))
         questions = max(score.cell.n for score in by_model.values())
         cells = (by_model[key].cell if key in by_model else None for key in models)
         rows.append(row_of(texts, (questions, *cells), columns))
-    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_country_notes(context, countries))
+    headers, notes = ("Country", "Benchmarks"), tuple(_country_notes(context, countries))
     return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
 
 
@@ -242,9 +241,9 @@ def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) ->
 
 
 def _in_order(scores: Sequence[CountryScore]) -> list[str]:
-    """Returns the countries by region and name; groups of countries are the last."""
+    """Returns the countries by name; groups of countries are the last."""
     codes = dict.fromkeys(score.place for score in scores)
-    return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
+    return sorted(codes, key=lambda code: (not place(code).country, place(code).name))
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
