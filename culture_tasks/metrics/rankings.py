@@ -8,8 +8,6 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike
 
 
 class Places(NamedTuple):
@@ -53,18 +51,6 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
         )
     below, above = (Counter(pair[side] for pair in set(better)) for side in (0, 1))
     return [Places(1 + above[model], models - below[model]) for model in range(models)]
-
-
-class MeanRank(NamedTuple):
-    """A model's mean rank, 1 for one that is best everywhere, with numbers of columns.
-
-    It is the mean over the ``counted`` ones; the model has a score in ``scored`` of all ``columns``.
-    """
-
-    rank: float
-    counted: int
-    scored: int
-    columns: int
 
 
 class Spread(NamedTuple):
@@ -145,38 +131,3 @@ def spread(
     result = Spread(scored[best], best, scored[worst], worst, gap, variance, mean, groups, missing, float(by_chance))
     all_equal = groups > 1 and scored[best] == scored[worst]
     return result._replace(best_group=None, worst_group=None) if all_equal else result
-
-
-def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:
-    """Mean rank of each model over columns, such as benchmarks; NaN where no column counts.
-
-    Formula: within each column the best has rank 1, and equals share the mean of their ranks; then the mean over
-    columns. Ranks among fewer models are not comparable, so by default only columns in which every model has a score
-    count.
-
-    Args:
-        scores: One row per model, one column per benchmark; NaN where there is no score.
-        higher_is_better: Whether a high score is good, in all columns.
-        shared_only: False ranks the models that a column has, and lets a model skip those that lack it.
-
-    Raises:
-        ValueError: If there are not rows and columns, or a score is infinite.
-
-    Source: Friedman (1937); Demsar (2006).
-
-    Examples:
-        >>> [model.rank for model in mean_rank([[0.9, 0.8], [0.7, 0.8]])]
-        [1.25, 1.75]
-    """
-    table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or np.isinf(table).any():
-        raise ValueError(f"mean_rank: expected finite scores, models by benchmarks; found shape {table.shape}.")
-    scored = ~np.isnan(table)
-    used = scored & scored.all(axis=0) if shared_only else scored
-    signed = np.where(used, -table if higher_is_better else table, np.nan)
-    ranks = scipy.stats.rankdata(signed, axis=0, nan_policy="omit")
-    counts = used.sum(axis=1)
-    totals = np.where(used, ranks, 0.0).sum(axis=1)
-    means = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    numbers = zip(means.tolist(), counts.tolist(), scored.sum(axis=1).tolist(), strict=True)
-    return [MeanRank(*of_model, columns=table.shape[1]) for of_model in numbers]

@@ -117,7 +117,7 @@ def build(
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
     cut_numbers = cut_scores([measured[unit.unit.key] for unit in other_units])
-    averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
     context = Context(entrants, used_runs, scores, options.published, rankable, reported)

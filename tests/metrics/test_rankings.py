@@ -1,11 +1,10 @@
-"""Mean ranks and spread over groups."""
+"""Ranks and spread over groups."""
 
 import math
 
-import numpy as np
 import pytest
 
-from culture_tasks.metrics.rankings import mean_rank, places, spread
+from culture_tasks.metrics.rankings import places, spread
 
 NAN = math.nan
 
@@ -31,19 +30,6 @@ def test_spread_at_the_extremes():
     assert spread({"a": 3.0})[:6] == (3.0, "a", 3.0, "a", 0.0, 0.0)
     assert math.isnan(spread({"a": 3.0}, ddof=1).variance)
     assert spread({"a": 3.0, "b": 3.0})[:6] == (3.0, None, 3.0, None, 0.0, 0.0)
-
-
-def test_mean_rank_by_hand_and_at_the_extremes():
-    # Column 1: ranks 2, 1, 3. Column 2: ranks 1.5, 1.5, 3. Column 3 lacks a model and doesn't count.
-    table = [[5.0, 7.0, NAN], [6.0, 7.0, 1.0], [1.0, 2.0, 9.0]]
-    assert mean_rank(table) == [(1.75, 2, 2, 3), (1.25, 2, 3, 3), (3.0, 2, 3, 3)]
-    # Counted too, column 3 has ranks -, 2, 1: means 3.5 / 2, 4.5 / 3 and 7 / 3
-    assert [rank.rank for rank in mean_rank(table, shared_only=False)] == pytest.approx([1.75, 1.5, 7 / 3])
-    assert [rank.rank for rank in mean_rank(table, higher_is_better=False)] == [2.25, 2.75, 1.0]
-    assert mean_rank(np.empty((0, 0))) == []
-    assert [rank.columns for rank in mean_rank(np.empty((2, 0)))] == [0, 0]
-    assert all(math.isnan(rank.rank) for rank in mean_rank([[1.0, NAN], [NAN, 1.0]]))
-    assert mean_rank([[5.0]])[0].rank == 1.0
 
 
 def test_places_by_hand_and_at_the_extremes():

@@ -17,7 +17,6 @@ from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
-_RANK = Scale("rank", 1.0, None, better=None)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
@@ -33,11 +32,9 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         column = Column(unit.key, label, scale, over=header)
         columns.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
-    for mean in reversed(means):
-        if mean.mean_ranks:
-            label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
-            columns.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-        columns.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
+    columns += [
+        FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells) for mean in reversed(means)
+    ]
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's range is mapped to 0-100, 100 being its better end.")
