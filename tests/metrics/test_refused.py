@@ -68,7 +68,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_difference, (FOUR, FOUR), ([1, 2], [1, 2])), "2 ratings for 4 items"),
         (partial(corrected_difference((FOUR, FOUR), (RATED, RATED)).over, {"ja": 1.0}), "expected positive shares"),
         (partial(spread, {"a": math.inf}), "finite scores"),
-        (partial(spread, {}, ddof=2), "finite scores"),
         *((partial(places, 3, [pair]), "pairs of two of the 3 models") for pair in ((0, 3), (-1, 0), (1, 1))),
         (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),
