@@ -21,7 +21,7 @@ from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
 from culture_tasks.report.numbers.observations import unlike_its_file
-from culture_tasks.report.numbers.other_tasks import cut_scores, other_measured
+from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import (
@@ -116,7 +116,6 @@ def build(
     measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    cut_numbers = cut_scores([measured[unit.unit.key] for unit in other_units])
     averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
@@ -132,7 +131,6 @@ def build(
     tables = (
         overview.summary(context, list(units.values()), averages),
         *overview.country_tables(context, by_country),
-        *overview.cuts(replace(context, scores=cut_numbers)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *layouts,
@@ -155,7 +153,7 @@ def build(
         runs=used_runs,
         units=units,
         tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=(*scores.groups, *cut_numbers.groups, *printed),
+        groups=(*scores.groups, *printed),
         further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),

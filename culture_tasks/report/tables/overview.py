@@ -8,9 +8,8 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
-from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
+from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
@@ -74,27 +73,6 @@ def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -
 def _notes_by_reason(subject: str, reasons: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[str]:
     for reason in dict.fromkeys(reasons.values()):
         yield f"{subject} ({reason}): {'; '.join(titles[key] for key in reasons if reasons[key] == reason)}."
-
-
-def cuts(context: Context) -> Iterator[Table]:
-    """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
-    unit_cuts = {key: cut for key in context.scores.units if (cut := cut_of(key))}
-    for cut in {cut.field: cut for cut in unit_cuts.values()}.values():
-        columns: list[FilledColumn] = []
-        for key in (key for key, unit_cut in unit_cuts.items() if unit_cut.field == cut.field):
-            scale = context.scores.units[key].unit.scale
-            addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
-            first, second = (with_best(context.scores, address, context.rankable) for address in addresses)
-            cells = {entrant: difference(first[entrant], second[entrant]) for entrant in first if entrant in second}
-            for name, side in zip(cut.groups.values(), (first, second), strict=True):
-                columns.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
-            points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
-            columns.append(FilledColumn(points, cells))
-        note = (
-            "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
-            "the first less the second, which is on other questions, with Newcombe's interval."
-        )
-        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), columns)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
