@@ -18,7 +18,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship
-from culture_tasks.report.formats import parse_exports, parse_formats, write_exports, write_report
+from culture_tasks.report.formats import parse_formats, write_export, write_report
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
@@ -40,7 +40,7 @@ examples:
       --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
   culture-tasks report results/ -o paper --formats latex,pdf --tables summary,care_table_3
   culture-tasks report results/ -o report --trained 'dpo-zh-*=Qwen2.5-7B-Instruct'
-  culture-tasks report results/ -o report --export eee,hf --organization 'Example University'
+  culture-tasks report results/ -o report --export eee --organization 'Example University'
 """
 
 
@@ -95,29 +95,26 @@ def register(add_parser: AddParser) -> None:
     )
     comparisons.add_argument("--control-variates", action="store_true", help=control_variates)
     add_choices(parser)
-    _add_exports(parser)
+    _add_export(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
     parser.set_defaults(handler=_run)
 
 
-def _add_exports(parser: argparse.ArgumentParser) -> None:
-    exports = parser.add_argument_group("exports")
-    targets = (
-        "also export the numbers: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
-        "Hub's model repositories, into exports/hf/), or all"
-    )
-    exports.add_argument("--export", default="", metavar="LIST", help=targets)
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    export = parser.add_argument_group("export")
+    target = "also export the numbers: as logs of Every Eval Ever, into exports/eee/"
+    export.add_argument("--export", choices=("eee",), help=target)
     samples = (
         "with --export eee: also write the samples. They hold questions, references and responses: look at the data's "
         "licence before you publish them"
     )
-    exports.add_argument("--export-samples", action="store_true", help=samples)
-    organization = "who evaluated, for the exports (default: %(default)s)"
-    exports.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
+    export.add_argument("--export-samples", action="store_true", help=samples)
+    organization = "who evaluated, for the export (default: %(default)s)"
+    export.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
-    exports.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
-    address = "address with more about the evaluation, for the exports, such as a repository"
-    exports.add_argument("--source-url", default="", metavar="URL", help=address)
+    export.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
+    address = "address with more about the evaluation, for the export, such as a repository"
+    export.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
@@ -144,8 +141,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     folder: Path = options.output
     formats = parse_formats(options.formats)
-    exports = parse_exports(options.export)
-    if options.export_samples and "eee" not in exports:
+    if options.export_samples and not options.export:
         raise SettingsError("report: --export-samples needs --export eee. Add it, or leave out --export-samples.")
     if not re.match(r"https?://\S+$|$", options.source_url):
         raise SettingsError(
@@ -161,10 +157,8 @@ def _run(options: argparse.Namespace) -> int:
     images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-    export_paths, left_out = write_exports(
-        report, folder / "exports", exports, evaluator, samples=options.export_samples
-    )
-    paths += export_paths
+    if options.export:
+        paths += write_export(report, folder / "exports" / "eee", evaluator, samples=options.export_samples)
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -175,8 +169,6 @@ def _run(options: argparse.Namespace) -> int:
             show(str(path))
     if deeper := sum(path.parent != folder for path in paths):
         show(f"and {counted(deeper, 'file')} below {folder}")
-    for reason in left_out:
-        show(f"not exported for the Hub: {reason}", sys.stderr)
     print_problems(report.problems)
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-Export = Literal["eee", "hf"]
-EXPORTS: tuple[Export, ...] = get_args(Export)
-"""Logs of Every Eval Ever, and evaluation results of the Hub's model repositories."""
-
-Name = TypeVar("Name", bound=str)
 
 
 def write_report(
@@ -84,26 +79,12 @@ def write_report(
     return paths
 
 
-def write_exports(
-    report: Report, folder: Path, exports: Sequence[Export], evaluator: Evaluator, *, samples: bool = False
-) -> tuple[list[Path], list[str]]:
-    """Writes a report's numbers in the formats of others, each into a folder of its name, with the samples for ``eee``.
+def write_export(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:
+    """Writes a report's numbers as logs of Every Eval Ever, with the samples on request, and returns the paths."""
+    from culture_tasks.report.exports.every_eval_ever import write_eval_logs
 
-    Returns the paths, and the numbers that are in no file of ``hf``, each with the reason.
-    """
-    paths: list[Path] = []
-    left_out: list[str] = []
     with _writing_to(folder):
-        if "eee" in exports:
-            from culture_tasks.report.exports.every_eval_ever import write_eval_logs
-
-            paths += write_eval_logs(report, folder / "eee", evaluator, samples=samples)
-        if "hf" in exports:
-            from culture_tasks.report.exports.hub_results import write_hub_results
-
-            files, left_out = write_hub_results(report, folder / "hf", evaluator)
-            paths += files
-    return paths, left_out
+        return write_eval_logs(report, folder, evaluator, samples=samples)
 
 
 @contextmanager
@@ -118,20 +99,11 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 def parse_formats(text: str) -> tuple[Format, ...]:
     """Reads a list of formats with commas; ``all`` is all of them, and an unknown name is a SettingsError."""
-    return _names_in(text, FORMATS, "format")
-
-
-def parse_exports(text: str) -> tuple[Export, ...]:
-    """Reads a list of exports, as :func:`parse_formats` reads formats."""
-    return _names_in(text, EXPORTS, "export")
-
-
-def _names_in(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in (*allowed, "all"):
+        if name not in (*FORMATS, "all"):
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Expected one of {', '.join(allowed)}, or "
+                f"report: unknown format {name!r}.{nearest(name, FORMATS)} Expected one of {', '.join(FORMATS)}, or "
                 "all."
             )
-    return tuple(name for name in allowed if name in names or "all" in names)
+    return tuple(name for name in FORMATS if name in names or "all" in names)

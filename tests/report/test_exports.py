@@ -16,21 +16,17 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
-from huggingface_hub import parse_eval_result_entries
 from jsonschema import Draft7Validator
-from support.sample_files import JUDGE, cedar_sample, rewrite, vqa_samples, write_run, write_vqa
+from support.sample_files import JUDGE, rewrite, vqa_samples, write_run, write_vqa
 
 from culture_tasks import frames
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
-from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, write_eval_logs
-from culture_tasks.report.exports.hub_results import write_hub_results
 from culture_tasks.results.eval_logs import read_eval_logs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +36,7 @@ SCHEMAS = {
 }
 WEAK, STRONG = [1.0, 0.0] * 20, [1.0, 1.0] * 19 + [None, 0.0]
 LAX = Options(min_coverage=0.0)
-EXPORT_ALL = ("--export", "all", "--export-samples")
+EXPORT_ALL = ("--export", "eee", "--export-samples")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -166,7 +162,7 @@ def test_names_of_models_lead_nowhere_and_files_hold_no_key(tmp_path):
     out = tmp_path / "report"
     assert main(["report", str(tmp_path / "runs"), "-o", str(out), "--formats", "json", *EXPORT_ALL]) == 0
     files = [path for path in (tmp_path / "report" / "exports").rglob("*") if path.is_file()]
-    assert len(files) == 3 * len(hostile)
+    assert len(files) == 2 * len(hostile)
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "report"}
     for path in files:
         text = path.read_text("utf-8")
@@ -174,8 +170,6 @@ def test_names_of_models_lead_nowhere_and_files_hold_no_key(tmp_path):
         assert "host.test" not in text
         if path.suffix == ".json":
             SCHEMAS["eval"].validate(json.loads(text))
-        if path.suffix == ".yaml":
-            assert len(parse_eval_result_entries(yaml.safe_load(text))) == 1
 
 
 # Results of others
@@ -349,67 +343,9 @@ def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_ov
     assert list(read_eval_logs([str(tmp_path)])) == [str(tmp_path / "copy.json")]
 
 
-# The Hub
-
-
-def test_scores_of_whole_tasks_are_written_as_the_hub_reads_them(runs, tmp_path):
-    for result in runs.rglob("*_results.json"):
-        commits = {COMMITS: {"mair-lab/CulturalVQA": "c0ffee"}}
-        rewrite(result, configs={"culturalvqa": {"metadata": commits}})
-    paths, left_out = write_hub_results(build([str(runs)], LAX), tmp_path, Evaluator("Uni", url="https://uni.test"))
-    places = sorted(path.relative_to(tmp_path).as_posix() for path in paths)
-    assert places == [f"org/{name}/.eval_results/culturalvqa.yaml" for name in ("strong", "weak")]
-    assert left_out == []
-    [entry] = parse_eval_result_entries(yaml.safe_load((tmp_path / places[0]).read_text("utf-8")))
-    source = (entry.dataset_id, entry.task_id, entry.dataset_revision)
-    assert source == ("mair-lab/CulturalVQA", "culturalvqa", "c0ffee")
-    assert (entry.value, entry.date) == (pytest.approx(38 / 39), "2026-01-01")
-    assert (entry.source_url, entry.source_name) == ("https://uni.test", "Uni")
-    assert entry.notes.startswith(
-        "LAVE (share, 0 to 1) of 39 items; 95 % interval 0.86819 to 0.995459; judge judge-1, 97.5%"
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"n-samples": {"culturalvqa": {"original": 2000, "effective": 40}}}, "run with a limit"),
-        ({"n-samples": {"culturalvqa": {"original": 80, "effective": 80}}}, "parts or items of it are missing"),
-        ({"configs": {"culturalvqa": {"metadata": {OWN_DATA: {"": "x"}}}}}, "own data: not the benchmark's release"),
-    ],
-)
-def test_what_is_no_result_of_the_task_is_left_out_with_the_reason(tmp_path, capsys, changes, reason):
-    rewrite(write_vqa(tmp_path / "runs", "org/weak", WEAK), **changes)
-    options = ["--formats", "json", "--export", "hf"]
-    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), *options]) == 0
-    assert f"not exported for the Hub: org/weak, culturalvqa: {reason}" in capsys.readouterr().err
-    assert not (tmp_path / "out" / "exports").exists()
-
-
-def test_data_that_are_not_on_the_hub_and_rows_under_other_settings_are_left_out(runs, tmp_path):
-    cedar = [cedar_sample(f"i{n}", "en", "joy", "joy") for n in range(4)]
-    write_run(runs / "cedar", "org/weak", {"cedar_text": cedar})
-    write_vqa(runs / "again", "org/weak", WEAK, "20260102_000000", versions={"culturalvqa": 2.0})
-    paths, left_out = write_hub_results(build([str(runs)], LAX), tmp_path / "out", Evaluator())
-    assert len(paths) == 2
-    assert "org/weak, cedar_text: its data aren't on the Hub" in left_out
-    assert len([reason for reason in left_out if "culturalvqa: the model under other settings (" in reason]) == 1
-
-
-def test_two_models_never_share_a_file(tmp_path):
-    models = ("org/a b", "org/a_b", f"org/{'x' * 90}-step1", f"org/{'x' * 90}-step2")
-    for number, model in enumerate(models):
-        write_vqa(tmp_path / "runs" / str(number), model, WEAK)
-    paths, left_out = write_hub_results(build([str(tmp_path / "runs")], LAX), tmp_path / "out", Evaluator())
-    assert (len(paths), len(set(paths))) == (3, 3)
-    assert [len(yaml.safe_load(path.read_text("utf-8"))) for path in paths] == [1, 1, 1]
-    assert left_out == ["org/a_b, culturalvqa: its folder is that of org/a b. Name it by --name"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--export", "eeee"], "unknown export 'eeee'. Did you mean 'eee'? Expected one of eee, hf, or all."),
         (["--export-samples"], "--export-samples needs --export eee"),
         (["--source-url", "javascript:x"], "--source-url javascript:x. Expected an address"),
         (["--outside", "nowhere.json"], "nowhere.json: can't be read (No such file or directory)"),

@@ -107,7 +107,7 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, sampl
         runs = list({key: report.runs[key] for result in results for key in result.cell.runs}.values())
         log, name = _log(report, report.entrants[entrant], runs, results, evaluator)
         developer, _, model = log["model_info"]["id"].rpartition("/")
-        subfolder = Path("data", COLLECTION, component(developer), component(model))
+        subfolder = Path("data", COLLECTION, _component(developer), _component(model))
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
         if samples and (file := _write_samples(report, log, results, folder, subfolder / f"{name}_samples.jsonl")):
             paths.append(folder / file)
@@ -271,7 +271,7 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
         "fingerprints": ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data)),
         "own_data": "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data)),
     }
-    repository = "" if details["own_data"] else hub_of(runs)
+    repository = "" if details["own_data"] else _hub_of(runs)
     on_hub = {"source_type": "hf_dataset", "hf_repo": repository}
     details["commits"] = json.dumps(dict(pair for run in runs for pair in run.settings.commits)) if repository else ""
     return {
@@ -281,7 +281,7 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def hub_of(runs: Sequence[TaskRun]) -> str:
+def _hub_of(runs: Sequence[TaskRun]) -> str:
     """Returns the Hub data set of the tasks of some runs, the first of several; empty where they have none."""
     tasks = (entry for run in runs if isinstance(entry := entries().get(run.task), Task))
     return next((source.hub for task in tasks for source in task.data.sources if source.hub), "")
@@ -313,7 +313,7 @@ def _texts(details: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def component(text: str) -> str:
+def _component(text: str) -> str:
     """Returns a text as one part of a path on every file system; a name on the Hub stays whole."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", text[:96]).strip(".") or "unknown"
 
