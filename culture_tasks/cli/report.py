@@ -84,11 +84,6 @@ def register(add_parser: AddParser) -> None:
         "without this"
     )
     add_repeatable(comparisons, "--trained", "TRAINED=BASE", trained)
-    outside = (
-        "show the scores of a log of Every Eval Ever, or of a folder of them, as reported by others, where task and "
-        "metric are the same; they are in no rank, test or mean; may be repeated"
-    )
-    add_repeatable(comparisons, "--outside", "PATH", outside)
     control_variates = (
         "make the scores of subsets (CULTURE_SUBSET) more certain by the scores of three or more other models on all "
         "questions"
@@ -179,7 +174,6 @@ def choices(options: argparse.Namespace) -> Options:
     option_names = {field.name for field in fields(Options)}
     values: dict[str, Any] = {name: value for name, value in vars(options).items() if name in option_names}
     values["prices"] = read_prices(values.get("prices") or settings.prices_file)
-    values["outside"] = tuple(values.get("outside", ()))
     values["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
         values["min_coverage"] = settings.judge_min_coverage

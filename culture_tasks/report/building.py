@@ -31,11 +31,9 @@ from culture_tasks.report.tables import (
     overview,
     people,
     published_rows,
-    reported_rows,
 )
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.columns import FileSamples
-from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.trained_on import TrainingManifests, lineages
 
@@ -58,7 +56,6 @@ class Options:
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
         control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
@@ -75,7 +72,6 @@ class Options:
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
-    outside: tuple[str, ...] = ()
     control_variates: bool = False
 
 
@@ -94,10 +90,9 @@ def build(
         progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
-        DataError: If no run can be used, a folder of preference data has no manifest, or a log of others is damaged.
+        DataError: If no run can be used, or a folder of preference data has no manifest.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
-    outside = read_eval_logs(options.outside)
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
     families = lineages(entered, options.trained)
@@ -117,9 +112,7 @@ def build(
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
     averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
-    reported, unmatched = reported_rows.reported_rows(outside, units, scores)
-    loading.problems.extend(unmatched)
-    context = Context(entrants, used_runs, scores, options.published, rankable, reported)
+    context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
@@ -165,7 +158,7 @@ def build(
         samples=FileSamples(
             {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
         ),
-        notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
+        notes=(*_notes(entrants, runs, options), *helpers),
     )
     return replace(report, findings=findings(report, checked, biases, paths))
 

@@ -26,7 +26,6 @@ from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.model import Cell, Entrant, Report, Unit
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import report_of
-from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
 from culture_tasks.results.runs import RunJudge, Sample, TaskRun
@@ -41,6 +40,9 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 """Who evaluated: the model's developers, somebody else, both together, or none of these."""
 
 _GENERATION = ("temperature", "top_p", "top_k", "max_tokens")
+
+_UNITS: Mapping[str, str] = {"share": "proportion"}
+"""Units that Every Eval Ever calls by other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def _metric(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
         "metric_id": f"{unit.benchmark or unit.key}.{result.metric}",
         "metric_name": result.metric,
         "metric_kind": unit.quantity or result.metric if result.statistic == SCORE else result.statistic,
-        "metric_unit": UNITS.get(scale.unit, scale.unit),
+        "metric_unit": _UNITS.get(scale.unit, scale.unit),
         "lower_is_better": scale.better == "lower",
         "score_type": "continuous",
         "min_score": "-Infinity" if scale.low is None else scale.low,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
@@ -30,7 +29,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         column = Column(unit.key, label, scale, over=header)
-        columns.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
+        columns.append(FilledColumn(column, {**not_run, **unit.cells}))
     columns += [
         FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells) for mean in reversed(means)
     ]
