@@ -99,11 +99,6 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     export = parser.add_argument_group("export")
     target = "also export the numbers: as logs of Every Eval Ever, into exports/eee/"
     export.add_argument("--export", choices=("eee",), help=target)
-    samples = (
-        "with --export eee: also write the samples. They hold questions, references and responses: look at the data's "
-        "licence before you publish them"
-    )
-    export.add_argument("--export-samples", action="store_true", help=samples)
     organization = "who evaluated, for the export (default: %(default)s)"
     export.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
@@ -136,8 +131,6 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     folder: Path = options.output
     formats = parse_formats(options.formats)
-    if options.export_samples and not options.export:
-        raise SettingsError("report: --export-samples needs --export eee. Add it, or leave out --export-samples.")
     if not re.match(r"https?://\S+$|$", options.source_url):
         raise SettingsError(
             f"report: --source-url {options.source_url}. Expected an address that begins with https://."
@@ -153,7 +146,7 @@ def _run(options: argparse.Namespace) -> int:
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
     if options.export:
-        paths += write_export(report, folder / "exports" / "eee", evaluator, samples=options.export_samples)
+        paths += write_export(report, folder / "exports" / "eee", evaluator)
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))

@@ -79,12 +79,12 @@ def write_report(
     return paths
 
 
-def write_export(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:
-    """Writes a report's numbers as logs of Every Eval Ever, with the samples on request, and returns the paths."""
+def write_export(report: Report, folder: Path, evaluator: Evaluator) -> list[Path]:
+    """Writes a report's numbers as logs of Every Eval Ever, and returns the paths."""
     from culture_tasks.report.exports.every_eval_ever import write_eval_logs
 
     with _writing_to(folder):
-        return write_eval_logs(report, folder, evaluator, samples=samples)
+        return write_eval_logs(report, folder, evaluator)
 
 
 @contextmanager
