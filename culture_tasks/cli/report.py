@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.cli.options import AddParser, add_repeatable, names, share, show, with_progress
+from culture_tasks.cli.options import AddParser, add_repeatable, at_least, names, share, show, with_progress
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
@@ -55,9 +55,9 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     samples = (
         "maximum number of samples of each run behind a cell of the HTML, failures first and a random sample beside "
-        "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
+        "them; 0 for none (default: %(default)s)"
     )
-    parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
+    parser.add_argument("--samples-per-cell", type=at_least(0), default=SAMPLES_PER_CELL, metavar="N", help=samples)
     contents = parser.add_argument_group("contents")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
     contents.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
@@ -180,9 +180,3 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
     if len(problems) > 10:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(problem.kind for problem in problems).items())
         print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
-
-
-def _samples(text: str) -> int | None:
-    if text != "all" and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
-    return None if text == "all" else int(text)

@@ -27,7 +27,7 @@ def write_report(
     folder: Path,
     formats: Sequence[Format],
     images: Path | None = None,
-    samples_per_cell: int | None = SAMPLES_PER_CELL,
+    samples_per_cell: int = SAMPLES_PER_CELL,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes a report and returns the paths.
@@ -37,8 +37,7 @@ def write_report(
         folder: Folder of the files, which is made if need be.
         formats: The formats.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
-        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
-            files beside it.
+        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none.
         progress: Yields the figures that it gets, to show how many are drawn.
 
     Raises:
@@ -65,13 +64,9 @@ def write_report(
         if "html" in formats:
             from culture_tasks.report.html.page import write_html
 
-            paths += write_html(
-                report,
-                folder / "report.html",
-                samples_per_cell=samples_per_cell,
-                images=images,
-                progress=progress,
-            )
+            path = folder / "report.html"
+            write_html(report, path, samples_per_cell=samples_per_cell, images=images, progress=progress)
+            paths.append(path)
         if files:
             from culture_tasks.report.figures.drawing import write_figures
 
