@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
-from culture_tasks.report.tiles import region_of
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob pattern, or several."""
 
 _SCORES = "model benchmark task metric dimension group value low high n coverage unit marks"
-_COUNTRIES = "model place country region value low high n raw beside_others tasks marks"
+_COUNTRIES = "model place country value low high n raw beside_others tasks marks"
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
@@ -72,13 +71,12 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
 
     Returns:
-        The columns ``model``; ``place``, the country's code of ISO 3166; ``country``, its name; ``region``, of the
-        United Nations, empty for a group of countries; ``value``, the score with partial pooling
-        (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 % interval ``low`` and
-        ``high``; ``n``, questions about the country; ``raw``, the mean without pooling; ``beside_others``, ``above`` or
-        ``below`` where the score is significantly above or below the mean of the model's other countries, else None;
-        ``tasks``, the tasks and groups that ask about it, with spaces between; ``marks``, the report's marks, with
-        spaces between.
+        The columns ``model``; ``place``, the country's code of ISO 3166; ``country``, its name; ``value``, the score
+        with partial pooling (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 %
+        interval ``low`` and ``high``; ``n``, questions about the country; ``raw``, the mean without pooling;
+        ``beside_others``, ``above`` or ``below`` where the score is significantly above or below the mean of the
+        model's other countries, else None; ``tasks``, the tasks and groups that ask about it, with spaces between;
+        ``marks``, the report's marks, with spaces between.
 
     Raises:
         DataError: If no run can be used.
@@ -89,7 +87,7 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for score in report.countries:
         cell, model = score.cell, report.entrants[score.entrant].label
-        names = (model, score.place, place(score.place).name, region_of(score.place))
+        names = (model, score.place, place(score.place).name)
         numbers = (cell.value, cell.low, cell.high, cell.n, score.raw)
         rows.append((*names, *numbers, score.beside_others, " ".join(score.means), " ".join(cell.flags)))
     return pd.DataFrame(rows, columns=_COUNTRIES.split())

@@ -36,6 +36,7 @@ from culture_tasks.rejudge.estimates import (
     Estimator,
     duration,
     money_text,
+    sum_of_money,
     total_by_judge,
 )
 from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sample_of

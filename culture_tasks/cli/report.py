@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.cli.options import AddParser, add_repeatable, names, share, show, with_progress
+from culture_tasks.cli.options import AddParser, add_repeatable, at_least, names, share, show, with_progress
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship
-from culture_tasks.report.formats import parse_exports, parse_formats, write_exports, write_report
+from culture_tasks.report.formats import parse_formats, write_export, write_report
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
@@ -40,7 +40,7 @@ examples:
       --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
   culture-tasks report results/ -o paper --formats latex,pdf --tables summary,care_table_3
   culture-tasks report results/ -o report --trained 'dpo-zh-*=Qwen2.5-7B-Instruct'
-  culture-tasks report results/ -o report --export eee,hf --organization 'Example University'
+  culture-tasks report results/ -o report --export eee --organization 'Example University'
 """
 
 
@@ -55,9 +55,9 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     samples = (
         "maximum number of samples of each run behind a cell of the HTML, failures first and a random sample beside "
-        "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
+        "them; 0 for none (default: %(default)s)"
     )
-    parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
+    parser.add_argument("--samples-per-cell", type=at_least(0), default=SAMPLES_PER_CELL, metavar="N", help=samples)
     contents = parser.add_argument_group("contents")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
     contents.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
@@ -84,35 +84,22 @@ def register(add_parser: AddParser) -> None:
         "without this"
     )
     add_repeatable(comparisons, "--trained", "TRAINED=BASE", trained)
-    outside = (
-        "show the scores of a log of Every Eval Ever, or of a folder of them, as reported by others, where task and "
-        "metric are the same; they are in no rank, test or mean; may be repeated"
-    )
-    add_repeatable(comparisons, "--outside", "PATH", outside)
     add_choices(parser)
-    _add_exports(parser)
+    _add_export(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
     parser.set_defaults(handler=_run)
 
 
-def _add_exports(parser: argparse.ArgumentParser) -> None:
-    exports = parser.add_argument_group("exports")
-    targets = (
-        "also export the numbers: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
-        "Hub's model repositories, into exports/hf/), or all"
-    )
-    exports.add_argument("--export", default="", metavar="LIST", help=targets)
-    samples = (
-        "with --export eee: also write the samples. They hold questions, references and responses: look at the data's "
-        "licence before you publish them"
-    )
-    exports.add_argument("--export-samples", action="store_true", help=samples)
-    organization = "who evaluated, for the exports (default: %(default)s)"
-    exports.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    export = parser.add_argument_group("export")
+    target = "also export the numbers: as logs of Every Eval Ever, into exports/eee/"
+    export.add_argument("--export", choices=("eee",), help=target)
+    organization = "who evaluated, for the export (default: %(default)s)"
+    export.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
-    exports.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
-    address = "address with more about the evaluation, for the exports, such as a repository"
-    exports.add_argument("--source-url", default="", metavar="URL", help=address)
+    export.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
+    address = "address with more about the evaluation, for the export, such as a repository"
+    export.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
@@ -139,9 +126,6 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     folder: Path = options.output
     formats = parse_formats(options.formats)
-    exports = parse_exports(options.export)
-    if options.export_samples and "eee" not in exports:
-        raise SettingsError("report: --export-samples needs --export eee. Add it, or leave out --export-samples.")
     if not re.match(r"https?://\S+$|$", options.source_url):
         raise SettingsError(
             f"report: --source-url {options.source_url}. Expected an address that begins with https://."
@@ -156,10 +140,8 @@ def _run(options: argparse.Namespace) -> int:
     images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-    export_paths, left_out = write_exports(
-        report, folder / "exports", exports, evaluator, samples=options.export_samples
-    )
-    paths += export_paths
+    if options.export:
+        paths += write_export(report, folder / "exports" / "eee", evaluator)
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -170,8 +152,6 @@ def _run(options: argparse.Namespace) -> int:
             show(str(path))
     if deeper := sum(path.parent != folder for path in paths):
         show(f"and {counted(deeper, 'file')} below {folder}")
-    for reason in left_out:
-        show(f"not exported for the Hub: {reason}", sys.stderr)
     print_problems(report.problems)
     return 0
 
@@ -182,7 +162,6 @@ def choices(options: argparse.Namespace) -> Options:
     option_names = {field.name for field in fields(Options)}
     values: dict[str, Any] = {name: value for name, value in vars(options).items() if name in option_names}
     values["prices"] = read_prices(values.get("prices") or settings.prices_file)
-    values["outside"] = tuple(values.get("outside", ()))
     values["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
         values["min_coverage"] = settings.judge_min_coverage
@@ -196,9 +175,3 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
     if len(problems) > 10:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(problem.kind for problem in problems).items())
         print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
-
-
-def _samples(text: str) -> int | None:
-    if text != "all" and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
-    return None if text == "all" else int(text)

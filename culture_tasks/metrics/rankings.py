@@ -8,8 +8,6 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike
 
 
 class Places(NamedTuple):
@@ -55,18 +53,6 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
     return [Places(1 + above[model], models - below[model]) for model in range(models)]
 
 
-class MeanRank(NamedTuple):
-    """A model's mean rank, 1 for one that is best everywhere, with numbers of columns.
-
-    It is the mean over the ``counted`` ones; the model has a score in ``scored`` of all ``columns``.
-    """
-
-    rank: float
-    counted: int
-    scored: int
-    columns: int
-
-
 class Spread(NamedTuple):
     """How evenly one model does over groups.
 
@@ -76,11 +62,9 @@ class Spread(NamedTuple):
         worst: The worst group's score (the "worst-group score"), or NaN.
         worst_group: That group; None as for the best.
         gap: Distance of the two; 0 is no difference between groups.
-        variance: Variance of the groups' scores, each group counting alike, in squared units; 0 is no difference.
-        mean: Mean of the groups' scores (macro average).
+        variance: Sample variance of the groups' scores, each group counting alike, in squared units; 0 is no
+            difference.
         groups: Number of groups with a score.
-        missing: Number of groups without.
-        by_chance: The variance that chance alone leads to expect; NaN where not all standard errors are known.
     """
 
     best: float = math.nan
@@ -89,94 +73,42 @@ class Spread(NamedTuple):
     worst_group: str | None = None
     gap: float = math.nan
     variance: float = math.nan
-    mean: float = math.nan
     groups: int = 0
-    missing: int = 0
-    by_chance: float = math.nan
 
 
-def spread(
-    values_by_group: Mapping[str, float],
-    *,
-    errors_by_group: Mapping[str, float] | None = None,
-    ddof: int = 0,
-    higher_is_better: bool = True,
-) -> Spread:
+def spread(values_by_group: Mapping[str, float], *, higher_is_better: bool = True) -> Spread:
     """Spread of one model's scores over groups, such as countries, languages or cultures.
 
-    Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - ddof). Groups differ by chance too,
-    so that gap and variance are hardly ever 0 where the groups are truly alike: by_chance = (groups - 1) /
-    (groups - ddof) * mean of squared standard errors is the variance that this alone leads to expect.
+    Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - 1). Groups differ by chance too, so
+    that gap and variance are hardly ever 0 where the groups are truly alike.
 
     Args:
         values_by_group: Each group's score; NaN where there is none.
-        errors_by_group: Standard error of each group's score, where known.
-        ddof: 0 for the variance of these very groups, 1 to estimate that of a population that they are a sample of.
         higher_is_better: Whether the highest score is the best.
 
     Returns:
-        The spread; NaN without a group. One group has gap 0, and a variance of 0, or NaN with ``ddof`` 1.
+        The spread; NaN without a group. One group has gap 0, and a variance of NaN.
 
     Raises:
-        ValueError: If a score is infinite or ``ddof`` is neither 0 nor 1.
+        ValueError: If a score is infinite.
 
     Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
 
     Examples:
         >>> result = spread({"Japan": 0.5, "Kenya": 0.25, "Peru": 0.75})
         >>> result.best_group, result.worst_group, result.gap, round(result.variance, 4)
-        ('Peru', 'Kenya', 0.5, 0.0417)
+        ('Peru', 'Kenya', 0.5, 0.0625)
     """
-    if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
-        raise ValueError(
-            f"spread: expected finite scores, NaN where there is none, and ddof 0 or 1; found ddof={ddof}."
-        )
+    if any(math.isinf(value) for value in values_by_group.values()):
+        raise ValueError("spread: expected finite scores, NaN where there is none.")
     scored = {group: float(value) for group, value in values_by_group.items() if not math.isnan(value)}
-    missing = len(values_by_group) - len(scored)
     if not scored:
-        return Spread(missing=missing)
+        return Spread()
     highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
     best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
     values = np.array(list(scored.values()))
-    errors = np.array([(errors_by_group or {}).get(group, math.nan) for group in scored])
-    by_chance = np.square(errors).mean() * (errors.size - 1) / (errors.size - ddof) if errors.size > ddof else math.nan
-    variance = float(values.var(ddof=ddof)) if values.size > ddof else math.nan
-    gap, mean, groups = scored[highest] - scored[lowest], float(values.mean()), len(scored)
-    result = Spread(scored[best], best, scored[worst], worst, gap, variance, mean, groups, missing, float(by_chance))
+    variance = float(values.var(ddof=1)) if values.size > 1 else math.nan
+    gap, groups = scored[highest] - scored[lowest], len(scored)
+    result = Spread(scored[best], best, scored[worst], worst, gap, variance, groups)
     all_equal = groups > 1 and scored[best] == scored[worst]
     return result._replace(best_group=None, worst_group=None) if all_equal else result
-
-
-def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:
-    """Mean rank of each model over columns, such as benchmarks; NaN where no column counts.
-
-    Formula: within each column the best has rank 1, and equals share the mean of their ranks; then the mean over
-    columns. Ranks among fewer models are not comparable, so by default only columns in which every model has a score
-    count.
-
-    Args:
-        scores: One row per model, one column per benchmark; NaN where there is no score.
-        higher_is_better: Whether a high score is good, in all columns.
-        shared_only: False ranks the models that a column has, and lets a model skip those that lack it.
-
-    Raises:
-        ValueError: If there are not rows and columns, or a score is infinite.
-
-    Source: Friedman (1937); Demsar (2006).
-
-    Examples:
-        >>> [model.rank for model in mean_rank([[0.9, 0.8], [0.7, 0.8]])]
-        [1.25, 1.75]
-    """
-    table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or np.isinf(table).any():
-        raise ValueError(f"mean_rank: expected finite scores, models by benchmarks; found shape {table.shape}.")
-    scored = ~np.isnan(table)
-    used = scored & scored.all(axis=0) if shared_only else scored
-    signed = np.where(used, -table if higher_is_better else table, np.nan)
-    ranks = scipy.stats.rankdata(signed, axis=0, nan_policy="omit")
-    counts = used.sum(axis=1)
-    totals = np.where(used, ranks, 0.0).sum(axis=1)
-    means = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    numbers = zip(means.tolist(), counts.tolist(), scored.sum(axis=1).tolist(), strict=True)
-    return [MeanRank(*of_model, columns=table.shape[1]) for of_model in numbers]

@@ -20,7 +20,7 @@ from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
 from culture_tasks.report.numbers.observations import unlike_its_file
-from culture_tasks.report.numbers.other_tasks import cut_scores, other_measured
+from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import (
@@ -30,11 +30,9 @@ from culture_tasks.report.tables import (
     overview,
     people,
     published_rows,
-    reported_rows,
 )
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.columns import FileSamples
-from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.trained_on import TrainingManifests, lineages
 
@@ -57,7 +55,6 @@ class Options:
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
     """
 
     names: tuple[str, ...] = ()
@@ -73,7 +70,6 @@ class Options:
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
-    outside: tuple[str, ...] = ()
 
 
 def build(
@@ -91,10 +87,9 @@ def build(
         progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
-        DataError: If no run can be used, a folder of preference data has no manifest, or a log of others is damaged.
+        DataError: If no run can be used, or a folder of preference data has no manifest.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
-    outside = read_eval_logs(options.outside)
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
     families = lineages(entered, options.trained)
@@ -112,11 +107,8 @@ def build(
     measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    cut_numbers = cut_scores([measured[unit.unit.key] for unit in other_units])
-    averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
-    reported, unmatched = reported_rows.reported_rows(outside, units, scores)
-    loading.problems.extend(unmatched)
-    context = Context(entrants, used_runs, scores, options.published, rankable, reported)
+    averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
@@ -127,7 +119,6 @@ def build(
     tables = (
         overview.summary(context, list(units.values()), averages),
         *overview.country_tables(context, by_country),
-        *overview.cuts(replace(context, scores=cut_numbers)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *layouts,
@@ -149,7 +140,7 @@ def build(
         runs=used_runs,
         units=units,
         tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=(*scores.groups, *cut_numbers.groups, *printed),
+        groups=(*scores.groups, *printed),
         further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),
@@ -161,7 +152,7 @@ def build(
         samples=FileSamples(
             {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
         ),
-        notes=(*_notes(entrants, runs, options), *(row.note for row in reported)),
+        notes=tuple(_notes(entrants, runs, options)),
     )
     return replace(report, findings=findings(report, checked, biases, paths))
 

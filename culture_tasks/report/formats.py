@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-Export = Literal["eee", "hf"]
-EXPORTS: tuple[Export, ...] = get_args(Export)
-"""Logs of Every Eval Ever, and evaluation results of the Hub's model repositories."""
-
-Name = TypeVar("Name", bound=str)
 
 
 def write_report(
@@ -32,7 +27,7 @@ def write_report(
     folder: Path,
     formats: Sequence[Format],
     images: Path | None = None,
-    samples_per_cell: int | None = SAMPLES_PER_CELL,
+    samples_per_cell: int = SAMPLES_PER_CELL,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes a report and returns the paths.
@@ -42,8 +37,7 @@ def write_report(
         folder: Folder of the files, which is made if need be.
         formats: The formats.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
-        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
-            files beside it.
+        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none.
         progress: Yields the figures that it gets, to show how many are drawn.
 
     Raises:
@@ -70,13 +64,9 @@ def write_report(
         if "html" in formats:
             from culture_tasks.report.html.page import write_html
 
-            paths += write_html(
-                report,
-                folder / "report.html",
-                samples_per_cell=samples_per_cell,
-                images=images,
-                progress=progress,
-            )
+            path = folder / "report.html"
+            write_html(report, path, samples_per_cell=samples_per_cell, images=images, progress=progress)
+            paths.append(path)
         if files:
             from culture_tasks.report.figures.drawing import write_figures
 
@@ -84,26 +74,12 @@ def write_report(
     return paths
 
 
-def write_exports(
-    report: Report, folder: Path, exports: Sequence[Export], evaluator: Evaluator, *, samples: bool = False
-) -> tuple[list[Path], list[str]]:
-    """Writes a report's numbers in the formats of others, each into a folder of its name, with the samples for ``eee``.
+def write_export(report: Report, folder: Path, evaluator: Evaluator) -> list[Path]:
+    """Writes a report's numbers as logs of Every Eval Ever, and returns the paths."""
+    from culture_tasks.report.exports.every_eval_ever import write_eval_logs
 
-    Returns the paths, and the numbers that are in no file of ``hf``, each with the reason.
-    """
-    paths: list[Path] = []
-    left_out: list[str] = []
     with _writing_to(folder):
-        if "eee" in exports:
-            from culture_tasks.report.exports.every_eval_ever import write_eval_logs
-
-            paths += write_eval_logs(report, folder / "eee", evaluator, samples=samples)
-        if "hf" in exports:
-            from culture_tasks.report.exports.hub_results import write_hub_results
-
-            files, left_out = write_hub_results(report, folder / "hf", evaluator)
-            paths += files
-    return paths, left_out
+        return write_eval_logs(report, folder, evaluator)
 
 
 @contextmanager
@@ -118,20 +94,11 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 def parse_formats(text: str) -> tuple[Format, ...]:
     """Reads a list of formats with commas; ``all`` is all of them, and an unknown name is a SettingsError."""
-    return _names_in(text, FORMATS, "format")
-
-
-def parse_exports(text: str) -> tuple[Export, ...]:
-    """Reads a list of exports, as :func:`parse_formats` reads formats."""
-    return _names_in(text, EXPORTS, "export")
-
-
-def _names_in(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in (*allowed, "all"):
+        if name not in (*FORMATS, "all"):
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Expected one of {', '.join(allowed)}, or "
+                f"report: unknown format {name!r}.{nearest(name, FORMATS)} Expected one of {', '.join(FORMATS)}, or "
                 "all."
             )
-    return tuple(name for name in allowed if name in names or "all" in names)
+    return tuple(name for name in FORMATS if name in names or "all" in names)

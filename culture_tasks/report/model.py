@@ -250,7 +250,6 @@ class ModelMeans:
         columns: Keys of the units that it is the mean of.
         beside: Keys of the other headline units, each with the reason why it is not in the mean.
         cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
-        mean_ranks: The mean of each entrant's ranks in these columns.
         standing: Who is best; ``left_out`` says which columns the others lack.
         comparisons: Paired tests of these means, adjusted over all pairs.
     """
@@ -260,7 +259,6 @@ class ModelMeans:
     columns: tuple[str, ...]
     beside: Mapping[str, str]
     cells: Mapping[str, Cell]
-    mean_ranks: Mapping[str, Cell]
     standing: Standing
     comparisons: tuple[Comparison, ...]
 

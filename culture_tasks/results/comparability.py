@@ -33,14 +33,12 @@ Flag = Literal[
     "own_data",
     "subset",
     "corrected",
-    "reported",
 ]
 """What a reader must know of a cell.
 
 The flags of :data:`NOT_COMPARABLE` mean that the cell is neither ranked nor tested against others, unless the user
 asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out,
-``published`` a number of a paper, ``reported`` one of a log of others, and ``own_data`` isn't shown beside a paper's
-number.
+``published`` a number of a paper, and ``own_data`` isn't shown beside a paper's number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -66,7 +64,6 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "own_data": "own data: not the benchmark's release",
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
-    "reported": "reported by others, and not measured here",
 }
 """What each flag means, in words for a legend."""
 

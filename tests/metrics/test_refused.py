@@ -13,7 +13,7 @@ from culture_tasks.metrics.intervals import mean_interval, proportion_interval, 
 from culture_tasks.metrics.judge_bias import probe_effect
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
-from culture_tasks.metrics.rankings import mean_rank, places, spread
+from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha, statistic
 from culture_tasks.metrics.significance import holm, items_needed
 
@@ -57,8 +57,6 @@ def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
         (partial(corrected_difference, (FOUR, FOUR), ([1, 2], [1, 2])), "2 ratings for 4 items"),
         (partial(corrected_difference((FOUR, FOUR), (RATED, RATED)).over, {"ja": 1.0}), "expected positive shares"),
         (partial(spread, {"a": math.inf}), "finite scores"),
-        (partial(spread, {}, ddof=2), "finite scores"),
-        *((partial(mean_rank, table), "models by benchmarks") for table in ([1.0], [[math.inf]])),
         *((partial(places, 3, [pair]), "pairs of two of the 3 models") for pair in ((0, 3), (-1, 0), (1, 1))),
         (partial(statistic, "pearson", [1, math.inf], [1, 2]), "infinite"),
         (partial(krippendorff_alpha, [1, 2]), "raters by responses"),

@@ -1,4 +1,4 @@
-"""One score per country over all benchmarks that ask about it: numbers, tables, heat map and map."""
+"""One score per country over all benchmarks that ask about it: numbers, tables and heat map."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -11,13 +11,11 @@ from support.reports import charts_of, report_of, tables_of
 from support.sample_files import care_sample, cedar_sample, judged, record, vqa_record, write_run
 
 from culture_tasks import frames
-from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.model import Cell, CountryScore
 from culture_tasks.report.numbers.countries import FEW, mark_differences
 from culture_tasks.report.numbers.overall import COMMON
-from culture_tasks.report.tiles import tiles
 
 
 def culturalvqa(country, scores):
@@ -124,12 +122,8 @@ def test_a_part_counts_for_its_country_and_a_group_of_countries_stands_alone(tmp
     report = run_of(tmp_path, {"blend_mcq_assam": mcq, "care_ar": arab})
     assert list(scores_of(report)) == ["IN", "arab"]
     table = tables_of(report)["countries"]
-    assert [row.labels[:2] for row in table.rows] == [
-        ("India", "Southern Asia"),
-        ("Arab countries", "several countries"),
-    ]
+    assert [row.labels[0] for row in table.rows] == ["India", "Arab countries"]
     assert any(note == "A part of a country counts for it: Assam for India." for note in table.notes)
-    assert "Without a tile: Arab countries" in charts_of(report)["countries_map"].notes
 
 
 def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
@@ -198,7 +192,7 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     report = run_of(tmp_path, cedar)
     assert report.countries == ()
     assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
-    assert not {"countries", "countries_map"} & charts_of(report).keys()
+    assert "countries" not in charts_of(report)
     unread = [{"care_rating": care_sample(n, 5.0)["care_rating"] | judged(None)} for n in range(30)]
     report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "care_zh": unread})
     assert list(scores_of(report)) == ["IN"]
@@ -213,12 +207,11 @@ def test_one_model_and_one_country_are_enough_and_frames_have_the_numbers(tmp_pa
     [india] = report.countries
     assert india.cell.low < india.cell.value < india.cell.high
     assert (india.raw, india.beside_others, india.cell.best) == (60.0, None, False)
-    drawn = charts_of(report)
-    assert all(b"<svg" in svg for svg in svg_images([drawn["countries"], drawn["countries_map"]]))
+    assert all(b"<svg" in svg for svg in svg_images([charts_of(report)["countries"]]))
     wide = tables_of(report)["countries_by_benchmark"].rows[0]
     assert [cell and cell.value for cell in wide.cells] == [india.cell.value, 60.0, 10.0, 60.0]
     [row] = frames.countries(path).to_dict("records")
-    assert (row["model"], row["place"], row["country"], row["region"]) == ("m", "IN", "India", "Southern Asia")
+    assert (row["model"], row["place"], row["country"]) == ("m", "IN", "India")
     assert (row["value"], row["low"], row["n"], row["raw"]) == (india.cell.value, india.cell.low, 10, 60.0)
     assert (row["tasks"], row["beside_others"]) == ("culturalvqa", None)
 
@@ -240,44 +233,24 @@ def _of_many(models, countries=("IN", "NP", "BR"), n=50):
     return replace(report, countries=scores)
 
 
-def test_figures_of_many_models_show_what_fits_and_say_so():
+def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
     every = [country.alpha_2 for country in pycountry.countries]
-    drawn = charts_of(_of_many(20, every[:40]))
-    heat, tiled = drawn["countries"], drawn["countries_map"]
+    heat = charts_of(_of_many(20, every[:40]))["countries"]
     [panel] = heat.panels
     assert (len(panel.series), len(panel.groups)) == (15, 28)
     assert pycountry.countries.get(alpha_2=every[0]).name in panel.groups  # the one of most questions
     assert any("the table has all" in note for note in heat.notes)
-    assert len(tiled.panels) == 6
-    assert "The table has the other models" in tiled.notes
 
 
-def test_few_questions_are_grey_in_the_heat_map_and_hatched_on_the_map():
-    few, many = ([_of_many(1, ("NP",), n=n)] for n in (FEW - 1, FEW))
-    (few_heat, few_map), (heat, tiled) = (
-        [svg.decode() for svg in svg_images([charts_of(report)[key] for key in ("countries", "countries_map")])]
-        for [report] in (few, many)
-    )
-    assert ("#dbdbdb" in few_heat, "#dbdbdb" in heat) == (True, False)
-    assert ("<pattern" in few_map, "<pattern" in tiled) == (True, False)
-    assert ">NP<" in tiled
+def test_few_questions_are_grey_in_the_heat_map():
+    few, many = (_of_many(1, ("NP",), n=n) for n in (FEW - 1, FEW))
+    few_heat, heat = svg_images([charts_of(report)["countries"] for report in (few, many)])
+    assert (b"#dbdbdb" in few_heat, b"#dbdbdb" in heat) == (True, False)
 
 
 def test_names_of_models_are_text_in_figures_whatever_they_are():
     hostile = '</text><script>alert("x")</script>\u202e$\\frac{'
-    drawn = charts_of(with_hostile_texts(_of_many(2), hostile))
-    for svg in svg_images([drawn["countries"], drawn["countries_map"]]):
-        root = ElementTree.fromstring(svg)
-        assert not [node for node in root.iter() if node.tag.endswith("script")]
-        assert any("</text>" in (node.text or "") for node in root.iter())
-
-
-def test_every_country_has_a_region_and_no_two_share_a_tile():
-    assert tiles().keys() == {country.alpha_2 for country in pycountry.countries}
-    shown = [(tile.column, tile.row) for tile in tiles().values() if tile.column is not None]
-    assert len(set(shown)) == len(shown) > 195
-    assert tiles()["US"].column < tiles()["ES"].column < tiles()["IT"].column < tiles()["TR"].column
-    assert tiles()["NO"].row < tiles()["DE"].row < tiles()["LY"].row < tiles()["ZA"].row
-    asked = {code for each in benchmarks().values() for field in each.report().fields for code in field.places.values()}
-    assert len(asked) > 75
-    assert {code for code in asked if len(code) == 2} <= tiles().keys()
+    [svg] = svg_images([charts_of(with_hostile_texts(_of_many(2), hostile))["countries"]])
+    root = ElementTree.fromstring(svg)
+    assert not [node for node in root.iter() if node.tag.endswith("script")]
+    assert any("</text>" in (node.text or "") for node in root.iter())

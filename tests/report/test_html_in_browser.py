@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 from support.browser import find_chromium, steered
-from support.example_report import example_report, with_hostile_texts
+from support.example_report import PERCENT, example_report, with_hostile_texts
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.html.page import write_html
+from culture_tasks.report.html.samples import choose_samples
 from culture_tasks.report.model import Cell, Conclusion, CountryScore, Phrase
 from culture_tasks.vocabulary import places
 
@@ -93,29 +94,40 @@ def page(tmp_path_factory):
     return path
 
 
+MANY = 120
+
+
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory):
-    """A page whose samples all lie in files beside it, twelve of each country and model."""
-    folder = tmp_path_factory.mktemp("beside")
-    (folder / "images").mkdir()
-    Image.new("RGB", (900, 600), "green").save(folder / "images" / "brazil_3.png")
+def vqa_report():
+    """A report of CulturalVQA alone, with twelve samples of each country and model."""
     report = example_report(per_group=12)
-    write_html(report, folder / "report.html", samples_per_cell=None, images=folder / "images", figures=False)
-    return folder / "report.html"
+    tables = {table.key: table for table in report.tables}
+    rows = tuple(replace(row, cells=row.cells[:1]) for row in tables["summary"].rows)
+    summary = replace(tables["summary"], columns=tables["summary"].columns[:1], rows=rows)
+    runs = {key: run for key, run in report.runs.items() if run.task == "culturalvqa"}
+    units = {"culturalvqa": report.units["culturalvqa"]}
+    return replace(report, runs=runs, units=units, tables=(summary, tables["culturalvqa_country"]))
 
 
-def files_of(tab):
-    """Makes sure that nothing failed and no request left the machine, and returns the names of the requested files."""
+@pytest.fixture(scope="module")
+def many(tmp_path_factory, vqa_report):
+    """A page with many samples of each cell, and an image of one."""
+    folder = tmp_path_factory.mktemp("many")
+    (folder / "images").mkdir()
+    Image.new("RGB", (900, 600), "green").save(folder / "images" / "brazil_4.png")
+    path = folder / "report.html"
+    write_html(vqa_report, path, samples_per_cell=MANY, images=folder / "images", figures=False)
+    return path
+
+
+def is_alone(tab):
+    """Makes sure that nothing failed, that no request left the machine, and that the page loaded no file."""
     assert tab.of("Runtime.exceptionThrown") == []
     entries = [entry["entry"] for entry in tab.of("Log.entryAdded")]
     assert [entry for entry in entries if entry["level"] in ("error", "warning")] == []
     requests = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
     assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
-    return [url.rpartition("/")[2] for url in requests if url.startswith("file:")]
-
-
-def is_alone(tab):
-    assert len(files_of(tab)) == 1
+    assert len({url for url in requests if url.startswith("file:")}) == 1
 
 
 def choose(tab, field, value):
@@ -152,13 +164,12 @@ def open_cell(tab, table, samples):
     tab.until(f"document.querySelectorAll('#samples article').length === {samples}")
 
 
-@pytest.mark.parametrize("per_cell", [10, None])
-def test_no_text_runs_and_no_request_leaves(tab, tmp_path, per_cell):
+def test_no_text_runs_and_no_request_leaves(tab, tmp_path):
     """Nor does a name turn the number beside it around."""
     path, report = tmp_path / "hostile.html", with_hostile_texts(example_report(("a", "b")), HOSTILE)
     finding = Conclusion("best", (Phrase(HOSTILE, is_name=True), Phrase(": 1234567")), first=True)
     report = replace(report, findings=(finding,))
-    write_html(report, path, samples_per_cell=per_cell, figures=per_cell is not None)
+    write_html(report, path)
     tab.visit(path)
     assert tab.run(f"{_LEFT_TO_RIGHT}(document.querySelector('.findings li').lastChild)") == [": ", True, True]
     tab.run("document.querySelector('button[data-cell]').click()")
@@ -173,7 +184,7 @@ def test_no_text_runs_and_no_request_leaves(tab, tmp_path, per_cell):
     assert response == HOSTILE.replace("\x00", "\u2400").replace("\ud800", "\ufffd").replace("\u2029", "\n").replace(
         "\x1d", "\u241d"
     )
-    assert (len(files_of(tab)) == 1) == (per_cell is not None)
+    is_alone(tab)
 
 
 def test_policy_stops_scripts_and_requests_that_get_in_all_the_same(tab, page):
@@ -332,32 +343,28 @@ def test_filters_of_samples_their_prompts_doubts_and_direction(tab, page):
     is_alone(tab)
 
 
-def test_failures_come_first_a_fair_draw_is_told_apart_and_files_hold_texts_and_images(tab, beside, tmp_path):
-    tab.visit(beside)
+def test_failures_come_first_and_a_fair_draw_is_told_apart(tab, many, vqa_report):
+    chosen = choose_samples(vqa_report.samples.rows("m0.culturalvqa"), PERCENT, MANY)
+    tab.visit(many)
     open_cell(tab, "summary", 20)
     badges = [card[0][1] for card in tab.run(_CARDS)]
     assert badges[0].startswith("wrong")
     kinds = [badge.partition(",")[0] for badge in badges]
     assert kinds == sorted(kinds, key=("wrong", "not scored", "right").index)
-    assert choose(tab, "pick", "fair") == "20 of 50 samples shown"
-    assert choose(tab, "pick", "") == "20 of 132 samples shown"
+    assert choose(tab, "pick", "fair") == f"20 of {len(chosen.fair)} samples shown"
+    assert choose(tab, "pick", "") == f"20 of {MANY} samples shown"
     failures = total(choose(tab, "pick", "failures"))
     choose(tab, "pick", "")
-    assert failures + total(choose(tab, "correctness", "right")) == 132
+    assert failures + total(choose(tab, "correctness", "right")) == MANY
     choose(tab, "correctness", "")
-    assert choose(tab, "text", "BRAZIL-3") == "1 of 1 sample shown"
+    assert choose(tab, "text", "BRAZIL-4") == "1 of 1 sample shown"
     tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.naturalWidth === 280)")
     assert tab.run("document.querySelectorAll('#samples img').length") == 1
-    assert {name.partition("-")[0] for name in files_of(tab)} == {"report.html", "rows", "texts", "images"}
-    alone = tmp_path / "report.html"
-    alone.write_bytes(beside.read_bytes())
-    tab.visit(alone)
-    tab.run("document.querySelector('#table-summary .scroll button[data-cell]').click()")
-    tab.until("document.querySelector('#browser-count').textContent.includes('report_samples')")
+    is_alone(tab)
 
 
-def test_two_models_side_by_side(tab, beside):
-    tab.visit(beside)
+def test_two_models_side_by_side(tab, many):
+    tab.visit(many)
     open_cell(tab, "culturalvqa_country", 12)
     names = ("Qwen3-VL-8B", "中文模型 日本語モデル")
     assert choose(tab, "beside", names[1]) == "12 of 12 pairs shown"
@@ -372,18 +379,16 @@ def test_two_models_side_by_side(tab, beside):
     choose(tab, "pairs", "")
     results = [[one[1].partition(",")[0] for one in pair] for pair in tab.run(_CARDS)]
     assert 0 < sum(first != second for first, second in results) == total(choose(tab, "pairs", "differs")) < 12
-    files_of(tab)
+    is_alone(tab)
 
 
-@pytest.mark.parametrize(("where", "samples"), [("page", 4), ("beside", 12)])
-def test_every_sample_has_a_link_that_opens_it(tab, where, samples, request):
-    path = request.getfixturevalue(where)
-    tab.visit(path)
-    open_cell(tab, "culturalvqa_country", samples)
+def test_every_sample_has_a_link_that_opens_it(tab, page):
+    tab.visit(page)
+    open_cell(tab, "culturalvqa_country", 4)
     link = tab.run("document.querySelector('#samples a.link').hash")
     response = tab.run(f"document.querySelector('#samples {_RESPONSE}")
     tab.call("Page.navigate", url="about:blank")
-    tab.call("Page.navigate", url=f"{path.as_uri()}{link}")
+    tab.call("Page.navigate", url=f"{page.as_uri()}{link}")
     tab.until("document.querySelectorAll('#samples article').length === 4")
     assert tab.run(f"document.querySelector('#samples .wanted {_RESPONSE}") == response
     assert len({card[0][0] for card in tab.run(_CARDS)}) == 4
@@ -391,7 +396,7 @@ def test_every_sample_has_a_link_that_opens_it(tab, where, samples, request):
     tab.until("location.hash === ''")
     tab.run("location.hash = '#sample-nowhere-3'")
     tab.until("document.querySelector('#browser-title').textContent === 'No such sample'")
-    files_of(tab)
+    is_alone(tab)
 
 
 # Looks

@@ -1,7 +1,7 @@
 """The culture tasks that the harnesses have already: which metric counts, which end is better, on which scale."""
 
 import pytest
-from support.reports import report_of, row_of, tables_of
+from support.reports import report_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
@@ -161,33 +161,6 @@ def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_
         assert list(report_of(tmp_path, other_metrics=(pattern,)).units) == ["arc", "arc:acc_norm"]
     with pytest.raises(SettingsError, match=r"fits no metric\. Did you mean 'acc'"):
         report_of(tmp_path, other_metrics=("accc",))
-
-
-def test_questions_of_global_mmlu_are_cut_by_their_label(tmp_path):
-    """20 of 40 sensitive and 30 of 40 agnostic questions right, in two tasks of a group; 10 have no label."""
-    labels = ["CS"] * 40 + ["CA"] * 40 + ["-"] * 10
-    right = [1.0] * 20 + [0.0] * 20 + [1.0] * 30 + [0.0] * 10 + [0.0] * 10
-    for model, scores in (("a", right), ("b", [1.0 - score for score in right])):
-        lines = [
-            line | {"doc": {"question": "?", "cultural_sensitivity_label": labels[line["doc_id"]]}}
-            for line in logged(scores)
-        ]
-        samples = {"global_mmlu_sw_stem": lines[::2], "global_mmlu_sw_other": lines[1::2]}
-        means = {task: {"acc,none": sum(line["acc"] for line in own) / len(own)} for task, own in samples.items()}
-        results = {"global_mmlu_sw": {"acc,none": sum(scores) / len(scores)}} | means
-        write(tmp_path, model, samples, results, group_subtasks={"global_mmlu_sw": list(samples)})
-    for folder, models in ((tmp_path, 2), (tmp_path / "a", 1)):
-        table = tables_of(report_of(folder))["cut_cultural_sensitivity_label"]
-        assert len(table.rows) == models
-        sensitive, agnostic, difference = row_of(table, "a").values()
-        assert (sensitive.value, sensitive.n, agnostic.value, agnostic.n) == (0.5, 40, 0.75, 40)
-        assert difference.value == -0.25
-        # Wilson's intervals are 0.3520 to 0.6480 and 0.5981 to 0.8581: 0.25 + hypot(0.1480, 0.1081), less hypot(...)
-        assert (difference.low, difference.high) == pytest.approx((-0.4333, -0.0379), abs=1e-4)
-        assert sensitive.where == (("cultural_sensitivity_label", "CS"),)
-        assert "from_result_file" not in sensitive.flags
-    table = tables_of(report_of(tmp_path))["cut_cultural_sensitivity_label"]
-    assert [row_of(table, model)["global_mmlu_sw Culturally agnostic"].best for model in "ab"] == [True, False]
 
 
 def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path):

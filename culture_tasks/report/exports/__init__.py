@@ -1,1 +1,1 @@
-"""The report's numbers in the formats of others: Every Eval Ever, and Hugging Face's evaluation results."""
+"""The report's numbers in the format of others: Every Eval Ever."""

@@ -1,4 +1,4 @@
-"""Logs of Every Eval Ever: one JSON file per model with its scores and judges, and its samples beside it as JSONL.
+"""Logs of Every Eval Ever: one JSON file per model with its scores and judges.
 
 Source: https://github.com/evaleval/every_eval_ever, schema 0.3.0. A log has one result for each number that the report
 has of a model: the whole score of each task, the score of each group of its samples, and each further statistic.
@@ -17,8 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import jsonlines
-
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries, rubrics
 from culture_tasks.benchmarks.reporting import Where
@@ -26,10 +24,9 @@ from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.model import Cell, Entrant, Report, Unit
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import report_of
-from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import RunJudge, Sample, TaskRun
+from culture_tasks.results.runs import RunJudge, TaskRun
 from culture_tasks.text import storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -41,6 +38,9 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 """Who evaluated: the model's developers, somebody else, both together, or none of these."""
 
 _GENERATION = ("temperature", "top_p", "top_k", "max_tokens")
+
+_UNITS: Mapping[str, str] = {"share": "proportion"}
+"""Units that Every Eval Ever calls by other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class _Result(NamedTuple):
         return any(statistic.name == self.statistic and statistic.score == SCORE for statistic in derived)
 
 
-def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:
+def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator) -> list[Path]:
     """Writes a log for each of the user's rows of a report, and returns the paths.
 
     A row whose runs are of both harnesses has a log for each. The files are, as in the project's datastore,
-    ``data/culture-tasks/<developer>/<model>/<uuid>.json`` and, with ``samples``, ``<uuid>_samples.jsonl``. Their names
-    depend on the runs alone, so that the same runs overwrite their files.
+    ``data/culture-tasks/<developer>/<model>/<uuid>.json``. Their names depend on the runs alone, so that the same runs
+    overwrite their files.
     """
     by_log: dict[tuple[str, str], list[_Result]] = {}
     for entrant, result in _results(report):
@@ -107,10 +107,8 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, sampl
         runs = list({key: report.runs[key] for result in results for key in result.cell.runs}.values())
         log, name = _log(report, report.entrants[entrant], runs, results, evaluator)
         developer, _, model = log["model_info"]["id"].rpartition("/")
-        subfolder = Path("data", COLLECTION, component(developer), component(model))
+        subfolder = Path("data", COLLECTION, _component(developer), _component(model))
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
-        if samples and (file := _write_samples(report, log, results, folder, subfolder / f"{name}_samples.jsonl")):
-            paths.append(folder / file)
         path = folder / subfolder / f"{name}.json"
         text = storable(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False))
         path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
@@ -225,7 +223,7 @@ def _metric(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
         "metric_id": f"{unit.benchmark or unit.key}.{result.metric}",
         "metric_name": result.metric,
         "metric_kind": unit.quantity or result.metric if result.statistic == SCORE else result.statistic,
-        "metric_unit": UNITS.get(scale.unit, scale.unit),
+        "metric_unit": _UNITS.get(scale.unit, scale.unit),
         "lower_is_better": scale.better == "lower",
         "score_type": "continuous",
         "min_score": "-Infinity" if scale.low is None else scale.low,
@@ -271,7 +269,7 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
         "fingerprints": ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data)),
         "own_data": "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data)),
     }
-    repository = "" if details["own_data"] else hub_of(runs)
+    repository = "" if details["own_data"] else _hub_of(runs)
     on_hub = {"source_type": "hf_dataset", "hf_repo": repository}
     details["commits"] = json.dumps(dict(pair for run in runs for pair in run.settings.commits)) if repository else ""
     return {
@@ -281,7 +279,7 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def hub_of(runs: Sequence[TaskRun]) -> str:
+def _hub_of(runs: Sequence[TaskRun]) -> str:
     """Returns the Hub data set of the tasks of some runs, the first of several; empty where they have none."""
     tasks = (entry for run in runs if isinstance(entry := entries().get(run.task), Task))
     return next((source.hub for task in tasks for source in task.data.sources if source.hub), "")
@@ -313,71 +311,6 @@ def _texts(details: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def component(text: str) -> str:
+def _component(text: str) -> str:
     """Returns a text as one part of a path on every file system; a name on the Hub stays whole."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", text[:96]).strip(".") or "unknown"
-
-
-def _write_samples(
-    report: Report, log: dict[str, Any], results: Sequence[_Result], folder: Path, file: Path
-) -> Path | None:
-    """Writes the samples behind a log's whole scores, and names the file in the log; none without a sample."""
-    run_results: dict[str, _Result] = {}
-    for result in results:
-        if result.statistic == SCORE and not result.where:
-            for key in result.cell.runs:
-                run_results.setdefault(key, result)
-    rows = unscored = 0
-    with jsonlines.open(folder / file, "w") as writer:
-        for key, result in run_results.items():
-            for sample in report.samples.read(key):
-                if sample.score is None:  # the schema demands a score
-                    unscored += 1
-                else:
-                    writer.write(_line(sample, log, report.runs[key], result))
-                    rows += 1
-    if not rows:
-        (folder / file).unlink()
-        return None
-    with (folder / file).open("rb") as content:
-        checksum = hashlib.file_digest(content, "sha256").hexdigest()
-    log["detailed_evaluation_results"] = {
-        "format": "jsonl",
-        "file_path": file.as_posix(),
-        "hash_algorithm": "sha256",
-        "checksum": checksum,
-        "total_rows": rows,
-        "additional_details": {"samples_without_score": str(unscored)},
-    }
-    return file
-
-
-def _line(sample: Sample, log: Mapping[str, Any], run: TaskRun, result: _Result) -> dict[str, Any]:
-    is_judged = any(judge.backend != "lexical" for judge in run.settings.judges)
-    question = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
-    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
-    response = storable(sample.response)
-    groups = {**sample.groups, "task": run.task, "outcome": sample.outcome, "rationale": sample.rationale}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "evaluation_id": log["evaluation_id"],
-        "model_id": log["model_info"]["id"],
-        "evaluation_name": storable(result.name),
-        "evaluation_result_id": storable(result.id),
-        "sample_id": storable(sample.item),
-        "sample_hash": hashlib.sha256(canonical.encode()).hexdigest(),
-        "interaction_type": "single_turn",
-        "input": {**question, "formatted": sample.prompt and storable(sample.prompt)},
-        "output": {"raw": [response]},
-        "answer_attribution": [
-            {
-                "turn_idx": 0,
-                "source": "output.raw",
-                "extracted_value": response if is_judged else storable(sample.rationale or response),
-                "extraction_method": "llm_judge" if is_judged else result.metric,
-                "is_terminal": True,
-            }
-        ],
-        "evaluation": {"score": sample.score, "is_correct": sample.score == result.cell.scale.high},
-        "metadata": _texts(groups),
-    }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
-Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "map", "matrix"]
+Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "matrix"]
 
 MARKS = ("†", "‡")
 """Marks behind names with numbers that can't be compared, and with numbers on own data; a note begins with its mark."""
@@ -47,7 +47,7 @@ class ChartPanel:
     """One pair of axes: series over groups.
 
     Attributes:
-        groups: The groups, in order. In a map they are names of countries.
+        groups: The groups, in order.
         band: Published series of which only the range is drawn, from the lowest to the highest of each group.
         best: Labels of the series that no other is significantly better than, where that is known.
     """

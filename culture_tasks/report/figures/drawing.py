@@ -17,9 +17,7 @@ import numpy as np
 from culture_tasks.pages.pictures import look, shown, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
 from culture_tasks.report.numbers.countries import FEW
-from culture_tasks.report.tiles import tiles
 from culture_tasks.report.wording import number
-from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +117,7 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     if labels:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
-    if chart.kind in ("heat", "matrix", "map"):
+    if chart.kind in ("heat", "matrix"):
         from matplotlib.cm import ScalarMappable
 
         bar = ScalarMappable(_norm(chart), _COLOUR_MAP)
@@ -145,8 +143,6 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
             return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
         case "matrix":
             return 3.2 + 0.31 * max(8, groups), 2.2 + 0.27 * len(chart.labels)
-        case "map":
-            return 0.8 + 5.2 * max(1.5, columns), 0.9 + (3.3 if columns > 1 else 5.0) * rows
         case _:
             return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
 
@@ -433,7 +429,7 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     return handles
 
 
-# A colour is a number, readable for colour-blind readers and in print: heat maps, and maps with a tile per country
+# A colour is a number, readable for colour-blind readers and in print: heat maps
 
 _COLOUR_MAP = "viridis"
 _HEAT_LETTERS = 40
@@ -508,33 +504,6 @@ def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     return {}
 
 
-def _map(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws one tile per country, grey without a number, hatched where there are few questions."""
-    from matplotlib.patches import Rectangle
-
-    norm, [series] = _norm(chart), panel.series
-    for code, tile in tiles().items():
-        if tile.column is None or tile.row is None:
-            continue
-        cell = series.cells.get(place(code).name)
-        fill, ink, hatch = "0.93", "0.65", ""
-        if cell is not None and cell.value is not None:
-            (fill, ink), hatch = _paint(norm, cell.value), "/" * 5 if cell.n < FEW else ""
-        paint: dict[str, Any] = {"facecolor": fill, "linewidth": 0}
-        corner = (tile.column - 0.47, tile.row - 0.47)
-        axes.add_patch(Rectangle(corner, 0.94, 0.94, edgecolor="white", hatch=hatch, **paint))
-        if hatch:  # none behind the letters
-            axes.add_patch(Rectangle((tile.column - 0.47, tile.row - 0.24), 0.94, 0.48, **paint))
-        size = 6.0 if len(chart.panels) > 1 else 8.0
-        axes.text(tile.column, tile.row, code, color=ink, fontsize=size, **_WITHIN)
-    axes.set_xlim(-0.6, max(tile.column or 0 for tile in tiles().values()) + 0.6)
-    axes.set_ylim(max(tile.row or 0 for tile in tiles().values()) + 0.6, -0.6)
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    panel_title(axes, panel, 44, loc="left")
-    return {}
-
-
 _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Mapping[str, Any]]] = {
     "overview": (_overview, 6, {"sharey": True}),
     "bars": (_bars, 2, {}),
@@ -543,7 +512,6 @@ _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Ma
     "heat": (_heat, 3, {}),
     "lines": (_lines, 3, {"sharey": True}),
     "pairs": (_pairs, 3, {"sharex": True}),
-    "map": (_map, 2, {}),
     "matrix": (_matrix, 1, {}),
 }
 """The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and the

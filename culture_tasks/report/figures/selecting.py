@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
@@ -26,7 +26,6 @@ from culture_tasks.report.figures.charts import (
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.observations import SCORE
-from culture_tasks.report.tiles import tiles
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ _MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100,
 """Marks that fit side by side into a panel of the whole and of half the width; more are placed one below the other."""
 _MOST_ROWS, _MOST_PANELS = 15, 24
 """Models and scores of the overview, and models of the heat map."""
-_MOST_COUNTRIES, _MOST_MAPS = 28, 6
-"""Countries of the heat map, and models that have a map."""
+_MOST_COUNTRIES = 28
+"""Countries of the heat map."""
 
 
 def charts(report: Report) -> tuple[Chart, ...]:
@@ -115,7 +114,7 @@ def _best_first(report: Report) -> list[str]:
 
 
 def country_charts(report: Report) -> Iterator[Chart]:
-    """Yields the heat map of models by countries, and a map for each model; nothing without a country."""
+    """Yields the heat map of models by countries; nothing without a country."""
     scores = report.countries
     by_model = {key: [score for score in scores if score.entrant == key] for key in _best_first(report)}
     by_model = {key: model_scores for key, model_scores in by_model.items() if model_scores}
@@ -143,11 +142,14 @@ def country_charts(report: Report) -> Iterator[Chart]:
     ]
     rows = [series for series in all_rows if series.cells][:_MOST_ROWS]
     has_all = len(rows) == len(by_model) and len(codes) == len(counts)
-    labels: dict[str, Any] = {"source": "", "groups": "country", "series": "model", "value": "score, 0-100"}
     yield Chart(
         key=COUNTRIES,
         title="Models by countries",
+        source="",
         kind="matrix",
+        groups="country",
+        series="model",
+        value="score, 0-100",
         panels=(sorted_by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in codes), tuple(rows))),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
@@ -155,29 +157,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
-        **labels,
     )
-    tiled = {code for code in counts if code in tiles() and tiles()[code].column is not None}
-    maps = [
-        ChartPanel(names.models[key], tuple(cells), (Series(names.models[key], cells),))
-        for key, model_scores in by_model.items()
-        if (cells := {place(score.place).name: score.cell for score in model_scores if score.place in tiled})
-    ]
-    missing = sorted(place(code).name for code in counts.keys() - tiled)
-    if maps:
-        yield Chart(
-            key="countries_map",
-            title="Map of countries",
-            kind="map",
-            panels=tuple(maps[:_MOST_MAPS]),
-            notes=(
-                f"One tile per country, with its ISO code. Grey: no questions. Hatched: fewer than {FEW} questions",
-                *([f"Without a tile: {', '.join(missing)}"] if missing else []),
-                *(["The table has the other models"] if len(maps) > _MOST_MAPS else []),
-                *notes,
-            ),
-            **labels,
-        )
 
 
 class _Figures(NamedTuple):

@@ -5,15 +5,15 @@ function onClick(event) {
   if (!button) return;
   if (button.classList.contains("sort")) sortBy(button.closest("th"));
   else if (button.dataset.cell) openCell(button);
-  else if (button.id === "browse") openBrowser(["All samples"], "", [], allSamples());
+  else if (button.id === "browse") openBrowser(["All samples"], "", [], { scope: embedded, fair: new Set() });
   else if (button.id === "close") byId("browser").close();
   else if (button.id === "others") showOthers();
   else if (button.id === "more") showMore();
 }
 
-async function onFilter(event) {
-  if (event.target.name === "beside") await setBeside();
-  await filterSamples();
+function onFilter(event) {
+  if (event.target.name === "beside") setBeside();
+  filterSamples();
 }
 
 function onHash() {
@@ -22,7 +22,7 @@ function onHash() {
 
 function start() {
   byId("tools").hidden = false;
-  byId("browse").hidden = !hasFolder && embedded.length === 0;
+  byId("browse").hidden = embedded.length === 0;
   document.addEventListener("click", onClick);
   document.querySelectorAll("form").forEach((form) => form.addEventListener("submit", (event) => event.preventDefault()));
   byId("tools").addEventListener("input", debounced(filterTables));

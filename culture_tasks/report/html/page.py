@@ -6,7 +6,6 @@ The templates escape every text. Texts that they don't escape come from template
 from __future__ import annotations
 
 import base64
-import hashlib
 import logging
 import re
 from functools import cache
@@ -17,7 +16,7 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html import SAMPLES_PER_CELL
-from culture_tasks.report.html.samples import Payload, write_library
+from culture_tasks.report.html.samples import Payload
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import (
     FIRST_FIGURES,
@@ -57,25 +56,22 @@ def write_html(
     report: Report,
     path: Path,
     *,
-    samples_per_cell: int | None = SAMPLES_PER_CELL,
+    samples_per_cell: int = SAMPLES_PER_CELL,
     images: Path | None = None,
     figures: bool = True,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
-) -> list[Path]:
-    """Writes the report as one HTML file, and returns its path with those of the files beside it.
+) -> None:
+    """Writes the report as one HTML file.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
     the page, and no text of a model, a data set or a file name can run. ``samples_per_cell`` are the most samples of
-    each run that a cell opens; None is all of them, in files beside the page, the only ones that it may load.
-    ``images`` is a folder with the images that samples name, of which the page has small copies. ``progress`` yields
-    the figures that it gets, to show how many are drawn.
+    each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
+    copies. ``progress`` yields the figures that it gets, to show how many are drawn.
     """
     all_charts = charts(report) if figures else ()
     svgs = svg_images(all_charts, progress)
     pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
-    thumbnails = Thumbnails(images)
-    folder = f"{path.stem}_samples" if samples_per_cell is None else ""
-    payload, tables, data = _fit_samples(report, samples_per_cell, thumbnails, folder)
+    payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
     style = asset("culture_tasks.pages", "page.css")
     code = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     script = f'"use strict";\n\n(() => {{\n{code}}})();\n'  # one scope, which nothing else shares
@@ -84,7 +80,6 @@ def write_html(
         "run": len(report.runs),
         "sample": sum(run.items for run in report.runs.values()),
     }
-    nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
     sections = [
         {
             "question": question,
@@ -119,14 +114,12 @@ def write_html(
         payload=payload,
         flags=flags_in(report.tables),
         problems=problems,
-        policy=content_security_policy(style, script, nonce),
-        nonce=nonce,
+        policy=content_security_policy(style, script),
         style=as_markup(style),
         script=as_markup(script),
         data=as_markup(data),
     )
     path.write_text(page, encoding="utf-8", newline="\n")
-    return [path, *(write_library(report, path.with_name(folder), thumbnails) if folder else ())]
 
 
 def render(template: str, **values: Any) -> Markup:
@@ -151,17 +144,15 @@ def environment() -> Environment:
     return templates
 
 
-def _fit_samples(
-    report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
-) -> tuple[Payload, dict[str, Markup], str]:
+def _fit_samples(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Payload, dict[str, Markup], str]:
     """Makes tables and data with as many samples as the page may hold."""
-    payload = Payload(report, per_cell, thumbnails, folder)
+    payload = Payload(report, per_cell, thumbnails)
     tables = {table.key: _table(table, payload) for table in report.tables}
     data = payload.json()
-    if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
+    if per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
         return payload, tables, data
     _logger.warning("html: %d samples a cell are too many for one page; it holds %d", per_cell, per_cell // 2)
-    return _fit_samples(report, per_cell // 2, thumbnails, folder)
+    return _fit_samples(report, per_cell // 2, thumbnails)
 
 
 def _table(table: Table, payload: Payload) -> Markup:

@@ -1,82 +1,28 @@
-// ---- samples: where they are
+// ---- samples
 
 const PAGE_SIZE = 20;
-const FAIR_SIZE = 50; // of all samples beside the page
 const RUN = { label: 0, task: 1, judge: 2, key: 3, lower: 4 };
 const CELL = { selection: 0, n: 1, coverage: 2, flags: 3, note: 4 };
 const FLAG = { name: 0, text: 1, excludes: 2 };
 const data = JSON.parse(byId("data").textContent);
-const nonce = document.currentScript.nonce;
-const hasFolder = data.folder !== "";
-
-// A sample as the filters see it. Its texts are there at once, or come from a file when it is shown.
-function sampleOf(run, place, item, groups, outcome, score, correctness, doubt, more) {
-  const [model, task, judge] = data.runs[run];
-  return {
-    run, place, item, groups, outcome, score, doubt, model, task, judge,
-    correctness: data.correctness[correctness], itemKey: `${task}\n${item}`, draw: 0, texts: null, ...more,
-  };
-}
 
 const embedded = data.samples.map((row) => {
   const [run, place, document, response, outcome, score, correctness, rationale, doubt, prompt] = row;
   const [item, question, references, groups, image] = data.documents[document];
-  return sampleOf(run, place, item, data.groups[groups], data.outcomes[outcome], score, correctness, doubt, {
-    texts: {
-      question, references, response, rationale,
-      prompt: prompt < 0 ? null : data.prompts[prompt],
-      image: image < 0 ? null : data.images[image],
-    },
-  });
+  const [model, task, judge] = data.runs[run];
+  return {
+    run, place, item, score, doubt, model, task, judge, question, references, response, rationale,
+    groups: data.groups[groups],
+    outcome: data.outcomes[outcome],
+    correctness: data.correctness[correctness],
+    itemKey: `${task}\n${item}`,
+    prompt: prompt < 0 ? null : data.prompts[prompt],
+    image: image < 0 ? null : data.images[image],
+  };
 });
 
-// ---- samples: files beside the page, each a script of one call
-
-const TEXTS_IN_A_FILE = data.texts_in_a_file;
-const IMAGES_IN_A_FILE = data.images_in_a_file;
-const requests = new Map();
-const contents = new Map();
-
-window.cultureSamples = (name, content) => { contents.set(name, content); };
-
-function load(name) {
-  if (!requests.has(name)) {
-    requests.set(name, new Promise((done, failed) => {
-      const script = element("script", { src: `${encodeURIComponent(data.folder)}/${name}.js` });
-      script.nonce = nonce;
-      script.onload = () => { script.remove(); (contents.has(name) ? done : failed)(contents.get(name)); };
-      script.onerror = () => { script.remove(); requests.delete(name); failed(new Error(name)); };
-      document.head.append(script);
-    }));
-  }
-  return requests.get(name);
-}
-
-const samplesByRun = new Map();
-
-async function samplesOfRun(run) {
-  if (!hasFolder) return embedded.filter((sample) => sample.run === run);
-  if (!samplesByRun.has(run)) {
-    const { groups, outcomes, rows } = await load(`rows-${run}`);
-    samplesByRun.set(run, rows.map((row, index) => {
-      const [place, item, group, outcome, score, correctness, doubt, draw] = row;
-      return sampleOf(run, place, item, groups[group], outcomes[outcome], score, correctness, doubt, { draw, index });
-    }));
-  }
-  return samplesByRun.get(run);
-}
-
-async function samplesOfRuns(runs) {
-  return (await Promise.all(runs.map(samplesOfRun))).flat();
-}
-
-async function textsOf(sample) {
-  if (sample.texts) return;
-  const texts = await load(`texts-${sample.run}-${Math.floor(sample.index / TEXTS_IN_A_FILE)}`);
-  const [question, references, response, rationale, prompt, place] = texts[sample.index % TEXTS_IN_A_FILE];
-  const images = place < 0 ? null : await load(`images-${Math.floor(place / IMAGES_IN_A_FILE)}`);
-  const image = images && images[place % IMAGES_IN_A_FILE];
-  sample.texts = { question, references, response, rationale, prompt, image };
+function samplesOfRuns(runs) {
+  return runs.flatMap((run) => embedded.filter((sample) => sample.run === run));
 }
 
 function groupOf(sample, field) {
@@ -85,7 +31,7 @@ function groupOf(sample, field) {
 }
 
 function searchText(sample) {
-  const { question, references, response, rationale } = sample.texts;
+  const { question, references, response, rationale } = sample;
   return folded([sample.item, question, ...references, response, rationale || ""].join("\n"));
 }
 
@@ -93,7 +39,7 @@ function searchText(sample) {
 
 // scope: what may be shown; fair: the samples of the fair draw; results: pairs or single samples that the filters leave.
 // where: the groups that all of them belong to; linked: the sample that a link named.
-const state = { scope: [], where: [], fair: new Set(), results: [], shown: 0, round: 0, linked: null };
+const state = { scope: [], where: [], fair: new Set(), results: [], shown: 0, linked: null };
 
 function filterForm() {
   return byId("filters").querySelector("form");
@@ -197,9 +143,8 @@ function filteredSamples() {
 }
 
 const ORDERS = {
-  failures: ([a], [b]) => data.correctness.indexOf(a.correctness) - data.correctness.indexOf(b.correctness) || badness(a) - badness(b) || a.draw - b.draw,
+  failures: ([a], [b]) => data.correctness.indexOf(a.correctness) - data.correctness.indexOf(b.correctness) || badness(a) - badness(b),
   best: ([a], [b]) => badness(b) - badness(a),
-  draw: ([a], [b]) => a.draw - b.draw,
   file: ([a], [b]) => a.run - b.run || a.place - b.place,
   item: ([a], [b]) => collator.compare(a.itemKey, b.itemKey) || collator.compare(a.model, b.model),
 };
@@ -208,37 +153,20 @@ function badness(sample) {
   return sample.score === null ? 0 : data.runs[sample.run][RUN.lower] ? -sample.score : sample.score;
 }
 
-async function filterSamples() {
-  const round = ++state.round;
+function filterSamples() {
   const words = filterValues().words;
   let results = filteredSamples();
   if (words.length) {
-    if (results.some(([sample]) => !sample.texts)) tell("Reading the samples");
-    await loadTexts(results.flat());
-    if (round !== state.round) return;
     results = results.filter((samples) => samples.some((sample) => matches(searchText(sample), words)));
   }
   state.results = results.sort(ORDERS[filterForm().elements.order.value]);
   state.shown = 0;
   byId("samples").replaceChildren();
-  await showMore();
-}
-
-async function loadTexts(samples) {
-  try {
-    await Promise.all(samples.map(textsOf));
-  } catch {
-    tell(`The samples are in the folder ${data.folder}, which must be beside this page; a file of it can't be loaded.`);
-    throw new Error("samples");
-  }
-}
-
-function tell(text) {
-  byId("browser-count").textContent = text;
+  showMore();
 }
 
 // Another model was chosen beside the first: all samples of the two that are here are added.
-async function setBeside() {
+function setBeside() {
   const fields = filterForm().elements;
   const other = fields.beside.value;
   fields.pairs.disabled = !other;
@@ -249,7 +177,7 @@ async function setBeside() {
   }
   const models = new Set([fields.model.value, other]);
   const runs = runsOfTasks(state.scope).filter((number) => models.has(data.runs[number][RUN.label]));
-  widen((await samplesOfRuns(runs)).filter((sample) => state.where.every(([field, value]) => groupOf(sample, field) === value)));
+  widen(samplesOfRuns(runs).filter((sample) => state.where.every(([field, value]) => groupOf(sample, field) === value)));
 }
 
 function widen(samples) {
@@ -289,7 +217,7 @@ function chips(sample) {
 }
 
 function picture(sample) {
-  return sample.texts.image && element("img", { src: sample.texts.image, alt: `Image of item ${visible(sample.item)}` });
+  return sample.image && element("img", { src: sample.image, alt: `Image of item ${visible(sample.item)}` });
 }
 
 function references(texts, language) {
@@ -306,13 +234,13 @@ function question(sample) {
   return [
     chips(sample),
     picture(sample),
-    ...titled("Question", textBlock(sample.texts.question, language)),
-    ...titled("References", ...references(sample.texts.references, language)),
+    ...titled("Question", textBlock(sample.question, language)),
+    ...titled("References", ...references(sample.references, language)),
   ];
 }
 
 function answer(sample) {
-  const { response, rationale, prompt } = sample.texts;
+  const { response, rationale, prompt } = sample;
   const promptDetails = prompt === null ? null
     : element("details", null, element("summary", { textContent: "Prompt as sent" }), textBlock(prompt, ""));
   return [
@@ -338,18 +266,15 @@ function card(samples) {
   return element("li", null, article);
 }
 
-async function showMore() {
-  const round = state.round;
+function showMore() {
   const next = state.results.slice(state.shown, state.shown + PAGE_SIZE);
-  await loadTexts(next.flat());
-  if (round !== state.round) return;
   const cards = next.map(card);
   byId("samples").append(...cards);
   const focus = state.shown > 0 && cards.length > 0 ? cards[0].querySelector("article") : null;
   state.shown += next.length;
   byId("more").hidden = state.shown >= state.results.length;
   const noun = filterForm().elements.beside.value ? "pair" : "sample";
-  tell(`${state.shown} of ${counted(state.results.length, noun)} shown`);
+  byId("browser-count").textContent = `${state.shown} of ${counted(state.results.length, noun)} shown`;
   if (focus) {
     focus.tabIndex = -1;
     focus.focus();
@@ -358,26 +283,14 @@ async function showMore() {
 
 // ---- samples: opening
 
-async function openBrowser(title, about, flags, samples) {
+function openBrowser(title, about, flags, selection) {
   byId("browser-title").replaceChildren(...title);
   byId("browser-about").textContent = about;
   byId("browser-flags").replaceChildren(...flags.map((place) => flagItem(data.flags[place])));
   filterForm().reset();
   filterForm().elements.pairs.disabled = true;
-  byId("samples").replaceChildren();
-  byId("more").hidden = true;
-  tell("");
   byId("filters").open = window.innerWidth > 640;
   if (!byId("browser").open) byId("browser").showModal();
-  Object.assign(state, { scope: [], results: [], linked: null });
-  let selection;
-  try {
-    selection = await samples;
-  } catch {
-    state.round += 1;
-    tell(`The samples are in the folder ${data.folder}, which must be beside this page; a file of it can't be loaded.`);
-    return;
-  }
   state.scope = selection.scope;
   state.where = selection.where || [];
   state.fair = selection.fair;
@@ -385,7 +298,7 @@ async function openBrowser(title, about, flags, samples) {
   setChoices();
   if (selection.order) filterForm().elements.order.value = selection.order;
   byId("others").hidden = runsOfTasks(state.scope).length < 2;
-  await filterSamples();
+  filterSamples();
   byId("browser").querySelector(".body").scrollTop = 0;
 }
 
@@ -394,21 +307,9 @@ function flagItem(flag) {
   return element("li", { className: "flag", textContent: text });
 }
 
-// The items of a fair draw: the kept ones, or those with the lowest numbers.
-function fairItems(samples) {
-  const byDraw = [...new Map(samples.map((sample) => [sample.itemKey, sample.draw]))].sort((a, b) => a[1] - b[1]);
-  return new Set(byDraw.slice(0, FAIR_SIZE).map(([key]) => key));
-}
-
-async function samplesOfCell(selection) {
-  const [, runs, where, failures, fair] = selection;
-  if (!hasFolder) {
-    const scope = [...new Set([...failures, ...fair])].map((place) => embedded[place]);
-    return { scope, where, fair: new Set(fair.map((place) => embedded[place].itemKey)) };
-  }
-  const samples = await samplesOfRuns(runs);
-  const scope = samples.filter((sample) => where.every(([field, value]) => groupOf(sample, field) === value));
-  return { scope, where, fair: fairItems(scope) };
+function samplesOfCell([, where, failures, fair]) {
+  const scope = [...new Set([...failures, ...fair])].map((place) => embedded[place]);
+  return { scope, where, fair: new Set(fair.map((place) => embedded[place].itemKey)) };
 }
 
 function openCell(button) {
@@ -426,9 +327,9 @@ function cellTitle(button) {
   return [name(row), " · ", name(header.dataset.search), `: ${button.textContent}`];
 }
 
-function cellText(cell, [total, , , failures, fair]) {
+function cellText(cell, [total, , failures, fair]) {
   const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
-  const count = hasFolder ? total : new Set([...failures, ...fair]).size;
+  const count = new Set([...failures, ...fair]).size;
   const extent = count < total
     ? `${count} of its ${counted(total, "sample")} are in this page: failures first, and a random sample, the same items for all models.`
     : total === 1 ? "Its sample is here." : `All ${total} samples are here.`;
@@ -442,30 +343,23 @@ function runsOfTasks(scope) {
 }
 
 // The same items as other models answered them.
-async function addOthers() {
-  const keys = new Set(state.scope.map((sample) => sample.itemKey));
-  widen((await samplesOfRuns(runsOfTasks(state.scope))).filter((sample) => keys.has(sample.itemKey)));
+function withOthers(scope) {
+  const keys = new Set(scope.map((sample) => sample.itemKey));
+  return samplesOfRuns(runsOfTasks(scope)).filter((sample) => keys.has(sample.itemKey));
 }
 
-async function showOthers() {
-  await addOthers();
+function showOthers() {
+  widen(withOthers(state.scope));
   filterForm().elements.order.value = "item";
   byId("others").hidden = true;
-  await filterSamples();
-}
-
-async function allSamples() {
-  const scope = hasFolder ? await samplesOfRuns(data.runs.map((_, number) => number)) : embedded;
-  return { scope, fair: hasFolder ? fairItems(scope) : new Set() };
+  filterSamples();
 }
 
 // A linked sample, and the answers of other models to its item.
-async function linkedSample(run, place) {
-  const linked = (await samplesOfRun(run)).find((sample) => sample.place === place);
+function linkedSample(run, place) {
+  const linked = embedded.find((sample) => sample.run === run && sample.place === place);
   if (!linked) return { scope: [], fair: new Set() };
-  state.scope = [linked];
-  await addOthers();
-  const scope = [linked, ...state.scope.filter((sample) => sample !== linked)];
+  const scope = [linked, ...withOthers([linked]).filter((sample) => sample !== linked)];
   return { scope, fair: new Set(), linked, order: "none" };
 }
 
@@ -477,7 +371,7 @@ function openLinked() {
   if (!match) return false;
   const run = data.runs.findIndex((row) => encodeURIComponent(row[RUN.key]) === match[1]);
   const title = run < 0 ? ["No such sample"] : [name(data.runs[run][RUN.label]), " · ", name(data.runs[run][RUN.task])];
-  const selection = run < 0 ? Promise.resolve({ scope: [], fair: new Set() }) : linkedSample(run, Number(match[2]));
+  const selection = linkedSample(run, Number(match[2]));
   const about = "One sample, with what other models answered. A page may hold only some samples: a sample that isn't among them isn't shown.";
   openBrowser(title, about, [], selection);
   return true;

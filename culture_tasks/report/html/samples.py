@@ -1,17 +1,10 @@
-"""The samples behind the numbers of the page, as JSON in it, or in files beside it.
-
-A page that was opened from a disk can't fetch data, but it can load scripts. So each file beside it is a script of one
-call with JSON in it: the rows of a run, its texts in parts, and images. The page's policy lets such a script in by a
-nonce. Nothing in the JSON can end the script element or be run.
-"""
+"""The samples behind the numbers of the page, as JSON in it. Nothing in the JSON can end its element or be run."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,15 +14,11 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import short_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from culture_tasks.pages.thumbnails import Thumbnails
     from culture_tasks.report.model import Cell, Report
     from culture_tasks.results.runs import RunRows, Sample
-
-_T = TypeVar("_T")
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
@@ -37,12 +26,8 @@ CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right"
 
 # Characters that could end the element, start a comment in it or break a line of a script, or that UTF-8 can't carry.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-_OURS = re.compile(r"(rows-\d+|texts-\d+-\d+|images-\d+)\.js")
-"""Names of files that a report writes: those of an earlier report are removed."""
 _FLAGS = tuple(FLAG_TEXT)
 _LONGEST_TEXT = 4_000
-_TEXTS_IN_A_FILE, _IMAGES_IN_A_FILE = 250, 100
-"""How many samples' texts, and how many images, a file beside the page holds."""
 _MOST_BESIDE = 600
 """Most samples of a task that are kept so that models can be set side by side."""
 
@@ -109,13 +94,12 @@ class Payload:
     """Collects the data of the page's script while the page's tables are made; texts that samples share are in it once.
 
     Attributes:
-        per_cell: Most samples of each run behind a cell; None where all of them lie in files beside the page.
-        folder: Name of the folder with these files.
+        per_cell: Most samples of each run behind a cell.
         cut: Number of selections of which the page holds only some samples.
     """
 
-    def __init__(self, report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str = "") -> None:
-        self.per_cell, self.folder, self.cut = per_cell, folder, 0
+    def __init__(self, report: Report, per_cell: int, thumbnails: Thumbnails) -> None:
+        self.per_cell, self.cut = per_cell, 0
         self._report, self._thumbnails, self._scales = report, thumbnails, _scales(report)
         self._cells: list[list[Any]] = []
         self._numbers: dict[tuple[str, int], int] = {}
@@ -142,9 +126,6 @@ class Payload:
         self._put_beside()
         labels = self._report.labels
         data = {
-            "folder": self.folder,
-            "texts_in_a_file": _TEXTS_IN_A_FILE,
-            "images_in_a_file": _IMAGES_IN_A_FILE,
             "runs": [
                 [labels[key], title_of(run.task), run.settings.judged_by, key, self._scales[key].better == "lower"]
                 for key, run in self._report.runs.items()
@@ -163,12 +144,9 @@ class Payload:
         return safe_json(data)
 
     def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
-        """Returns the number of samples and where they are found, then the failures and the fair draw that are kept."""
+        """Returns the number of samples and their groups, then the failures and the fair draw that are kept."""
         rows_by_run = {run: self._report.samples.rows(run, where) for run in runs}
         total = sum(len(rows.places) for rows in rows_by_run.values())
-        selection: list[Any] = [total, [self._runs[run] for run in runs], where]
-        if self.per_cell is None:
-            return selection
         failures: list[int] = []
         fair: list[int] = []
         for run, rows in rows_by_run.items():
@@ -176,7 +154,7 @@ class Payload:
             failures += self._numbers_of(run, choice.failures)
             fair += self._numbers_of(run, choice.fair)
         self.cut += total > len({*failures, *fair})
-        return [*selection, failures, fair]
+        return [total, where, failures, fair]
 
     def _put_beside(self) -> None:
         """Keeps of every task the same items of all models, as far as there is room: failures of some model first."""
@@ -247,53 +225,3 @@ def safe_json(data: Any) -> str:
     """Returns JSON without any character that HTML or UTF-8 could stumble over; none of them is lost."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-
-
-# In files beside the page
-
-
-def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[Path]:
-    """Writes the samples of all runs into a folder, which is made where there is none, and returns the paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        if _OURS.fullmatch(old.name):
-            old.unlink()
-    images, scales = _Index(), _scales(report)
-    paths: list[Path] = []
-    for number, run in enumerate(report.runs):
-        groups, outcomes = _Index(), _Index()
-        rows: list[list[Any]] = []
-        draws = _draw(report.samples.rows(run).items)
-        for part, samples in enumerate(_batches(report.samples.read(run), _TEXTS_IN_A_FILE)):
-            texts = [_texts(sample, thumbnails, images) for sample in samples]
-            paths.append(_write(folder, f"texts-{number}-{part}", texts))
-            rows += [
-                [
-                    sample.place,
-                    sample.item,
-                    groups[tuple(sample.groups.items())],
-                    outcomes[sample.outcome],
-                    sample.score,
-                    CORRECTNESS.index(correctness(sample.score, scales[run])),
-                    sample.doubt,
-                    int(draws[sample.place]),
-                ]
-                for sample in samples
-            ]
-        content = {"groups": list(groups), "outcomes": list(outcomes), "rows": rows}
-        paths.append(_write(folder, f"rows-{number}", content))
-    for part, addresses in enumerate(_batches(images, _IMAGES_IN_A_FILE)):
-        paths.append(_write(folder, f"images-{part}", addresses))
-    return paths
-
-
-def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
-def _write(folder: Path, name: str, content: Any) -> Path:
-    path = folder / f"{name}.js"
-    path.write_text(f'cultureSamples("{name}",{safe_json(content)});\n', encoding="utf-8", newline="\n")
-    return path

@@ -344,7 +344,7 @@ def fairness(scores: Scores) -> Iterator[Fairness]:
         scale = values[0].cell.scale
         numbers = {value.group: value.cell.value or 0.0 for value in values}
         if len(numbers) > 1:
-            scores_spread = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
+            scores_spread = spread(numbers, higher_is_better=scale.better != "lower")
             yield Fairness(
                 unit,
                 entrant,

@@ -23,13 +23,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import Texts
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.metrics.intervals import Interval
-from culture_tasks.report.model import Cell, Unit
-from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.observations import from_interval, is_same_number, weighted
-from culture_tasks.report.numbers.scores import Measured, Scores, all_scores, flags_by_row, harness_cell
+from culture_tasks.report.model import Unit
+from culture_tasks.report.numbers.observations import is_same_number
+from culture_tasks.report.numbers.scores import Measured, flags_by_row, harness_cell
 from culture_tasks.results.columns import Codebook, Columns
 from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 from culture_tasks.results.samples import samples_of
@@ -38,21 +35,12 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 """Metrics of the harnesses themselves that are shares. A task's ``…_acc`` may as well be in percent."""
 
 
-class Cut(NamedTuple):
-    """A field of the questions by which a task's score is split into two groups, with their names."""
-
-    field: str
-    title: str
-    groups: Mapping[str, str]
-
-
 class KnownTasks(NamedTuple):
     """Tasks of a harness that are about culture, by patterns of their names.
 
     Attributes:
         metrics: Their metrics, each with its better end; the first one counts.
         scale: The scale of these metrics, without its better end.
-        cut: A split of the score, where the harness logs the questions; None without one.
     """
 
     tasks: Sequence[str]
@@ -61,7 +49,6 @@ class KnownTasks(NamedTuple):
     metrics: Mapping[str, Literal["higher", "lower"]]
     scale: Mapping[str, Any]
     paper: str
-    cut: Cut | None = None
 
 
 @cache
@@ -69,18 +56,12 @@ def known_tasks() -> tuple[KnownTasks, ...]:
     """Returns the entries on the harnesses' culture tasks; the first entry with a fitting pattern counts."""
     file = resources.files("culture_tasks.report").joinpath("known_tasks.json")
     entries = json.loads(file.read_text(encoding="utf-8"))
-    return tuple(KnownTasks(**entry | {"cut": Cut(**entry["cut"]) if "cut" in entry else None}) for entry in entries)
+    return tuple(KnownTasks(**entry) for entry in entries)
 
 
 def known_task(task: str) -> KnownTasks | None:
     """Returns the entry on a task, or None."""
     return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
-
-
-def cut_of(task: str) -> Cut | None:
-    """Returns the cut of a task's score, or None."""
-    entry = known_task(task)
-    return entry.cut if entry else None
 
 
 def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) -> list[Measured]:
@@ -110,28 +91,10 @@ def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) 
             if metric == main or any(_fits(task, metric, pattern) for pattern in further):
                 unit = _unit(task, task_runs, metric=metric, headline=task not in parts, further=metric != main)
                 kinds = {}
-                if unit.headline and (len(task_runs) > 1 or cut_of(task)):
+                if unit.headline and len(task_runs) > 1:
                     kinds = {key: samples.behind(run, unit, rows[key]) for key, run in task_runs.items()}
                 units.append(_with_samples(unit, kinds))
     return units
-
-
-def cut_scores(units: Sequence[Measured]) -> Scores:
-    """Works out the scores of tasks with a cut, by its groups, as far as their samples have these."""
-    return all_scores(
-        [
-            replace(measured, flags={key: flags - {"from_result_file"} for key, flags in measured.flags.items()})
-            for measured in units
-            if cut_of(measured.unit.key) and measured.unit.headline and any(measured.runs.values())
-        ]
-    )
-
-
-def difference(first: Cell, second: Cell) -> Cell:
-    """Returns the first number less that of other items, by Newcombe (1998), method 10, and Zou and Donner (2008)."""
-    estimate = weighted([(cell.value, cell.low, cell.high) for cell in (first, second)], (1.0, -1.0))
-    scale, n = scale_of_differences(first.scale), first.n + second.n
-    return from_interval(Interval(*estimate, n=n), scale, set(first.flags), first.runs)
 
 
 def _fits(task: str, metric: str, pattern: str) -> bool:
@@ -247,13 +210,10 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
     """Yields the scores of each metric, but not where a sample lacks a number or an item occurs twice."""
     metrics = {metric: metric.partition(",")[::2] for metric in run.result.metrics}
     scores: dict[str, dict[int, float]] = {metric: {} for metric in metrics}
-    cut, labels = cut_of(run.run.task), {}
     for sample in (line.content for line in samples_of(run.result.samples_file)):
         # An item is identified by its place in the data and its expected answer, so that other data have other items.
         name = f"{run.run.task} {sample.get('doc_id')} {sample.get('target_hash') or sample.get('target')}"
         item = codes.setdefault(name, len(codes))
-        doc = sample.get("doc")
-        labels[item] = str(doc.get(cut.field)) if cut and isinstance(doc, dict) else ""
         for metric, (key, filtered) in list(metrics.items()):
             # lmms-eval's samples name no filter: they are of the only one.
             if str(sample.get("filter", filtered or "none")) != (filtered or "none"):
@@ -269,9 +229,4 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
         if item_scores and run.result.expected in (None, len(item_scores)):
             items, counts = np.array(list(item_scores), dtype=np.int32), np.ones(len(item_scores), dtype=np.int32)
             numbers, offsets = np.array(list(item_scores.values())), np.zeros(len(item_scores), dtype=np.int64)
-            groups: dict[str, Texts] = {}
-            if cut:
-                names = (*cut.groups, "")  # an item in no group, such as an unlabelled question, has an empty name
-                places = [names.index(labels[item] if labels[item] in names else "") for item in item_scores]
-                groups[cut.field] = Texts(np.array(places, dtype=np.int32), names)
-            yield metric, Columns(items, numbers, counts, counts, items, offsets, groups=groups, further={})
+            yield metric, Columns(items, numbers, counts, counts, items, offsets, groups={}, further={})

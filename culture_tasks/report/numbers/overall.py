@@ -18,8 +18,7 @@ from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.rankings import mean_rank
-from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
+from culture_tasks.report.model import Cell, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
@@ -29,8 +28,6 @@ _Numbers = TypeVar("_Numbers", float, Floats)
 
 COMMON = Scale("points of 100", 0.0, 100.0)
 """The scale of the means: each metric's range is mapped to 0-100, where 100 is the better end."""
-
-_RANK = Scale("rank", 1.0, None, better=None)
 
 _MEAN_LIMIT = 3
 """Most means of a report: one for each set of models that ran the same columns."""
@@ -163,7 +160,6 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 def means(
     units: Mapping[str, Measured],
     entrants: Mapping[str, Entrant],
-    tests: Sequence[Comparison],
     corrections: Corrections,
     *,
     rankable: Callable[[Cell], bool],
@@ -207,7 +203,6 @@ def means(
             columns=block.columns,
             beside=beside | obstacles,
             cells=cells,
-            mean_ranks=_mean_ranks(column_units, common, tests) if len(common) > 1 else {},
             standing=standing,
             comparisons=tuple(mean_tests),
         )
@@ -291,26 +286,6 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
     else:
         p = 1e-12 if above_0(least) > 0.0 else math.exp(float(scipy.optimize.brentq(above_0, least, most, xtol=1e-6)))
     return Difference(value, low, high, p, method="corrected columns")
-
-
-def _mean_ranks(
-    units: Sequence[Unit], common: Mapping[str, Sequence[Cell]], tests: Sequence[Comparison]
-) -> dict[str, Cell]:
-    """Returns the mean of each entrant's ranks, from the mean of its best to that of its worst possible ranks."""
-    table = np.array([[cell.value for cell in unit_cells] for unit_cells in common.values()], dtype=np.float64)
-    columns: list[Mapping[str, Cell]] = []
-    for unit in units:
-        cells, unit_tests = {key: unit.cells[key] for key in common}, [test for test in tests if test.unit == unit.key]
-        columns.append(rank_cells(cells, unit.scale, tests=unit_tests, left_out={})[0])
-    ranks: dict[str, Cell] = {}
-    for key, mean in zip(common, mean_rank(table), strict=True):
-        places = [place for column in columns if (place := column[key].rank) is not None]
-        cell = Cell(mean.rank, _RANK, n=len(columns))
-        if len(places) == len(columns):
-            first, last = (float(np.mean([getattr(place, end) for place in places])) for end in ("first", "last"))
-            cell = replace(cell, low=first, high=last)
-        ranks[key] = cell
-    return ranks
 
 
 def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:

@@ -98,7 +98,6 @@ def _fill(context: Context, layout: _Layout, model: str | None) -> Table:
                 _column(context, layout, column),
                 with_best(context.scores, column.at, context.rankable),
                 column.printed,
-                column.at,
             )
             for column in spec.columns
             if column.at is not None

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.published_rows import keys_of, with_papers
-from culture_tasks.report.tables.reported_rows import ReportedRow, with_reported
 from culture_tasks.results.runs import TaskRun
 
 ALL = "all"
@@ -29,17 +27,15 @@ class Context:
     scores: Scores
     published: bool
     rankable: Callable[[Cell], bool]
-    reported: Sequence[ReportedRow] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FilledColumn:
-    """A column with its cells, by row, the keys of the published column that it corresponds to, and its address."""
+    """A column with its cells, by row, and the keys of the published column that it corresponds to."""
 
     column: Column
     cells: Mapping[str, Cell]
     printed: Mapping[str, str] = field(default_factory=dict)
-    address: At | None = None
 
 
 def columns_of(scale: Scale, **labels: str) -> list[Column]:
@@ -68,7 +64,7 @@ def grid(
     owner: Callable[[str], str] | None = None,
     papers: Sequence[str] = (),
 ) -> Table:
-    """Fills a table with the cells of its rows and, on request, with others' rows; empty rows are left out.
+    """Fills a table with the cells of its rows and, on request, with papers' rows; empty rows are left out.
 
     ``rows`` are named as in the columns' cells, None being all entrants. ``labels`` gives the texts of a row, None
     being an entrant's label, and ``owner`` its entrant where rows aren't entrants: they have no ranks then. ``papers``
@@ -83,5 +79,4 @@ def grid(
         if any(cell is not None for cell in cells):
             filled_rows.append(Row(texts, cells, owner(key) if owner else key))
     table = replace(table, columns=tuple(column.column for column in columns), rows=tuple(filled_rows))
-    table = with_papers(table, [keys_of(column.printed) for column in columns], papers if context.published else ())
-    return with_reported(table, [column.address for column in columns], context.reported)
+    return with_papers(table, [keys_of(column.printed) for column in columns], papers if context.published else ())

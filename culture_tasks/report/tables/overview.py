@@ -6,19 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
-from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
+from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
-from culture_tasks.report.tiles import region_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
-_RANK = Scale("rank", 1.0, None, better=None)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
@@ -33,12 +29,10 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         column = Column(unit.key, label, scale, over=header)
-        columns.append(FilledColumn(column, {**not_run, **unit.cells}, address=At(unit.key)))
-    for mean in reversed(means):
-        if mean.mean_ranks:
-            label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
-            columns.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-        columns.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
+        columns.append(FilledColumn(column, {**not_run, **unit.cells}))
+    columns += [
+        FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells) for mean in reversed(means)
+    ]
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's range is mapped to 0-100, 100 being its better end.")
@@ -78,27 +72,6 @@ def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -
 def _notes_by_reason(subject: str, reasons: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[str]:
     for reason in dict.fromkeys(reasons.values()):
         yield f"{subject} ({reason}): {'; '.join(titles[key] for key in reasons if reasons[key] == reason)}."
-
-
-def cuts(context: Context) -> Iterator[Table]:
-    """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
-    unit_cuts = {key: cut for key in context.scores.units if (cut := cut_of(key))}
-    for cut in {cut.field: cut for cut in unit_cuts.values()}.values():
-        columns: list[FilledColumn] = []
-        for key in (key for key, unit_cut in unit_cuts.items() if unit_cut.field == cut.field):
-            scale = context.scores.units[key].unit.scale
-            addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
-            first, second = (with_best(context.scores, address, context.rankable) for address in addresses)
-            cells = {entrant: difference(first[entrant], second[entrant]) for entrant in first if entrant in second}
-            for name, side in zip(cut.groups.values(), (first, second), strict=True):
-                columns.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
-            points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
-            columns.append(FilledColumn(points, cells))
-        note = (
-            "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
-            "the first less the second, which is on other questions, with Newcombe's interval."
-        )
-        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), columns)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
@@ -211,11 +184,11 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
         units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
         owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
-        texts = (place(code).name, region_of(code) or "several countries", ", ".join(titles))
+        texts = (place(code).name, ", ".join(titles))
         questions = max(score.cell.n for score in by_model.values())
         cells = (by_model[key].cell if key in by_model else None for key in models)
         rows.append(row_of(texts, (questions, *cells), columns))
-    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_country_notes(context, countries))
+    headers, notes = ("Country", "Benchmarks"), tuple(_country_notes(context, countries))
     return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
 
 
@@ -242,9 +215,9 @@ def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) ->
 
 
 def _in_order(scores: Sequence[CountryScore]) -> list[str]:
-    """Returns the countries by region and name; groups of countries are the last."""
+    """Returns the countries by name; groups of countries are the last."""
     codes = dict.fromkeys(score.place for score in scores)
-    return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
+    return sorted(codes, key=lambda code: (not place(code).country, place(code).name))
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
