@@ -18,10 +18,13 @@ from support.tiny_encoders import save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import write_release
 
+from culture_tasks import published
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+from culture_tasks.insertion.methods import labels, paper_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 LOCALITY = ["crosscult_single_cross_scenario_locality"]
@@ -43,6 +46,12 @@ PUBLISHED = {
     "serac": {**SCOPED, "encoder": "sentence-transformers/all-MiniLM-L6-v2", "max_text_length": 512},
     "wise": {**WISE, "gamma": 10.0, "activation_ratio": 0.4, "shard_size": 500, "shards": 2, "density": 0.53},
 }
+
+
+def test_the_methods_of_the_papers_tables_are_the_published_rows():
+    rows = dict.fromkeys(row.keys["method"] for row in published.load("crosscult_table_2").rows)
+    assert [labels()[name] for name in paper_rows()] == list(rows)
+    assert set(paper_rows()) <= set(method_names())
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
@@ -257,3 +266,9 @@ def _fitted(folder):
     description = json.loads((folder / "state.json").read_text())
     measured = {name: value for name, value in description["report"].items() if name not in ("seconds", "peak_gib")}
     return description["tensors"], measured
+
+
+def test_an_error_without_a_text_is_explained_by_its_kind():
+    with pytest.raises(SettingsError, match=r"^x can't be loaded \(OSError\)\. Name another\.$"):  # noqa: SIM117
+        with explained("x can't be loaded", "Name another."):
+            raise OSError

@@ -33,7 +33,6 @@ from culture_tasks.insertion.core.value_store import ValueStore
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
-    from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
 class MethodConfig(BaseModel):
@@ -117,16 +116,6 @@ class InsertionMethod(ABC):
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
                 f"Options: {', '.join(fields) or 'none'}."
             ) from None
-
-    @classmethod
-    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
-        """Returns the names of the models that it loads beside one of an architecture; None where there is none."""
-        return {option: getattr(config, option) for option in cls.other_models}
-
-    @classmethod
-    def work(cls, config: Any, models: Models, cases: CaseShape) -> MethodWork | None:  # noqa: ARG003
-        """Returns its computation, by which a plan estimates hours and memory; None means no estimate."""
-        return None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:

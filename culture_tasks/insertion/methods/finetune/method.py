@@ -19,12 +19,10 @@ from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
     Weights,
     decoder_layer,
-    decoder_layers,
     layer_weights,
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 
 
 class FineTuneConfig(MethodConfig):
@@ -57,18 +55,6 @@ class FineTuneMethod(WeightMethod):
     needs_state: ClassVar[bool] = False
     answers_version: ClassVar[int] = 1
     config: FineTuneConfig
-
-    @classmethod
-    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
-        """One pass up to the layer, then forward and backward through that layer in each step."""
-        model = models[EVALUATED]
-        layers = decoder_layers(model)
-        weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
-        return MethodWork(
-            insertion={EVALUATED: 1 + (3 * config.steps - 1) / len(layers)},
-            # In float32 weights, gradient, Adam's two moments and a temporary; rounded weights and their gradient.
-            chain_bytes=24 * sum(weight.numel() for weight in weights),
-        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
