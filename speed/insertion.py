@@ -253,8 +253,8 @@ def measure(options: argparse.Namespace) -> None:
     MultimodalModel(model.model, model.processor, str(folder / "model"))
     print(f"loading {loaded - start:.1f} s, of that the fingerprint {time.perf_counter() - loaded:.1f} s")
     device = device_name(model.device)
-    model.release()
     del model
+    torch.cuda.empty_cache()
     lines = []
     for size in options.batches.split(","):
         for name in _names(options):

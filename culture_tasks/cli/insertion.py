@@ -109,7 +109,7 @@ def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     else:
         yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
     if method["edits_weights"]:
-        yield 2, "Changes the model's weights, so that no backend can generate for it."
+        yield 2, "Changes the model's weights."
     if method["other_models"]:
         yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
     for option in method["options"]:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from support.in_process import run_lmms_eval
 from support.insertion_requests import made
 from support.written_runs import write_lmms_eval
@@ -176,11 +175,6 @@ def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_pat
         ({"pretrained": ""}, r"Add pretrained="),
         ({"batch_size": "0"}, "at least 1, or auto"),
         ({"paper_latency": "true", "batch_size": "4"}, "one request at a time"),
-        ({"paper_latency": "true", "backend": "vllm"}, "no backend"),
-        ({"backend": "vlm"}, "backend='vlm': Input should be 'vllm'"),
-        ({"backend": "vllm", "method": "finetune"}, "changes the model's weights"),
-        ({"backend": "vllm", "device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
-        ({"backend": "vllm"}, r"pip install 'culture-tasks\[vllm\]'"),
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
@@ -189,15 +183,6 @@ def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, me
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(CultureTasksError, match=message):
         KnowledgeInsertionModel(**{**arguments, **change})
-
-
-def test_a_backend_of_several_ranks_is_refused():
-    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import InsertionArguments
-
-    given = InsertionArguments.read({"pretrained": "org/model", "backend": "vllm"})
-    given.check_devices(torch.device("cuda", 0), 1)
-    with pytest.raises(SettingsError, match=r"this run has 2\. Start one.*tensor_parallel_size=N"):
-        given.check_devices(torch.device("cuda", 0), 2)
 
 
 @pytest.mark.slow

@@ -286,14 +286,6 @@ class MultimodalModel:
 
         return score
 
-    def release(self) -> None:
-        """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
-        from accelerate.hooks import remove_hook_from_submodules
-
-        remove_hook_from_submodules(self.model)
-        self.model.to("meta")
-        torch.cuda.empty_cache()
-
     def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
         tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)

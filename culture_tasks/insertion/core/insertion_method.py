@@ -4,7 +4,7 @@ A method is made with a model and its options, then fitted or loaded where it ne
 edited model: ``insert`` adds knowledge, ``ask`` returns the route of a request after that, ``reset`` removes it all.
 
 There are two kinds. Most methods change only the prompt, and the model that answers it: their answers can be generated
-later, in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that
+later, in any order, and a request that they leave alone has the plain model's answer. Methods that
 change weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
 ``reset``, and their requests are answered while the change is there. Those that derive from
 :class:`~culture_tasks.insertion.core.weight_method.WeightMethod` have the requests of several chains answered together.
