@@ -257,19 +257,17 @@ def test_rows_have_what_the_result_files_say(tmp_path):
     slow = {"train_ms": None, "train_gib": None, "batch_size": 16, "one_at_a_time": False}
     write_costs(tmp_path, "finetune", COSTS | slow)
     write_costs(tmp_path, "ike", None)
-    write_costs(tmp_path, "grace", COSTS)
     write_costs(tmp_path, "reminder", COSTS)  # a method of another package is called what it calls itself
     table = table_4(tmp_path)
     assert [row.labels for row in table.rows] == [
         ("m", "FineTune", "NVIDIA A100, batches of 16"),
-        ("m", "GRACE (not in the paper)", "NVIDIA A100, one at a time"),
         ("m", "MCKI", "NVIDIA A100, one at a time"),
         ("m", "reminder (not in the paper)", "NVIDIA A100, one at a time"),
     ]
-    batched, alone = row_of(table, 0), row_of(table, 2)
+    batched, alone = row_of(table, 0), row_of(table, 1)
     names = ("train_ms", "insert_ms", "request_ms", "train_gib", "peak_gib", "parameters", "answered", "found")
     numbers = (1600.0, 300.0, 1800.0, 17.5, 21.0, 8.54, 48.0, 3.0)
-    assert values_of(table, 2) == dict(zip(names, numbers, strict=True))
+    assert values_of(table, 1) == dict(zip(names, numbers, strict=True))
     assert not any(cell.flags for cell in alone.values())
     assert batched["train_ms"] is None
     flagged = {name for name, cell in batched.items() if cell and "in_batches" in cell.flags}

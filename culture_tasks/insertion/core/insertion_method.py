@@ -77,7 +77,7 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        edits_weights: Whether insertions change the model itself: its weights, or outputs of its layers.
+        edits_weights: Whether insertions change the model itself.
         other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -10,7 +12,6 @@ from pydantic import Field
 from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.descent import note_losses
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
@@ -23,6 +24,8 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
+
+_log = logging.getLogger(__name__)
 
 
 class FineTuneConfig(MethodConfig):
@@ -87,6 +90,13 @@ class FineTuneMethod(WeightMethod):
             optimizer.step()
             history.append(losses.detach())
         for insertion, *losses in zip(insertions, history[0].tolist(), history[-1].tolist(), strict=True):
-            note_losses(*losses, insertion=insertion, method=self.name)
+            note_losses(*losses, insertion=insertion)
         with torch.no_grad():
             return [self._rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]
+
+
+def note_losses(first: float, last: float, *, insertion: Insertion) -> None:
+    """Logs the losses of the first and the last step."""
+    if not math.isfinite(last):
+        _log.warning("insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer)
+    _log.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)
