@@ -102,7 +102,6 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     for sample in results["samples"][SINGLE[0]]:
         facts = sample["judge_score_lexical"]["facts"]
         assert (facts["activated"], facts["threshold"]) == (0, -1.0)
-        assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
         assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
         assert facts["input_tokens"] > facts["output_tokens"] > 0
     monkeypatch.setattr(MultimodalModel, "_answers", None)
@@ -148,9 +147,6 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     [row] = tables["crosscult_table_4"].rows
     assert row.labels[1:] == ("MCKI", "CPU, one at a time" if is_alone else "CPU, batches of 4")
     assert [cell.value for cell in row.cells][:3] == [costs[name] for name in ("train_ms", "insert_ms", "request_ms")]
-    # what was inserted has the similarity 1, and is used whatever the threshold
-    assert tables["crosscult_single_routing"].rows[0].cells[0].value == 0.0
-    assert len(tables["crosscult_single_routing"].rows) == 4
 
 
 def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_path, monkeypatch):
