@@ -1,17 +1,15 @@
-r"""What the papers' table of knowledge insertion costs: estimated at real shapes, measured with random weights.
+r"""What knowledge insertion costs, measured with random weights.
 
 Without options tiny models are measured on the CPU; ``--shape`` has random weights of that shape saved to disk once::
 
     python speed/insertion.py
     python speed/insertion.py --shape internvl3.5-8b --folder /disk/random --device cuda --dtype bfloat16 \
-        --image 1328 --limit 20 --cases 400 --backend vllm
+        --image 1328 --limit 20 --cases 400
 
-Three parts, one or all (``--part``):
+Two parts, one or both (``--part``):
 
-* ``estimate``: hours and memory of all rows of Tables 2 and 3 and of their fits, for both models of the papers, from
-  shapes alone (the meta device) and the numbers of requests of the full release.
-* ``measure``: the commands of ``culture-tasks insertion table``, each in a process, at each size of a batch and with
-  the backend: seconds of loading and of the fingerprint, milliseconds of fitting, inserting and a request, peak memory.
+* ``measure``: fits and evaluations of the methods, each in a process, at each size of a batch: seconds of loading and
+  of the fingerprint, milliseconds of fitting, inserting and a request, peak memory.
 * ``resume``: fits of MEND and SERAC that are killed at their first checkpoint and started again, beside whole ones.
 
 Every answer has all of its tokens: the end token is switched off.
@@ -26,40 +24,24 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from PIL import Image
 
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, load_release
-from culture_tasks.benchmarks.crosscult.editions import PAPER
-from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name
-from culture_tasks.insertion.core.encoding import Encoding
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.queries import Query
 from culture_tasks.insertion.core.state import read
-from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.estimates import ASSUMED, DEVICES, EVALUATED, CaseShape, PromptSize, Requests, RowEstimator
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.insertion.table import ALL, MethodRow, TableOptions, estimate, rows_of
 from culture_tasks.text_tables import as_text
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests")]
 
-_QUESTION = "Would wearing a hat of this color be considered a common fashion choice?"
-_LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
-_SMALL = 112
-_SCENARIOS = {"train": 29, "single": 10, "sequential": 10}  # of the full release, with 200 raw cases each
-_SHORT = ("base", "ike", "mcki")  # the rows without a fit by gradients and without edited weights
 _CHECKPOINTS = ("--checkpoint-minutes", "0")
 
 _INTERN_VIT = {
@@ -194,13 +176,6 @@ def _set_by_hand(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in ("layer_types", "deepstack_visual_indexes")}
 
 
-def meta(shape: str) -> Any:
-    """Returns a model of a shape without weights, as bfloat16."""
-    kind, config, _ = shaped(shape)
-    with torch.device("meta"):
-        return kind(config).to(torch.bfloat16)
-
-
 def encoder(name: str) -> Any:
     """Returns an encoder of real shape: of sentences (all-MiniLM-L6-v2), or of images (clip-vit-large-patch14)."""
     from transformers import BertConfig, BertModel, CLIPConfig, CLIPModel
@@ -222,108 +197,27 @@ _ENCODERS = {"ike": "sentences", "serac": "sentences", "mscke": "images"}
 """The encoder of each method that has one."""
 
 
-# Estimates.
-
-
-def estimates(options: argparse.Namespace) -> None:
-    """Prints the hours and memory of all rows, for both models of the papers."""
-    (tables, cases), side = full_release(), options.image or _LARGE
-    for shape in (name for name, described in SHAPES.items() if "replacement" in described):
-        _, _, processor = shaped(shape)
-        model = meta(shape)
-        query = Query.about(Image.new("RGB", (side, side)), _QUESTION)
-        prompt = PromptSize.of(Encoding(processor, {}), model, [query])
-        lines, totals = [], {"all rows": 0.0, "base, IKE and MCKI": 0.0}
-        stores: list[set[str]] = [set() for _ in tables]  # what a row of a table leaves for the next rows
-        for name in paper_rows():
-            method, models = method_class(name), {EVALUATED: model}
-            with torch.device("meta"):
-                for option in method.other_models:
-                    models[option] = encoder(_ENCODERS[name]) if option == "encoder" else None
-            if "replacement" in models:
-                models["replacement"] = meta(SHAPES[shape]["replacement"])
-            rows = [
-                estimate(
-                    method,
-                    method_class(name).read_config({}),
-                    models,
-                    RowEstimator(DEVICES[0], prompt, requests, cases, batch=options.batch),
-                    stored=stored,
-                )
-                for requests, stored in zip(tables, stores, strict=True)
-            ]
-            single, sequential = (row for row in rows if row is not None)
-            totals["all rows"] += single.fit_hours + single.hours
-            totals["base, IKE and MCKI"] += (single.fit_hours + single.hours) * (name in _SHORT)
-            gib = max(single.gib, sequential.gib)
-            numbers = (single.fit_hours, single.fit_gib, single.hours, sequential.hours, gib)
-            lines.append((labels()[name], *(f"{number:.1f}" for number in numbers)))
-        print(f"{shape}, {model.num_parameters() / 1e9:.2f} B parameters, {prompt.tokens:.0f} tokens a request")
-        head = ("ESTIMATED", "fit, hours", "GiB", "Table 2, hours", "Table 3, hours", "GiB")
-        print(as_text(head, lines))
-        print("; ".join(f"Table 2, {name}: {hours:.1f} hours" for name, hours in totals.items()))
-    print(f"For one {DEVICES[0].name}, batches of {options.batch}, images of {side} x {side}. Assumed: {ASSUMED}.\n")
-
-
-def full_release() -> tuple[tuple[Requests, Requests], CaseShape]:
-    """Returns the requests of Tables 2 and 3 and the training cases, counted in a release of the full size."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "crosscult"
-        place.mkdir()
-        (place / "cases.jsonl").write_text("\n".join(map(json.dumps, _raw_rows())), encoding="utf-8")
-        release = load_release(Path(folder))
-    training = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
-    trained = Requests.of([doc for docs in training for doc in docs], 0)
-    cases = CaseShape(count=len(training[0]), requests=trained.distinct, generality=1, locality=2)
-    single: list[CrossCultDoc] = [doc for role in SINGLE_ROLES for doc in release.single(role)]
-    steps = product(SEQUENTIAL_ROLES, PAPER.orders[0])
-    sequential = [doc for role, partition in steps for doc in release.sequential(role, partition)]
-    return (Requests.of(single, 64), Requests.of(sequential, 64)), cases
-
-
-def _raw_rows() -> Iterator[dict[str, str]]:
-    parts = [part for part, count in _SCENARIOS.items() for _ in range(count)]
-    for scenario, number in product(range(len(parts)), range(200)):
-        name = f"{scenario}-{number}"
-        texts = {f"question_{language}": f"{language} {name} ?" for language in ("en", "zh", "ar")}
-        texts |= {f"answer_{culture}": f"{culture} {name}" for culture in ("us_en", "china_zh", "arab_ar")}
-        facts = {"scenario": f"scenario {scenario}", "topic": "Social Values", "split": parts[scenario]}
-        yield {"id": name, "image": f"{name}.png", **facts, **texts}
-
-
-# Measurements.
-
-
-def table_options(options: argparse.Namespace) -> TableOptions:
-    """Saves models with random weights and a world of cases, once, and returns the settings of a table of these."""
+def prepared(options: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """Saves models with random weights and a world of cases, once, and returns the options of each method."""
     from support.tiny_world import write_release
 
-    folder, side = Path(options.folder), options.image or _SMALL
+    folder = Path(options.folder)
     saved = {name: folder / options.shape / name for name in ("model", "replacement", "sentences", "images")}
     if not (saved["images"] / "config.json").exists():
         for name, place in saved.items():
             _save(options.shape, name, place)
-    world = folder / f"world-{side}"
+    world = folder / f"world-{options.image}"
     if not world.exists():
         write_release(world, range(6), range(options.raw_cases), tests=(2, 3, 4, 5))
         for file in world.rglob("*.png"):
-            Image.open(file).resize((side, side)).save(file)
+            Image.open(file).resize((options.image, options.image)).save(file)
     os.environ |= {"CULTURE_TASKS_DATA": str(world), "CULTURE_JUDGE": "lexical", "HF_HUB_OFFLINE": "1"}
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     method_options = {name: {"encoder": str(saved[encoder])} for name, encoder in _ENCODERS.items()}
     for name in ("serac", "mscke"):
         method_options[name]["replacement"] = str(saved["replacement"])
     if options.shape == "tiny":
         method_options |= {"mend": {"layers": "2", "rank": "4"}, "finetune": {"steps": "2"}, "mcki": {"route_dim": "8"}}
-    return TableOptions(
-        out=folder / options.shape / "table",
-        pretrained=str(saved["model"]),
-        model=ModelOptions(device=options.device, dtype=options.dtype),
-        tasks=("crosscult_single",),
-        limit=options.limit,
-        fit_limit=options.cases,
-        options=method_options,
-    )
+    return method_options
 
 
 def _save(shape: str, name: str, folder: Path) -> None:
@@ -350,39 +244,71 @@ def _save(shape: str, name: str, folder: Path) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Prints the costs of each row, at each size of a batch and with the backend."""
-    base, side = table_options(options), options.image or _SMALL
+    """Prints the costs of each method at each size of a batch."""
+    method_options, folder = prepared(options), Path(options.folder) / options.shape
+    loading = ModelOptions(device=options.device, dtype=options.dtype)
     start = time.perf_counter()
-    model = MultimodalModel.load(base.pretrained, base.model)
+    model = MultimodalModel.load(str(folder / "model"), loading)
     loaded = time.perf_counter()
-    MultimodalModel(model.model, model.processor, base.pretrained)
+    MultimodalModel(model.model, model.processor, str(folder / "model"))
     print(f"loading {loaded - start:.1f} s, of that the fingerprint {time.perf_counter() - loaded:.1f} s")
     device = device_name(model.device)
-    model.release()
     del model
-    data, lines = load_training_data(Path(os.environ["CULTURE_TASKS_DATA"]), options.cases), []
-    engines = [(size, None) for size in options.batches.split(",")]
-    engines += [(engines[-1][0], options.backend)] if options.backend else []
-    for size, backend in engines:
-        table = replace(base, batch_size=size, backend=backend, out=base.out / f"{size}-{backend or 'transformers'}")
-        for row in _rows(table, options.methods.split(",")):
-            if backend is None or row.backend:
-                row.run(data)
-                lines.append((labels()[row.name], row.backend or "transformers", size, *_costs(row)))
-    head = ("MEASURED", "by", "batch", "train/case ms", "GiB", "insert ms", "request ms", "requests/s", "GiB", "B")
+    torch.cuda.empty_cache()
+    lines = []
+    for size in options.batches.split(","):
+        for name in _names(options):
+            out = folder / f"batches of {size}"
+            given, state = method_options.get(name, {}), out / "states" / name
+            if method_class(name).needs_state:
+                subprocess.run(_fit_command(options, name, given, state, size), check=True)
+            else:
+                state = None
+            results = out / "results" / name
+            subprocess.run(_evaluation_command(options, name, given, state, size, results), check=True)
+            lines.append((labels()[name], size, *_costs(results)))
+    head = ("MEASURED", "batch", "train/case ms", "GiB", "insert ms", "request ms", "requests/s", "GiB", "B")
     print(as_text(head, lines))
-    print(f"{options.shape} on {device}, {options.dtype}, images of {side} x {side}\n")
+    print(f"{options.shape} on {device}, {options.dtype}, images of {options.image} x {options.image}\n")
 
 
-def _rows(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
-    """Returns the rows of methods, with the options of these alone."""
-    selection = {name: values for name, values in options.options.items() if name in names or ALL in names}
-    return rows_of(replace(options, options=selection), names)
+def _names(options: argparse.Namespace) -> Sequence[str]:
+    return paper_rows() if options.methods == "all" else options.methods.split(",")
 
 
-def _costs(row: MethodRow) -> list[str]:
-    """Returns what the result file of a row says of its costs."""
-    file = sorted(row.results.rglob("*_results.json"))[-1]
+def _fit_command(
+    options: argparse.Namespace, name: str, method_options: Mapping[str, str], state: Path, size: str
+) -> list[str]:
+    """Returns the command that fits a method."""
+    model = str(Path(options.folder) / options.shape / "model")
+    command = [sys.executable, "-m", "culture_tasks.cli.main", "insertion", "fit", "--method", name, "--model", model]
+    command += ["--output", str(state), "--batch-size", size, "--limit", str(options.cases)]
+    command += ["--device", options.device, "--dtype", options.dtype]
+    return command + [text for option, value in method_options.items() for text in ("--set", f"{option}={value}")]
+
+
+def _evaluation_command(
+    options: argparse.Namespace,
+    name: str,
+    method_options: Mapping[str, str],
+    state: Path | None,
+    size: str,
+    results: Path,
+) -> list[str]:
+    """Returns the command that evaluates a method, whose plain answers those of the same size share."""
+    arguments = {"pretrained": str(Path(options.folder) / options.shape / "model"), "method": name}
+    arguments |= {"device": options.device, "dtype": options.dtype}
+    arguments |= {"answers": str(results.parent / "answers.sqlite3")}
+    arguments |= method_options if state is None else {"state": str(state)}
+    listed = ",".join(f"{argument}={value}" for argument, value in arguments.items())
+    command = [sys.executable, "-m", "lmms_eval", "--model", "knowledge_insertion", "--model_args", listed]
+    command += ["--tasks", "crosscult_single", "--limit", str(options.limit), "--batch_size", size]
+    return [*command, "--log_samples", "--output_path", str(results)]
+
+
+def _costs(results: Path) -> list[str]:
+    """Returns what a result file says of its costs."""
+    file = max(results.rglob("*_results.json"), key=lambda path: path.stat().st_mtime)
     costs = json.loads(file.read_text(encoding="utf-8"))["insertion_costs"]
     a_second = None if not costs["request_ms"] else 1000 / costs["request_ms"]
     names = ("train_ms", "train_gib", "insert_ms", "request_ms", "", "peak_gib", "parameters")
@@ -391,18 +317,17 @@ def _costs(row: MethodRow) -> list[str]:
 
 def resume(options: argparse.Namespace) -> None:
     """Prints whether fits that were killed and continued are those without a break."""
-    base, lines = table_options(options), []
-    names = options.methods.split(",")
-    for name in (name for name in ("mend", "serac") if name in names or ALL in names):
+    method_options, lines = prepared(options), []
+    for name in (name for name in ("mend", "serac") if name in _names(options)):
         digests = []
         for kind in ("whole", "killed"):
-            (row,) = _rows(replace(base, out=base.out / kind), [name])
-            command = [*row.fit_command, "--overwrite", *_CHECKPOINTS]
+            state = Path(options.folder) / options.shape / kind / name
+            command = [*_fit_command(options, name, method_options[name], state, "16"), "--overwrite", *_CHECKPOINTS]
             if kind == "killed":
-                _kill_at_checkpoint(command, row.state / "training.safetensors")
+                _kill_at_checkpoint(command, state / "training.safetensors")
             start = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            description, _ = read(row.state)
+            description, _ = read(state)
             digests.append(description.tensors)
             lines.append((name, kind, str(description.data.count), f"{time.perf_counter() - start:.1f}"))
         lines.append((name, "same state" if len(set(digests)) == 1 else "NOT the same state", "", ""))
@@ -419,21 +344,17 @@ def _kill_at_checkpoint(command: Sequence[str], checkpoint: Path) -> None:
 def main() -> None:
     """Prints what the options ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"estimate": estimates, "measure": measure, "resume": resume}
+    parts = {"measure": measure, "resume": resume}
     parser.add_argument("--part", choices=["all", *parts], default="all")
     parser.add_argument("--shape", choices=["tiny", *SHAPES], default="tiny", help="random weights of this shape")
     parser.add_argument("--folder", default="build/random-models", help="where models, states and results are kept")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument(
-        "--image", type=int, help=f"side of the images (estimated: {_LARGE}, measured: {_SMALL} pixels)"
-    )
+    parser.add_argument("--image", type=int, default=112, help="side of the images")
     parser.add_argument("--raw-cases", type=int, default=20, help="raw cases of each of six scenarios")
     parser.add_argument("--limit", type=int, default=8, help="documents of each of four roles")
     parser.add_argument("--cases", type=int, default=40, help="training cases; MEND makes a step of two")
-    parser.add_argument("--batch", type=int, default=32, help="size of a batch in estimates")
     parser.add_argument("--batches", default="1,8,32", help="sizes of a batch")
-    parser.add_argument("--backend", help="engine to measure beside transformers, such as vllm")
     parser.add_argument("--methods", default="all", help="methods to measure, and to kill the fits of")
     options = parser.parse_args()
     for name, part in parts.items():

@@ -115,13 +115,11 @@ class FurtherScore:
     Attributes:
         read: Gives it by a sample's record, or None where the sample has none; runs of which no sample has one show
             nothing. Without it, every record has it by its name among its ``values``.
-        is_share: Whether every sample's is one end of the scale or the other, so that a mean of them is a share.
     """
 
     name: str
     scale: Scale
     read: Callable[[Mapping[str, Any]], float | None] | None = None
-    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,6 @@ class Derived:
         dimension: The field of those groups; empty for one number alone, under the empty group.
         within: Fields that are held fixed: each combination of their groups has its numbers.
         units: Whether a unit, by its key, has it.
-        score: The score of the answers: ``score``, or a further score.
     """
 
     name: str
@@ -144,7 +141,6 @@ class Derived:
     dimension: str = ""
     within: tuple[str, ...] = ()
     units: Callable[[str], bool] = lambda _: True
-    score: str = "score"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
 from culture_tasks.preferences.merging import merge
 from culture_tasks.preferences.pairs import choose, select_questions
-from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
 from culture_tasks.preferences.rating_sources import ResultSelection, gather
@@ -90,7 +89,7 @@ def register(add_parser: AddParser) -> None:
     text = "show what rated responses hold: pairs, ties, gaps, lengths, who wrote them, overlap with tests"
     stat = actions.add_parser("stat", help=text, description=_STAT, epilog=sources, formatter_class=raw)
     _add_sources(stat)
-    folder = "also write JSON, Markdown, CSV and pictures to this folder"
+    folder = "also write JSON, Markdown and CSV to this folder"
     stat.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
     _add_rule(stat)
     add_json(stat)
@@ -169,7 +168,7 @@ def _stat(options: argparse.Namespace) -> int:
     paths: list[Path] = []
     if options.output is not None:
         with writing("preferences", options.output):
-            paths = [*stat.write(options.output), *write_pictures(stat, options.output)]
+            paths = stat.write(options.output)
     if options.json:
         print_json(stat.content)
         return 0

@@ -18,7 +18,6 @@ class ModelCosts(BaseModel):
 
     Attributes:
         one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
-        backend: Model class of the harness that generated; None if the model itself did.
         answered: Prompts that were answered now, the plain model's among them; the answers of ``found`` were there.
         request_ms: Milliseconds a request, a mean over ``requests``. One at a time: from the request to its answer. In
             batches: all computing for routing and answers, divided by the requests that were answered.
@@ -35,7 +34,6 @@ class ModelCosts(BaseModel):
     ranks: int = 1
     batch_size: int = 1
     one_at_a_time: bool = False
-    backend: str | None = None
     answered: int = 0
     found: int = 0
     requests: int = 0
@@ -58,8 +56,7 @@ class ModelCosts(BaseModel):
     @property
     def way(self) -> str:
         """How requests were answered, and where, for a table."""
-        generated = f" by {self.backend}" if self.backend else ""
-        way = "one at a time" if self.one_at_a_time else f"batches of {self.batch_size}{generated}"
+        way = "one at a time" if self.one_at_a_time else f"batches of {self.batch_size}"
         ranks = f", {self.ranks} processes" if self.ranks > 1 else ""
         return f"{self.device}, {way}{ranks}"
 

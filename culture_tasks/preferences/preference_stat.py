@@ -22,7 +22,7 @@ from culture_tasks.results.training_manifest import Rule
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
 
 Dimension = Literal["overall", "language", "category", "culture"]
-DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+_DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 NOT_SAID = "not said"
 """The name of the group of questions whose category or culture the data don't say, and of unknown writers."""
@@ -96,7 +96,6 @@ class PreferenceStat:
     """
 
     rated: RatedQuestions
-    pairs: Sequence[PreferencePair]
     groups: Sequence[GroupStat]
     writers: Sequence[WriterStat]
     tests: Sequence[OverlapStat]
@@ -181,14 +180,13 @@ def preference_stat(
     """Computes the statistics of some of the rated questions; the overlap with tests may be the reason for none."""
     pairs, _ = pairs_of(questions, rule, seed)
     groups: dict[tuple[Dimension, str], list[RatedQuestion]] = {}
-    for dimension in DIMENSIONS:
+    for dimension in _DIMENSIONS:
         for question in questions:
             name = "all" if dimension == "overall" else getattr(question, dimension) or NOT_SAID
             groups.setdefault((dimension, name), []).append(question)
-    order = sorted(groups, key=lambda group: (DIMENSIONS.index(group[0]), group[1]))
+    order = sorted(groups, key=lambda group: (_DIMENSIONS.index(group[0]), group[1]))
     return PreferenceStat(
         rated=rated,
-        pairs=pairs,
         groups=[_group(dimension, name, groups[dimension, name], pairs) for dimension, name in order],
         writers=_writers(questions, pairs),
         tests=[] if isinstance(overlap, str) else _tests(overlap),

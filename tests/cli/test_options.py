@@ -22,7 +22,6 @@ from culture_tasks.rejudge.estimates import Bounds
         ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
         ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
-        ("insertion table --model x --out there", "out", Path("there")),
         ("merge r --out m_n", "output", Path("m_n")),
         ("cache merge a b --into c", "output", Path("c")),
         ("cache export a_b.jsonl", "former", Path("a_b.jsonl")),
@@ -30,7 +29,6 @@ from culture_tasks.rejudge.estimates import Bounds
         ("preferences build s -o d --task care_zh", "tasks", ("care_zh",)),
         ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
         ("cost", "tasks", ()),
-        ("insertion table --model x -o o --tasks a", "tasks", ("a",)),
         ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
     ],
 )

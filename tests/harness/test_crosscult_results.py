@@ -73,10 +73,10 @@ def test_a_record_says_which_insertion_was_used(doc, locality):
     said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "input_tokens": 7}
     used = results(doc, ["a", "a", json.dumps(said)])["judge_score_lexical"]["facts"]
     assert {name: used[name] for name in said} == said
-    assert (used["entry"], used["case_id"]) == (doc["partition"], doc["case_id"])
+    assert used["case_id"] == doc["case_id"]
     left = ["a", "a", json.dumps({**said, "activated": None})]
     unused = results(locality, left, task=LOCALITY)["judge_score_lexical"]["facts"]
-    assert (unused["activated"], unused["entry"], unused["similarity"]) == (None, None, 0.8)
+    assert (unused["activated"], unused["similarity"]) == (None, 0.8)
     assert "threshold" not in results(doc, "a")["judge_score_lexical"]["facts"]
 
 

@@ -1,27 +1,23 @@
-"""FineTune, MEND, LoRA, GRACE and WISE over tiny models: what they learn, alone and in batches of chains."""
+"""FineTune and MEND over tiny models: what they learn, alone and in batches of chains."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import peft
 import pytest
 import torch
 from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
-from torch.nn.functional import linear
 
-from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.tensor_files import digest
 from culture_tasks.insertion.core.training import train
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
-from culture_tasks.insertion.core.weight_method import WeightMethod
+from culture_tasks.insertion.methods.finetune.method import note_losses
 from culture_tasks.insertion.methods.mend.editor import token_gradients
 from culture_tasks.insertion.methods.mend.method import divergence
 
@@ -29,16 +25,9 @@ DECODING, SHORT = AnswerDecoding(max_new_tokens=8), AnswerDecoding(max_new_token
 OPTIONS = {
     "finetune": {"steps": 4, "learning_rate": 1e-2},
     "mend": {"layers": 2, "rank": 8, "edit_rate": 1e-3, "learning_rate": 1e-4},
-    "lora": {"optimizer": "adam", "learning_rate": 0.02},
-    # Tiny models with random weights have requests far apart in some families, and next to each other in others.
-    "grace": {"radius": 1e-3},
-    "wise": {"alpha": 0.5, "beta": 2.0, "gamma": 1.0, "activation_ratio": 0.999},
 }
 BATCHED = {"finetune": {}, "mend": {"edit_rate": 0.5}}
 """Options with which edits change answers."""
-
-OF_OUTPUTS = {"lora": {}, "grace": {"radius": 1e3, "steps": 4}, "wise": {"activation_ratio": 0.1, "steps": 4}}
-"""Options with which a tiny model uses an insertion for other requests too."""
 
 each_method = pytest.mark.parametrize("name", sorted(OPTIONS))
 
@@ -61,7 +50,7 @@ def fresh():
 def predicted(model, sample, method=None):
     """Predictions of a sample's answer, after what is inserted."""
     score = model.answer_scorer([(sample.query, sample.answer)])
-    weights = method.present if isinstance(method, WeightMethod) else {}
+    weights = method.present if method else {}
     with torch.no_grad():
         return with_weights(model.model, weights, score)
 
@@ -93,12 +82,11 @@ class TestAll:
         first_loss, other = loss_of(model, first), logits(model, second)
         method.insert(first)
         assert loss_of(model, first, method) < first_loss - (0 if name == "mend" else 0.05)
-        if isinstance(method, WeightMethod):
-            count = len(decoder_layers(model.model)) - (1 if name == "finetune" else 2)
-            assert edited(method)
-            assert all(int(weight.split("layers.")[1].split(".")[0]) >= count for weight in edited(method))
-            assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited(method))
-            assert traces(model) == before
+        count = len(decoder_layers(model.model)) - (1 if name == "finetune" else 2)
+        assert edited(method)
+        assert all(int(weight.split("layers.")[1].split(".")[0]) >= count for weight in edited(method))
+        assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited(method))
+        assert traces(model) == before
         method.reset()
         assert method.generate(ask(2, 3), DECODING) == plain
         assert torch.equal(logits(model, second), other)
@@ -127,8 +115,7 @@ class TestAll:
         if name != "mend":
             assert loss_of(fresh, sample, method) < before - 0.05
         assert logits(fresh, sample, method).dtype == torch.bfloat16
-        if isinstance(method, WeightMethod):
-            assert {weight.dtype for weight in method.present.values()} == {torch.bfloat16}
+        assert {weight.dtype for weight in method.present.values()} == {torch.bfloat16}
         method.reset()
         assert torch.equal(logits(fresh, sample), plain)
 
@@ -137,8 +124,7 @@ class TestAll:
     ("name", "family", "options"),
     [
         *((name, "internvl", {}) for name in sorted(OPTIONS)),
-        # In qwen3_5 most layers are linear attention: one method that changes weights and one that changes outputs.
-        *((name, "qwen3_5", {}) for name in ("finetune", "grace")),
+        ("finetune", "qwen3_5", {}),  # most layers are linear attention
         ("finetune", "qwen3_5", {"layer": 0}),  # not of linear maps alone, so it is answered chain by chain
     ],
 )
@@ -147,8 +133,8 @@ def test_answers_are_the_same_at_every_size_of_a_batch(name, family, options):
     chains = [*(tuple(insertions()[:length]) for length in (1, 3)), (insertion(5, 1),)]
     asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(6)]
     jobs = [Job(query, SHORT, chains[place % 3]) for place, query in enumerate(asked)]
-    method, answers = made(name, model, **{**BATCHED, **OF_OUTPUTS}[name], **options), {}
-    assert name in OF_OUTPUTS or method.by_row == (not options)
+    method, answers = made(name, model, **BATCHED[name], **options), {}
+    assert method.by_row == (not options)
     for size in (1, 4):
         method.batch_size = size
         runner = Runner(method, ValueStore(None))
@@ -156,8 +142,7 @@ def test_answers_are_the_same_at_every_size_of_a_batch(name, family, options):
         assert runner.costs.inserted == 4
     alone = [outcome.answer.text for outcome in Runner(method, ValueStore(None), one_at_a_time=True).run(jobs)]
     assert answers[1] == answers[4] == alone
-    if name in BATCHED:
-        assert alone != [model.generate(job.query, SHORT).text for job in jobs]
+    assert alone != [model.generate(job.query, SHORT).text for job in jobs]
 
 
 @pytest.mark.parametrize(
@@ -267,156 +252,8 @@ def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
 
 
 def test_a_loss_that_is_not_finite_is_named(caplog):
-    number, sample = torch.nn.Parameter(torch.ones(1)), insertions()[0]
-    optimizer = torch.optim.SGD([number], lr=1.0)
-    descend(optimizer, lambda: (number - 3).square().sum(), 3, insertion=sample, method="wise")
+    sample = insertions()[0]
+    note_losses(4.0, 1.0, insertion=sample)
     assert not caplog.text
-    descend(optimizer, lambda: (number * torch.inf).sum(), 3, insertion=sample, method="wise")
-    assert f"wise: the loss of {sample.answer!r} is not finite. Lower learning_rate." in caplog.text
-
-
-class TestLora:
-    @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.1)])
-    def test_it_computes_and_learns_as_pefts_does(self, fresh, dtype, tolerance):
-        fresh.model.to(dtype)
-        sample, method = insertions()[0], made("lora", fresh, dropout=0, optimizer="sgd", steps=3, learning_rate=0.05)
-        plain = loss_of(fresh, sample)
-        method.insert(sample)
-        ours, loss = logits(fresh, sample), loss_of(fresh, sample)
-        method.reset()
-        assert loss < plain - 0.05
-        torch.manual_seed(0)
-        first_values = {name: method._new_factors(module) for name, module in method._linears.items()}
-        config = peft.LoraConfig(r=8, lora_alpha=32, lora_dropout=0.0, target_modules=list(method._linears))
-        peft.inject_adapter_in_model(config, fresh.model)
-        trained = []
-        for name, factors in first_values.items():
-            module = fresh.model.get_submodule(name)
-            for peft_factor, factor in zip((module.lora_A, module.lora_B), factors, strict=True):
-                peft_factor["default"].weight = torch.nn.Parameter(factor.detach().clone())
-                trained.append(peft_factor["default"].weight)
-        optimizer = torch.optim.SGD(trained, lr=0.05)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-        for _ in range(3):
-            optimizer.zero_grad()
-            fresh.answer_scorer([(sample.query, sample.answer)])().losses().mean().backward()
-            optimizer.step()
-            schedule.step()
-        assert torch.allclose(ours, logits(fresh, sample), atol=tolerance)
-        assert method.parameter_count() == sum(factor.numel() for factor in trained)
-
-    def test_dropout_and_first_values_depend_on_the_seed_alone(self, internvl):
-        results, sample = [], insertions()[0]
-        for seed in (0, 0, 1):
-            torch.manual_seed(len(results))
-            method = made("lora", internvl, dropout=0.5, seed=seed)
-            method.insert(sample)
-            results.append(logits(internvl, sample))
-            assert torch.equal(logits(internvl, sample), results[-1])
-            method.reset()
-        assert torch.equal(results[0], results[1])
-        assert not torch.equal(results[0], results[2])
-
-    def test_layers_without_a_weight_are_passed_over_and_unknown_names_refused(self, model):
-        names = {name.rpartition(".")[2] for name in made("lora", model)._linears}
-        assert names == {"q_proj", "v_proj"}
-        with pytest.raises(SettingsError, match=r"no linear map 'self_attn\.w_proj'"):
-            made("lora", model, weights="self_attn.q_proj+self_attn.w_proj")
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "activated"),
-    [
-        ("grace", {"radius": 1e-6}, lambda method: bool(method.codebook.lookup(method._keys)[1])),
-        ("wise", {}, lambda method: int(method._choice) == 0),
-        ("wise", {"activation_ratio": 1.001}, lambda method: int(method._choice) == 0),
-    ],
-)
-def test_requests_out_of_scope_have_the_plain_answers_bit_for_bit(model, name, options, activated):
-    samples = insertions()
-    plain = [logits(model, sample) for sample in samples]
-    method, changed, used = made(name, model, **options), [], []
-    method.insert(samples[0])
-    for sample, before in zip(samples, plain, strict=True):
-        changed.append(not torch.equal(logits(model, sample), before))
-        used.append(activated(method))
-    method.reset()
-    assert changed == used
-    assert used[0] == ("activation_ratio" not in options)
-    assert name == "wise" or used == [True, False, False]
-
-
-def test_a_value_of_grace_replaces_the_output_at_the_prompts_last_token(model):
-    method, sample = made("grace", model), insertions()[0]
-    method.insert(sample)
-    learned, [entry] = logits(model, sample), method.codebook.entries
-    method.reset()
-    last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
-    seen = []
-
-    def replace(_module, inputs, output):
-        seen.append(inputs[0][0, last])
-        output[:, last] = entry.value
-        return output
-
-    with method._linear.register_forward_hook(replace):
-        expected = logits(model, sample)
-    assert torch.equal(learned, expected)
-    assert torch.equal(entry.key, seen[0])
-    assert (entry.radius, entry.answer) == (1e-3, sample.answer)
-    assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
-
-
-class TestWise:
-    def test_two_steps_are_those_of_the_formulas(self, internvl):
-        """W' <- W' - eta M * g, with g the gradient of the answer's loss plus the margin loss, within the limit."""
-        config = {"steps": 2, "learning_rate": 0.5, "norm_limit": 0.4, "alpha": 0.1, "beta": 9.0, "gamma": 8.0}
-        method, sample = made("wise", internvl, **config), insertions()[0]
-        method.insert(sample)
-        delta, threshold = method.memories[0].delta, method.memories[0].least
-        [(irrelevant, _)] = method._irrelevant.values()
-        mask = torch.rand(delta.shape, generator=torch.Generator().manual_seed(0)) < 0.2
-        method.reset()
-        weight, seen = method._linear.weight, []
-        with method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])):
-            prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
-        assert seen[0].shape[1] == prompt
-
-        def activation(inputs, change):
-            return linear(inputs, change).square().sum(-1).add(1e-30).sqrt().mean()
-
-        expected = torch.zeros_like(weight)
-        plain = weight.detach().clone()
-        for _ in range(2):
-            change = expected.clone().requires_grad_()
-            edit, other = activation(seen[0], change), activation(irrelevant, change)
-            margin = (other - 0.1).clamp(min=0) + (9 - edit).clamp(min=0) + (8 - edit + other).clamp(min=0)
-            weight.data.copy_(plain + expected)
-            weight.requires_grad_(requires_grad=True)
-            [gradient] = torch.autograd.grad(
-                internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean(), [weight]
-            )
-            weight.requires_grad_(requires_grad=False)
-            [of_margin] = torch.autograd.grad(margin, [change])
-            expected = (expected - 0.5 * mask * (gradient + of_margin)).clamp(-0.4, 0.4)
-        weight.data.copy_(plain)
-        assert torch.allclose(delta, expected, atol=1e-4)
-        assert expected.abs().max() == 0.4
-        assert threshold == pytest.approx(float(activation(seen[0], expected)), rel=1e-3)
-
-    def test_full_shards_get_other_masks_and_are_merged(self, internvl):
-        method, samples = made("wise", internvl, shard_size=1, shards=2, density=1.0), insertions()
-        method.insert(samples[0])
-        [first] = method.memories
-        method.insert(samples[1])
-        [merged] = method.memories
-        method.insert(samples[2])
-        assert method.memories[0] is merged
-        assert len(method.memories) == 2
-        third = method.memories[1]
-        trained = [(memory.delta != 0) for memory in (first, third)]
-        assert not torch.equal(*trained)
-        assert all(0.1 < share.float().mean() < 0.25 for share in trained)
-        assert ((merged.delta != 0) | ~trained[0]).float().mean() > 0.95
-        assert merged.least <= first.least
-        method.reset()
+    note_losses(4.0, torch.inf, insertion=sample)
+    assert f"finetune: the loss of {sample.answer!r} is not finite. Lower learning_rate." in caplog.text

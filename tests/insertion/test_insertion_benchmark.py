@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 SCRIPT = Path(__file__).parents[2] / "speed" / "insertion.py"
 
@@ -37,34 +38,20 @@ def run(script, monkeypatch, capsys, *arguments):
     ],
 )
 def test_the_shapes_have_the_parameters_of_table_4(script, shape, billions):
-    assert round(script.meta(shape).num_parameters() / 1e9, 2) == billions
-
-
-def test_all_rows_are_estimated_at_the_size_of_the_release(script, monkeypatch, capsys):
-    (single, sequential), cases = script.full_release()
-    # Table 1: 4,000 cases with four requests each, of which two should change; 2,000 chains of three with nine.
-    assert (single.after, single.in_scope, single.insertions, single.chains) == (16_000, 8_000, 4_000, 4_000)
-    assert (sequential.after, sequential.insertions, sequential.chains) == (18_000, 6_000, 2_000)
-    assert cases.count == 11_600
-    monkeypatch.setattr(script, "full_release", lambda: ((single, sequential), cases))
-    shown = run(script, monkeypatch, capsys, "--part", "estimate")
-    assert shown.count("ESTIMATED") == 2
-    lines = [line.split("  ")[0] for line in shown.splitlines()]
-    for label in ("Base Model", "FineTune", "IKE", "MEND", "SERAC", "MSCKE", "MCKI"):
-        assert lines.count(label) == 2
-    mend = next(line for line in shown.splitlines() if line.startswith("MEND")).split()
-    assert float(mend[1]) > 0
+    kind, config, _ = script.shaped(shape)
+    with torch.device("meta"):
+        assert round(kind(config).num_parameters() / 1e9, 2) == billions
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_rows_are_measured(script, monkeypatch, capsys, tmp_path):
-    for name in ("CULTURE_TASKS_DATA", "CULTURE_JUDGE", "HF_HUB_OFFLINE", "XDG_CACHE_HOME"):
+    for name in ("CULTURE_TASKS_DATA", "CULTURE_JUDGE", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(name, "")  # which the script sets; undone afterwards
     folder = ("--folder", str(tmp_path), "--raw-cases", "12")
     more = ("--methods", "mcki", "--batches", "2", "--limit", "1", "--cases", "4")
     shown = run(script, monkeypatch, capsys, "--part", "measure", *folder, *more)
     assert "of that the fingerprint" in shown
     rows = {line.split("  ")[0]: line.split() for line in shown.splitlines()}
-    assert float(rows["MCKI"][3]) > 0  # milliseconds a training case
+    assert float(rows["MCKI"][2]) > 0  # milliseconds a training case
     assert float(rows["MCKI"][-3]) > 0  # requests a second

@@ -18,10 +18,13 @@ from support.tiny_encoders import save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import write_release
 
+from culture_tasks import published
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+from culture_tasks.insertion.methods import labels, paper_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 LOCALITY = ["crosscult_single_cross_scenario_locality"]
@@ -30,19 +33,20 @@ SCOPED = {"epochs": 1, "threshold": 0.5, "replacement_layer": -1, "replacement":
 SCOPED |= {"classifier_learning_rate": 1e-4, "replacement_learning_rate": 1e-5}
 MEND = {"epochs": 1, "layers": 3, "weights": "mlp.up_proj+mlp.down_proj", "learning_rate": 1e-6, "edit_rate": 1e-4}
 MEND |= {"rank": 1920, "edit_weight": 0.1, "generality_weight": 0.1, "locality_weight": 1.0, "clip_norm": 100.0}
-WISE = {"steps": 10, "learning_rate": 1.0, "norm_limit": 1.0, "mask_ratio": 0.2, "alpha": 5.0, "beta": 20.0}
-LORA = {"rank": 8, "alpha": 32, "dropout": 0.1, "optimizer": "sgd", "steps": 5, "learning_rate": 0.1, "decay": 0.9}
 PUBLISHED = {
     "finetune": {"steps": 20, "learning_rate": 1e-3},
-    "grace": {"radius": 1.0, "steps": 20, "learning_rate": 1.0, "layer": None, "module": "mlp.down_proj"},
     "ike": {"demonstrations": 16, "encoder": "sentence-transformers/all-MiniLM-L6-v2"},
-    "lora": {**LORA, "weights": "self_attn.q_proj+self_attn.v_proj"},
     "mcki": {"route_dim": 1024, "logit_scale": 20.0, "cross_language_weight": 1.0, "cross_scenario_weight": 1.5},
     "mend": {**MEND, "cases_per_step": 2, "hidden_layers": 1},
     "mscke": {**SCOPED, "encoder": "openai/clip-vit-large-patch14"},
     "serac": {**SCOPED, "encoder": "sentence-transformers/all-MiniLM-L6-v2", "max_text_length": 512},
-    "wise": {**WISE, "gamma": 10.0, "activation_ratio": 0.4, "shard_size": 500, "shards": 2, "density": 0.53},
 }
+
+
+def test_the_methods_of_the_papers_tables_are_the_published_rows():
+    rows = dict.fromkeys(row.keys["method"] for row in published.load("crosscult_table_2").rows)
+    assert [labels()[name] for name in paper_rows()] == list(rows)
+    assert set(paper_rows()) <= set(method_names())
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
@@ -257,3 +261,9 @@ def _fitted(folder):
     description = json.loads((folder / "state.json").read_text())
     measured = {name: value for name, value in description["report"].items() if name not in ("seconds", "peak_gib")}
     return description["tensors"], measured
+
+
+def test_an_error_without_a_text_is_explained_by_its_kind():
+    with pytest.raises(SettingsError, match=r"^x can't be loaded \(OSError\)\. Name another\.$"):  # noqa: SIM117
+        with explained("x can't be loaded", "Name another."):
+            raise OSError

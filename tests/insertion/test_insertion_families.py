@@ -48,7 +48,7 @@ def with_threshold(model, threshold):
 
 
 def out_of_memory(limit, answers=None):
-    """An engine that answers at most so many requests together."""
+    """A model that answers at most so many requests together."""
 
     def limited(encoded, decoding):
         if len(encoded.prompts) > limit:
@@ -56,15 +56,6 @@ def out_of_memory(limit, answers=None):
         return answers(encoded, decoding)
 
     return limited
-
-
-def test_another_engine_is_shown_the_same_tokens_around_the_images(model):
-    for query in (PLAIN, *queries(3)):
-        tokens, images = model.encoding.prompt_tokens(query.messages()), query.images()
-        [expanded] = encoded(model, [query]).inputs["input_ids"].tolist()
-        assert len(images) == len(query.pictures())
-        assert (tokens[:2], tokens[-8:]) == (expanded[:2], expanded[-8:])
-        assert (len(tokens) < len(expanded)) if images else (tokens == expanded)
 
 
 class TestBatches:

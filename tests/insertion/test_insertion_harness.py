@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from support.in_process import run_lmms_eval
 from support.insertion_requests import made
 from support.written_runs import write_lmms_eval
@@ -103,7 +102,6 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     for sample in results["samples"][SINGLE[0]]:
         facts = sample["judge_score_lexical"]["facts"]
         assert (facts["activated"], facts["threshold"]) == (0, -1.0)
-        assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
         assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
         assert facts["input_tokens"] > facts["output_tokens"] > 0
     monkeypatch.setattr(MultimodalModel, "_answers", None)
@@ -149,9 +147,6 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     [row] = tables["crosscult_table_4"].rows
     assert row.labels[1:] == ("MCKI", "CPU, one at a time" if is_alone else "CPU, batches of 4")
     assert [cell.value for cell in row.cells][:3] == [costs[name] for name in ("train_ms", "insert_ms", "request_ms")]
-    # what was inserted has the similarity 1, and is used whatever the threshold
-    assert tables["crosscult_single_routing"].rows[0].cells[0].value == 0.0
-    assert len(tables["crosscult_single_routing"].rows) == 4
 
 
 def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_path, monkeypatch):
@@ -176,11 +171,6 @@ def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_pat
         ({"pretrained": ""}, r"Add pretrained="),
         ({"batch_size": "0"}, "at least 1, or auto"),
         ({"paper_latency": "true", "batch_size": "4"}, "one request at a time"),
-        ({"paper_latency": "true", "backend": "vllm"}, "no backend"),
-        ({"backend": "vlm"}, "backend='vlm': Input should be 'vllm'"),
-        ({"backend": "vllm", "method": "finetune"}, "changes the model's weights"),
-        ({"backend": "vllm", "device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
-        ({"backend": "vllm"}, r"pip install 'culture-tasks\[vllm\]'"),
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
@@ -189,15 +179,6 @@ def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, me
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(CultureTasksError, match=message):
         KnowledgeInsertionModel(**{**arguments, **change})
-
-
-def test_a_backend_of_several_ranks_is_refused():
-    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import InsertionArguments
-
-    given = InsertionArguments.read({"pretrained": "org/model", "backend": "vllm"})
-    given.check_devices(torch.device("cuda", 0), 1)
-    with pytest.raises(SettingsError, match=r"this run has 2\. Start one.*tensor_parallel_size=N"):
-        given.check_devices(torch.device("cuda", 0), 2)
 
 
 @pytest.mark.slow

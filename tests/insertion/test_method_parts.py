@@ -1,4 +1,4 @@
-"""Scopes, routers, editors, codebooks and side memories against numbers worked out by hand."""
+"""Scopes, routers and editors against numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from culture_tasks.insertion.core.edit_scopes import (
     scope_loss,
     squared_distances,
 )
-from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.scoped_method import shown_after
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.grace.method import MARGIN, Codebook
 from culture_tasks.insertion.methods.mcki.router import calibrate, contrastive_loss, make_router, similarities
 from culture_tasks.insertion.methods.mend.editor import (
     Editor,
@@ -36,7 +34,6 @@ from culture_tasks.insertion.methods.mend.editor import (
     weight_gradient,
 )
 from culture_tasks.insertion.methods.mscke.method import fused
-from culture_tasks.insertion.methods.wise.method import margin_loss, routing_activations, ties_merged
 
 
 def edit(answer="yes", question="Is it rude?"):
@@ -274,101 +271,3 @@ class TestEditors:
         before = {"0.weight": model[0].weight}
         edited = editors.edited(editors.transformed(gradients), editors.rates, before)["0.weight"]
         assert torch.equal(edited, model[0].weight.float() - 0.5 * weight_gradient(gradients["0"], 3))
-
-
-def key(*numbers):
-    return torch.tensor([float(number) for number in numbers])
-
-
-def value(number):
-    return torch.full((3,), float(number))
-
-
-@pytest.fixture
-def codebook():
-    """One entry at the origin, with the first radius 1."""
-    made = Codebook(1.0)
-    made.entry_for(key(0, 0), "kimono", value(1))
-    return made
-
-
-@pytest.mark.parametrize(
-    ("answer", "steps", "number"),
-    [
-        ("kimono", {(0, 2.5): [1.0, 1.0]}, 1),  # 2.5 > 1 + 1
-        # The distance of (1.2, 1.6) is 2, no more than 1 + 1; then 3 is no more than 1 + 2. A radius never shrinks.
-        ("kimono", {(1.2, 1.6): [2.0], (0.5, 0): [2.0], (3, 0): [3.0]}, 0),
-        ("hanbok", {(0, 1.5): [0.75 - MARGIN, 0.75]}, 1),  # another answer splits the distance
-        ("hanbok", {(0, 0): [1.0]}, 0),  # the same request again
-    ],
-)
-def test_a_key_is_added_or_changes_the_nearest_entry(codebook, answer, steps, number):
-    for place, radii in steps.items():
-        entry = codebook.entry_for(key(*place), answer, value(2))
-        assert [one.radius for one in codebook.entries] == pytest.approx(radii, abs=1e-9)
-        assert entry is codebook.entries[number]
-        assert torch.equal(entry.value, value(1 + number))
-        assert torch.equal(entry.key, key(*place) if number else key(0, 0))
-    assert [one.answer for one in codebook.entries] == (["kimono", answer] if number else [answer])
-
-
-def test_halfway_between_split_entries_the_newer_one_is_used(codebook):
-    """Its radius holds the point, the older one's doesn't."""
-    codebook.entry_for(key(0, 1.5), "hanbok", value(2))
-    values, used = codebook.lookup(torch.stack([key(0, 0.75), key(0, 0.76), key(0, 0.74)]))
-    assert used.tolist()[1:] == [True, True]
-    assert values[1:, 0].tolist() == [2.0, 1.0]
-
-
-def test_the_nearest_entry_is_used_within_its_radius_alone(codebook):
-    codebook.entry_for(key(4, 0), "ao dai", value(2))
-    codebook.entries[0].radius = 3.0
-    keys = torch.stack([key(0.5, 0), key(1, 0), key(2.9, 0), key(3, 0), key(5.1, 0), key(-3, 0), key(-3.1, 0)])
-    values, used = codebook.lookup(keys)
-    # (2.9, 0) is within the radius 3 of the first entry, but nearer to the second, whose radius is 1.
-    assert used.tolist() == [True, True, False, True, False, True, False]
-    assert values[:, 0].tolist() == [1, 1, 2, 2, 2, 1, 1]
-
-
-def test_an_activation_is_the_mean_norm_over_the_prompts_tokens():
-    delta = torch.tensor([[3.0, 0.0], [4.0, 0.0], [0.0, 1.0]])
-    inputs = torch.tensor([[[9.0, 9.0], [1.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 2.0], [7.0, 7.0]]])
-    prompts = torch.tensor([[False, True, True], [True, True, False]])
-    # First request: |(3, 4, 0)| = 5 and |(6, 8, 0)| = 10, mean 7.5. Second: 5 and |(0, 0, 2)| = 2, mean 3.5.
-    assert routing_activations(delta, inputs, prompts).tolist() == [7.5, 3.5]
-    assert routing_activations(0 * delta, inputs, prompts).tolist() == [0.0, 0.0]
-
-
-def test_an_untrained_memory_has_an_activation_of_zero_and_a_gradient_that_is_a_number():
-    delta = torch.zeros(3, 2, requires_grad=True)
-    routing_activations(delta, torch.ones(1, 4, 2), torch.ones(1, 4, dtype=torch.bool)).sum().backward()
-    assert torch.equal(delta.grad, torch.zeros(3, 2))
-
-
-@pytest.mark.parametrize(
-    ("edit", "irrelevant", "expected"),
-    [
-        (25.0, 5.0, 0.0),  # 25 >= 20, 5 <= 5, 25 - 5 >= 10
-        (12.0, 7.0, (7 - 5) + (20 - 12) + (10 - 5)),
-        (0.0, 0.0, 0 + 20 + 10),
-        (22.0, 14.0, (14 - 5) + 0 + (10 - 8)),
-        (18.0, 3.0, 0 + 2 + 0),
-    ],
-)
-def test_the_margin_loss_by_hand(edit, irrelevant, expected):
-    numbers = torch.tensor([edit], requires_grad=True), torch.tensor([irrelevant], requires_grad=True)
-    loss = margin_loss(*numbers, method_class("wise").read_config({}))
-    assert loss.tolist() == [expected]
-    if expected:
-        loss.sum().backward()
-        assert numbers[0].grad <= 0 <= numbers[1].grad
-
-
-def test_shards_are_trimmed_agree_on_signs_and_are_averaged():
-    # Half of the entries stay: |-4| and |3|; |5| and |-2|; |2| and |6|.
-    shards = [[-4.0, 1.0, 0.5, 3.0], [1.0, 5.0, 0.5, -2.0], [2.0, -1.0, 6.0, 0.0]]
-    # Trimmed: (-4, 0, 0, 3), (0, 5, 0, -2), (2, 0, 6, 0). Signs of the sums (-2, 5, 6, 1): minus, plus, plus, plus.
-    merged = ties_merged([torch.tensor([row]) for row in shards], 0.5)
-    assert merged.tolist() == [[-4.0, 5.0, 6.0, 3.0]]
-    assert ties_merged([torch.tensor([[1.0, 3.0]]), torch.tensor([[3.0, -3.0]])], 1.0).tolist() == [[2.0, 3.0]]
-    assert ties_merged([torch.tensor([[1.0, 0.1, 0.2]])], 0.01).tolist() == [[1.0, 0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""What rated responses hold: numbers worked out by hand, tables, and pictures that are the same for the same data."""
+"""What rated responses hold: numbers worked out by hand, and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from support.rated_data import question, row, write_model, write_rows
 from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.cli.main import main
 from culture_tasks.preferences.held_out import overlap
-from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestions
 from culture_tasks.results.training_manifest import RatingOrigin, Rule
@@ -76,13 +75,7 @@ def test_who_wrote_the_responses_and_what_tests_share():
     assert shared == [("one", 1, 1, 0), ("two", 2, 1, 0)]
 
 
-def test_pictures_are_the_same_for_the_same_data_and_without_a_pair_there_are_counts_alone(tmp_path):
-    for name in ("one", "other", "none"):
-        (tmp_path / name).mkdir()
-        assert len(write_pictures(stat(QUESTIONS[3:] if name == "none" else QUESTIONS), tmp_path / name)) in (2, 6)
-    assert {path.stem for path in (tmp_path / "none").iterdir()} == {"questions"}
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
+def test_without_a_pair_there_are_counts_alone():
     overall = group(stat(QUESTIONS[3:]), "overall", "all")
     assert (overall.pairs, overall.mean_gap, overall.longer, overall.chosen_length) == (0, None, None, None)
     assert "–" in stat(QUESTIONS[3:]).as_text()
@@ -103,8 +96,7 @@ def test_the_command_prints_tables_and_writes_files(tmp_path, monkeypatch, fixtu
     assert "care_zh" in printed
     assert "1 question closely resembles a test question, and is not left out:" in printed
     assert "rated by people, 1 to 10" in printed
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"stat.json", "stat.md", "stat.csv", "gaps.png", "lengths.svg", "questions.png"} <= names
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"stat.json", "stat.md", "stat.csv"}
     content = json.loads((tmp_path / "out/stat.json").read_text(encoding="utf-8"))
     assert run(path, "--json") == 0
     assert json.loads(capsys.readouterr().out)["groups"] == content["groups"]

@@ -1,4 +1,4 @@
-"""CrossCult-KIBench's layouts beside those of its tables: retention, diagnosis, routing, and what methods cost."""
+"""CrossCult-KIBench's layouts beside those of its tables: retention, diagnosis, and what methods cost."""
 
 import itertools
 
@@ -119,122 +119,31 @@ def test_diagnostic_has_languages_topics_and_all(tmp_path):
     assert "crosscult_diagnostic" in charts_of(report)
 
 
-# Which requests an insertion method routed wrongly, and what other thresholds would have done
-
-
-def routed(similarity, threshold=0.5):
-    """What a record says of a request's routing, as far as the report reads it."""
-    return {"similarity": similarity, "threshold": threshold, "activated": 0 if similarity >= threshold else None}
-
-
-SIMILARITIES = {
-    "reliability": [1.0, 1.0, 1.0, 1.0, 1.0, 0.4],
-    "generality": [0.9, 0.8, 0.3, 0.2, 0.7, 0.6],
-    "cross_language_locality": [0.1, 0.2, 0.1, 0.2, 0.1, 0.2],
-    "cross_scenario_locality": [0.5, 0.1, 0.1, 0.1, 0.1, 0.1],
-}
-
-
-def routes_by_similarity(score):
-    """Samples of every role; partitions come by turns."""
-    return {
-        f"crosscult_single_{role}": [
-            crosscult_sample(number, score, 50.0, ("zh", "ar")[number % 2], role, facts=routed(similarity))
-            for number, similarity in enumerate(similarities)
-        ]
-        for role, similarities in SIMILARITIES.items()
+def test_a_judge_s_sample_leaves_the_overlap_that_of_all_requests(tmp_path):
+    tasks = {
+        f"crosscult_single_{role}": [crosscult_sample(n, 5.0, 50.0, ("zh", "ar")[n % 2], role) for n in range(6)]
+        for role in ROLES
     }
-
-
-def routes_nothing(roles=ROLES):
-    return {f"crosscult_single_{role}": [crosscult_sample(n, 5.0, 9.0, role=role) for n in range(6)] for role in roles}
-
-
-@pytest.fixture(scope="module", params=[5.0, None], ids=["judged", "not judged"])
-def routing(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    write_inserted(folder / "mcki", "m", "mcki", routes_by_similarity(request.param))
-    write_inserted(folder / "base", "m", "base", routes_nothing())
-    return report_of(folder)
-
-
-def test_rates_by_role_partition_and_topic(routing):
-    found = tables_of(routing)["crosscult_single_routing"]
-    assert [row.labels[1:3] for row in found.rows] == [  # the base compares nothing
-        ("MCKI", "Abstention: Reliability"),
-        ("MCKI", "Abstention: Generality"),
-        ("MCKI", "False activation: Cross-Lang. Loc."),
-        ("MCKI", "False activation: Cross-Scen. Loc."),
-    ]
-    reliability, generality, language, scenario = (values_of(found, row) for row in range(4))
-    # 1 of 6 is not used: number 5, of ar (odd numbers) and of the third topic (numbers 2 and 5)
-    places = ("all", "zh", "ar", "social", "religious", "ethical")
-    assert [reliability[key] for key in places] == pytest.approx([100 / 6, 0.0, 100 / 3, 0.0, 0.0, 50.0])
-    assert (generality["all"], language["all"]) == (pytest.approx(100 / 3), 0.0)
-    # a similarity of the threshold is enough
-    assert [scenario[key] for key in ("all", "similarity", "threshold")] == pytest.approx([100 / 6, 1 / 6, 0.5])
-    cell = found.rows[0].cells[0]
-    assert 0 < cell.low < 100 / 6 < cell.high < 100
-    assert not any("unjudged" in cell.flags for row in found.rows for cell in row.cells if cell)
-
-
-def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(routing):
-    found = tables_of(routing)["crosscult_single_thresholds"]
-    by_threshold = {row.labels[2]: list(values_of(found, at).values()) for at, row in enumerate(found.rows)}
-    assert [column.key for column in found.columns] == list(ROLES)
-    assert list(by_threshold) == [f"{step / 10:.2f}" for step in range(11)]
-    found = (*by_threshold["0.00"], *by_threshold["1.00"][:2], by_threshold["0.20"][2], by_threshold["0.50"][1])
-    assert found == pytest.approx((0.0, 0.0, 100.0, 100.0, 100 / 6, 100.0, 50.0, 100 / 3))
-    chart = charts_of(routing)["crosscult_thresholds"]
-    [panel] = chart.panels
-    assert (panel.title, chart.value) == ("m + mcki · CrossCult-KIBench, one insertion", "Routed wrongly (percent)")
-    assert panel.groups == tuple(f"{step / 20:.2f}" for step in range(21))
-    ends = ("Reliability (abstained)", "Generality (abstained)", "Lang. Loc. (activated)", "Scen. Loc. (activated)")
-    assert all(series.label.endswith(end) for series, end in zip(panel.series, ends, strict=True))
-    assert panel.series[2].cells["0.15"].value == 50.0
-
-
-def test_a_judge_s_sample_leaves_rates_and_other_thresholds_those_of_all_requests(tmp_path):
-    tasks = routes_by_similarity(5.0)
     whole = write_run(tmp_path, "m", tasks)
     write_sample(whole, "m", {task: own[:2] for task, own in tasks.items()}, "20260102_000000")
     report = report_of(tmp_path)
     [key] = [key for key, cell in report.units["crosscult_single"].cells.items() if "subset" in cell.flags]
-    for statistic in ("routing_error", "routing_error_by_threshold"):
-        found = [one.cell for one in report.groups if (one.entrant, one.statistic) == (key, statistic)]
-        of_roles = [cell for cell in found if {name for name, _ in cell.where} <= {"role", "threshold"}]
-        assert {cell.n for cell in of_roles} == {6}
-        assert not any("subset" in cell.flags for cell in found)
-        items = {report.samples.rows(run, cell.where[:1]).items.size for cell in of_roles for run in cell.runs}
-        assert items <= {0, 6}  # whose samples open
+    found = [one.cell for one in report.groups if (one.entrant, one.statistic) == (key, "rouge_l")]
+    of_roles = [cell for cell in found if {name for name, _ in cell.where} == {"role"}]
+    assert {cell.n for cell in of_roles} == {6}
+    assert not any("subset" in cell.flags for cell in found)
+    items = {report.samples.rows(run, cell.where[:1]).items.size for cell in of_roles for run in cell.runs}
+    assert items <= {0, 6}  # whose samples open
 
 
-def test_in_chains_the_wrong_entry_is_told_from_abstention(tmp_path):
-    entries = {"reliability": ["zh", "zh", "en", None], "generality": ["ar", "zh", "zh", "zh"], "locality": ["zh"] * 4}
-    tasks = {
-        f"crosscult_sequential_{role}_{partition}": [
-            crosscult_sample(number, 5.0, 50.0, partition, role, 3, facts=facts)
-            for number, entry in enumerate(entries[role])
-            for facts in (routed(0.1 if entry is None else 0.9) | {"entry": entry},)
-        ]
-        for role, partition in itertools.product(entries, ORDERS[0])
-    }
-    write_inserted(tmp_path, "m", "serac", tasks)
-    found = tables_of(report_of(tmp_path))["crosscult_sequential_routing"]
-    reliability, generality, locality = (values_of(found, row) for row in range(3))
-    # of the 3 of 4 that used something, by the language asked for: en 2 wrong, zh 1, ar 3
-    assert (reliability["wrong_entry"], reliability["all"]) == (pytest.approx(100 * 6 / 9), 25.0)
-    assert generality["wrong_entry"] == pytest.approx(100 * 8 / 12)  # en 4 wrong, zh 1, ar 3
-    assert (locality["all"], locality["wrong_entry"]) == (100.0, None)
+def every_role(roles=ROLES):
+    return {f"crosscult_single_{role}": [crosscult_sample(n, 5.0, 9.0, role=role) for n in range(6)] for role in roles}
 
 
-def test_a_run_that_routes_nothing_or_says_no_costs_has_no_such_tables(tmp_path):
+def test_a_run_that_says_no_costs_has_no_table_of_them(tmp_path):
     for number, costs in enumerate((None, "fast", {"device": "x", "request_ms": "soon"})):
         write_costs(tmp_path / str(number), "ike", costs)
-        report = report_of(tmp_path / str(number))
-        keys = ("_routing", "_thresholds", "crosscult_table_4")
-        assert not [key for key in tables_of(report) if key.endswith(keys)]
-        assert not {value.statistic for value in report.groups} & {"routing_error", "similarity", "threshold"}
+        assert "crosscult_table_4" not in tables_of(report_of(tmp_path / str(number)))
 
 
 # Table 4: what methods cost
@@ -245,7 +154,7 @@ COSTS = ALONE | {"insertions": 8, "train_ms": 1600.0, "train_gib": 17.5, "peak_g
 
 def write_costs(folder, method, costs, *stamp, roles=ROLES):
     more = {} if costs is None else {"insertion_costs": costs}
-    write_inserted(folder / method, "m", method, routes_nothing(roles), *stamp, **more)
+    write_inserted(folder / method, "m", method, every_role(roles), *stamp, **more)
 
 
 def table_4(folder, **options):
@@ -257,19 +166,17 @@ def test_rows_have_what_the_result_files_say(tmp_path):
     slow = {"train_ms": None, "train_gib": None, "batch_size": 16, "one_at_a_time": False}
     write_costs(tmp_path, "finetune", COSTS | slow)
     write_costs(tmp_path, "ike", None)
-    write_costs(tmp_path, "grace", COSTS)
     write_costs(tmp_path, "reminder", COSTS)  # a method of another package is called what it calls itself
     table = table_4(tmp_path)
     assert [row.labels for row in table.rows] == [
         ("m", "FineTune", "NVIDIA A100, batches of 16"),
-        ("m", "GRACE (not in the paper)", "NVIDIA A100, one at a time"),
         ("m", "MCKI", "NVIDIA A100, one at a time"),
         ("m", "reminder (not in the paper)", "NVIDIA A100, one at a time"),
     ]
-    batched, alone = row_of(table, 0), row_of(table, 2)
+    batched, alone = row_of(table, 0), row_of(table, 1)
     names = ("train_ms", "insert_ms", "request_ms", "train_gib", "peak_gib", "parameters", "answered", "found")
     numbers = (1600.0, 300.0, 1800.0, 17.5, 21.0, 8.54, 48.0, 3.0)
-    assert values_of(table, 2) == dict(zip(names, numbers, strict=True))
+    assert values_of(table, 1) == dict(zip(names, numbers, strict=True))
     assert not any(cell.flags for cell in alone.values())
     assert batched["train_ms"] is None
     flagged = {name for name, cell in batched.items() if cell and "in_batches" in cell.flags}

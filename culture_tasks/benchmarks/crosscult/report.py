@@ -1,35 +1,30 @@
 """How CrossCult-KIBench is reported.
 
-Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), the costs of a
-method (Table 4), and wrongly routed requests of methods that route.
+Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), and the costs of a
+method (Table 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, get_args
-
-import numpy as np
+from typing import get_args
 
 from culture_tasks import vocabulary
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
-from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, SEQUENTIAL_ROLES, SINGLE_ROLES, TOPICS, Role
+from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, TOPICS, Role
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     WITH_JUDGE,
-    Answers,
     At,
     BenchmarkReport,
     ColumnOf,
     ContrastOf,
     Cost,
-    Derived,
     Field,
     FigureOf,
-    Floats,
     FurtherScore,
     Mark,
     Number,
@@ -44,49 +39,6 @@ from culture_tasks.benchmarks.reporting import (
 
 _Place = tuple[str, str, Where]  # key, label and groups of a column
 
-# Routing: whether a request used an insertion, by its record
-
-
-def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    return lambda record: record.get("facts", {}).get(name)
-
-
-def _routing_error(record: Mapping[str, Any]) -> float | None:
-    """Returns 100 where a request was routed wrongly, else 0; None where nothing was compared.
-
-    A request about another language or scenario than the insertion shouldn't use it; all others should.
-    """
-    if _fact("similarity")(record) is None:
-        return None
-    used = record["facts"].get("activated") is not None
-    return 100.0 * (used == (record["groups"]["role"] in LOCALITY_ROLES))
-
-
-def _wrong_entry(record: Mapping[str, Any]) -> float | None:
-    """Returns 100 where a request rightly used something, but of another language; None where that can't be said."""
-    if _routing_error(record) != 0.0 or record["facts"].get("activated") is None:
-        return None
-    return 100.0 * bool(record["facts"].get("entry") != record["groups"]["partition"])
-
-
-_THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
-
-
-def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
-    """Returns the routing errors that each threshold would make of the recorded similarities."""
-    is_locality = np.logical_or.reduce([answers.groups_of("role").equals(role) for role in LOCALITY_ROLES])
-    return {text: 100.0 * ((answers.scores >= float(text)) == is_locality) for text in _THRESHOLDS}
-
-
-_ERRORS = Scale("percent", 0.0, 100.0, better="lower")
-_SIMILARITY = Scale("similarity", better=None, digits=3)
-_ROUTING_SCORES = (
-    FurtherScore("routing_error", _ERRORS, _routing_error, is_share=True),
-    FurtherScore("wrong_entry", _ERRORS, _wrong_entry, is_share=True),
-    FurtherScore("similarity", _SIMILARITY, _fact("similarity")),
-    FurtherScore("threshold", _SIMILARITY, _fact("threshold")),
-)
-_CURVE = "routing_error_by_threshold"
 _OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
 """Each statistic's key in columns and published tables, and its header."""
@@ -140,8 +92,6 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in keys:
         if setting := _setting(edition, unit):
             yield _role_table(edition, unit, setting)
-            yield _routing(edition, unit, setting)
-            yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
             yield _diagnostic_table(edition)
     if timed_unit := next((unit for unit in keys if _is_single(edition, unit)), None):
@@ -227,58 +177,6 @@ def _efficiency(edition: Edition, unit: str) -> TableOf:
     )
 
 
-def _rate(role: str, label: str) -> str:
-    return f"{'False activation' if role in LOCALITY_ROLES else 'Abstention'}: {label}"
-
-
-def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
-    single = setting == "single"
-    partitions = edition.targets if single else edition.codes
-    places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(edition, partitions)]
-    statistics = {"similarity": "Mean similarity", "threshold": "Threshold"}
-    if not single:  # where more than one language is inserted
-        statistics = {"wrong_entry": "Wrong entry", **statistics}
-    return TableOf(
-        key=f"{unit}_routing",
-        title=f"{unit}: requests that were routed wrongly, in percent",
-        source="",
-        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *statistics.items()]),
-        headers=_METHODS,
-        question="changes",
-        lines={
-            _rate(role, label): {
-                **{key: At(unit, "routing_error", (*of_role, *where)) for key, _, where in places},
-                **{key: At(unit, key, of_role) for key in statistics},
-            }
-            for role, label, of_role in _roles(setting)
-        },
-        line_header="Rate",
-        notes=(
-            "Of methods that compare a request with the insertions, and use one from a threshold on. False "
-            "activation: requests about another language or scenario that used it all the same. Abstention: requests "
-            "about an insertion, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
-            "used something, the share that used an insertion for another language.",
-        ),
-    )
-
-
-def _thresholds(unit: str, setting: str) -> TableOf:
-    return TableOf(
-        key=f"{unit}_thresholds",
-        title=f"{unit}: requests that other thresholds would route wrongly, in percent",
-        source="",
-        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label, _ in _roles(setting)),
-        headers=_METHODS,
-        question="changes",
-        lines={
-            text: {role: At(unit, _CURVE, (*of_role, ("threshold", text))) for role, _, of_role in _roles(setting)}
-            for text in _THRESHOLDS[::2]
-        },
-        line_header="Threshold",
-        notes=("From the similarities that were recorded; the table before has the threshold that was used.",),
-    )
-
-
 def _roles(setting: str) -> Iterator[_Place]:
     return ((role, label, (("role", role),)) for role, label in _ROLES[setting].items())
 
@@ -338,13 +236,6 @@ def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     return Mark(panel, number.fixed.get("partition", number.title), number.group)
 
 
-def _threshold_mark(number: Number) -> Mark:
-    role = number.fixed["role"].lower().replace(" ", "_")
-    label = next(labels[role] for labels in _ROLES.values() if role in labels)
-    series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
-    return Mark(f"{number.model} · {number.title}", series, number.group)
-
-
 def _figures(edition: Edition) -> Iterator[FigureOf]:
     yield FigureOf(
         key=f"{edition.name}_reliability",
@@ -381,18 +272,6 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
             series="language of the insertion",
             question="changes",
         )
-    yield FigureOf(
-        key=f"{edition.name}_thresholds",
-        title=f"{edition.title}: requests that a threshold routes wrongly",
-        source="",
-        kind="lines",
-        groups="threshold",
-        value="Routed wrongly (percent)",
-        mark=_threshold_mark,
-        statistic=_CURVE,
-        series="role",
-        question="changes",
-    )
 
 
 def _without_and_with(edition: Edition) -> ContrastOf:
@@ -419,15 +298,6 @@ def _without_and_with(edition: Edition) -> ContrastOf:
 
 def report_of(edition: Edition) -> BenchmarkReport:
     """Returns how an edition is reported."""
-    curve = Derived(
-        _CURVE,
-        _ERRORS,
-        _errors_by_threshold,
-        dimension="threshold",
-        within=("role",),
-        units=lambda unit: bool(_setting(edition, unit)),
-        score="similarity",
-    )
     places = {partition.code: partition.place for partition in edition.partitions}
     longest = max(map(len, edition.orders), default=1)
     return BenchmarkReport(
@@ -437,7 +307,6 @@ def report_of(edition: Edition) -> BenchmarkReport:
             Field("partition", edition.codes, names=edition.languages, places=places),
             Field("language", edition.codes, edition.languages),
             Field("after", tuple(map(str, range(longest + 1)))),
-            Field("threshold", _THRESHOLDS),
         ),
         splits=(
             *(("role",), ("topic",), ("partition",)),
@@ -445,8 +314,7 @@ def report_of(edition: Edition) -> BenchmarkReport:
         ),
         culture="partition",
         ability="reasoning",
-        further=(_OVERLAP, *_ROUTING_SCORES),
-        derived=(curve,),
+        further=(_OVERLAP,),
         costs=tuple(_COSTS),
         units=partial(_units, edition),
         tables=partial(_tables, edition),

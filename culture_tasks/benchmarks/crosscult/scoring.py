@@ -81,10 +81,6 @@ def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER)
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
-    # which insertion was used, scores and tokens, as the method says, and of which partition the insertion is
-    if routing := json.loads(answers[0].routing):
-        used = routing.get("activated")
-        routing["entry"] = doc["insertions"][used]["partition"] if isinstance(used, int) else None
     return Answered(
         item=doc["id"],
         responses=[answer.text for answer in answers],
@@ -100,7 +96,8 @@ def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER)
         cluster=doc["scenario"],
         image=doc["image_id"],
         data={"data": doc["data"], "draw": doc["draw"]},
-        facts={name: doc[name] for name in _FACTS} | routing,  # type: ignore[literal-required]
+        # which insertion was used, scores and tokens, as the method says
+        facts={name: doc[name] for name in _FACTS} | json.loads(answers[0].routing),  # type: ignore[literal-required]
         rubric=CROSSCULT,
         judge_language=edition[doc["language"]].language,
         values={OVERLAP: sum(overlaps) / len(overlaps)},

@@ -37,7 +37,6 @@ from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 _FINGERPRINTS = ("data", "draw")  # of the documents, in each of them
@@ -61,9 +60,6 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
         device = arguments.device if self._world_size == 1 else None
         self._device = self.accelerator.device if device is None else torch.device(device)
-        if arguments.backend is not None:
-            arguments.check_devices(self._device, self._world_size)
-            check_arguments(arguments.backend_arguments)
         options = arguments.model_copy(update={"device": str(self._device)})
         model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
         method_type = method_class(arguments.method)
@@ -71,9 +67,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         method.batch_size = self.batch_size
         if arguments.state_folder is not None:
             method.load(arguments.state_folder)
-        self._engine = None if arguments.backend is None else VllmEngine(model, options, arguments.backend_arguments)
         self._store = ValueStore(arguments.answers_file)
-        self._runner: Runner | None = Runner(method, self._store, self._engine, one_at_a_time=arguments.paper_latency)
+        self._runner: Runner | None = Runner(method, self._store, one_at_a_time=arguments.paper_latency)
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
@@ -119,9 +114,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         """Sums up the costs, and gives the model's memory back, before judges run."""
         if self._runner is not None:
             self.costs = total_costs(gather_object([self._rank_costs(self._runner)]))
-        if self._engine is not None:
-            self._engine.close()
-        self._runner = self._engine = None
+        self._runner = None
         self._queries.clear()
         self._without_images.clear()
         super().clean()
@@ -136,7 +129,6 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             ranks=self._world_size,
             batch_size=self.batch_size,
             one_at_a_time=arguments.paper_latency,
-            backend=arguments.backend,
             answered=costs.answered,
             found=costs.hits,
             requests=requests,
@@ -145,8 +137,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             insert_ms=1000 * costs.insertion_seconds / costs.inserted if costs.inserted else None,
             train_ms=None if train_seconds is None else 1000 * train_seconds / report["cases"],
             train_gib=report.get("peak_gib"),
-            # vLLM runs in another process.
-            peak_gib=peak_gib(self._device) if self._engine is None else None,
+            peak_gib=peak_gib(self._device),
             parameters=(method.model.model.num_parameters() + method.parameter_count()) / 1e9,
         )
 

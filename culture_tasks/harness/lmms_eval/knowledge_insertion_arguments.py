@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import platformdirs
 import torch
@@ -22,18 +22,15 @@ _FIRST_BATCH = 32
 
 
 class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True):
-    """Arguments of the model; others are options of a method without a state, or go to the backend.
+    """Arguments of the model; others are options of a method without a state.
 
-    docs/insertion.md describes them. Features that a method looks up in the model itself always come from
-    transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
-    to every model.
+    docs/insertion.md describes them. ``max_batch_size`` is not used; lmms-eval passes it to every model.
     """
 
     pretrained: str = ""
     method: str = "base"
     state: str | None = None
     answers: str | None = None
-    backend: Literal["vllm"] | None = None
     paper_latency: bool = False
     batch_size: str = "1"
     max_batch_size: Any = None
@@ -60,8 +57,8 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
         return arguments
 
     def _problem(self) -> str | None:
-        method, backend = method_class(self.method), self.backend
-        unknown = {} if backend is not None else self.backend_arguments
+        method = method_class(self.method)
+        unknown = set(self.model_extra or {}).difference(self._method_fields)
         if unknown:
             name, names = min(unknown), [*type(self).model_fields, *self._method_fields]
             advice = f" Options of {self.method} are chosen when it is fitted." if method.needs_state else ""
@@ -76,16 +73,8 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
         if self.state is not None and not method.needs_state:
             fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
             return f"method={self.method} takes no state. Leave it out, or choose one of {fitted}."
-        if backend is not None and method.edits_weights:
-            return (
-                f"method={self.method} changes the model's weights, which backend={backend} would not see. Leave the "
-                "backend out: transformers answers in batches of batch_size."
-            )
-        if self.paper_latency and (self.requests_per_batch != 1 or backend is not None):
-            return (
-                "paper_latency=true answers one request at a time on transformers, as the paper did. Use "
-                "batch_size=1 and no backend with it."
-            )
+        if self.paper_latency and self.requests_per_batch != 1:
+            return "paper_latency=true answers one request at a time, as the paper did. Use batch_size=1 with it."
         return None
 
     @property
@@ -97,11 +86,6 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
     def method_options(self) -> dict[str, Any]:
         """Options of a method that needs no state."""
         return {name: value for name, value in (self.model_extra or {}).items() if name in self._method_fields}
-
-    @property
-    def backend_arguments(self) -> dict[str, Any]:
-        """Arguments that are neither the model's nor the method's."""
-        return {name: value for name, value in (self.model_extra or {}).items() if name not in self._method_fields}
 
     @property
     def requests_per_batch(self) -> int:
@@ -120,19 +104,6 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
             return None
         default = platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3"
         return default if self.answers is None else Path(self.answers)
-
-    def check_devices(self, device: torch.device, ranks: int) -> None:
-        """Makes sure that the backend can run where the model does."""
-        if ranks > 1:
-            raise SettingsError(
-                f"{NAME}: backend={self.backend} runs in one process, and this run has {ranks}. Start one; for more "
-                "GPUs add tensor_parallel_size=N to --model_args."
-            )
-        if device.index:
-            raise SettingsError(
-                f"{NAME}: device={device} with backend={self.backend}, which takes the first GPU that it sees. Leave "
-                f"device out, and set CUDA_VISIBLE_DEVICES={device.index}."
-            )
 
     def max_memory(self, accelerator: Any) -> dict[int, int] | None:
         """Returns the memory of the GPUs that this rank's model may be spread over; None where it has all of them."""

@@ -32,7 +32,6 @@ from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
 from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
-from culture_tasks.insertion.model_files import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -48,6 +47,7 @@ ANSWERS_VERSION = 2
 Stored answers and features of older versions are not used then. For a change in one method, raise that method's own.
 """
 
+_OF_LOADING = (OSError, ValueError, KeyError, ImportError, AttributeError)
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
 
 
@@ -286,14 +286,6 @@ class MultimodalModel:
 
         return score
 
-    def release(self) -> None:
-        """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
-        from accelerate.hooks import remove_hook_from_submodules
-
-        remove_hook_from_submodules(self.model)
-        self.model.to("meta")
-        torch.cuda.empty_cache()
-
     def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
         tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
@@ -365,15 +357,6 @@ class MultimodalModel:
         return sorted(range(len(queries)), key=length, reverse=True)
 
 
-def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
-    """Loads how a checkpoint's conversations are encoded, without its weights."""
-    from transformers import AutoProcessor
-
-    with _loading(pretrained):
-        processor = AutoProcessor.from_pretrained(pretrained, **options.source)
-        return Encoding(processor, options.template, options.images)
-
-
 def in_halves(
     items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[Result]], description: str
 ) -> Iterator[Result]:
@@ -389,6 +372,16 @@ def in_halves(
     half = len(items) // 2
     for part in (items[:half], items[half:]):
         yield from in_halves(part, work, description)
+
+
+@contextmanager
+def explained(problem: str, advice: str, errors: tuple[type[Exception], ...] = _OF_LOADING) -> Iterator[None]:
+    """Turns errors of a library into one that says what fails, why, and what to do."""
+    try:
+        yield
+    except errors as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise SettingsError(f"{problem} ({reason:.300}). {advice}") from error
 
 
 def _loading(pretrained: str) -> AbstractContextManager[None]:

@@ -16,11 +16,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import torch
 
+from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.identity import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.model_files import explained
 from culture_tasks.text import tokens
 
 Input = TypeVar("Input")

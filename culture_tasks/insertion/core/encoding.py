@@ -126,11 +126,6 @@ class Encoding:
         ending = rendered.rpartition(answer)[2]
         return next((token for token in self._tokens(ending) if token in ends), next(iter(ends), None))
 
-    def prompt_tokens(self, messages: Sequence[Message]) -> list[int]:
-        """Returns the tokens of a conversation, in which each image is still its placeholder."""
-        prompt = self._render(messages)
-        return self._tokens(prompt, add_special_tokens=self._lacks_begin(prompt))
-
     def length(self, texts: Sequence[str]) -> int:
         """Returns the number of tokens of texts one after another."""
         return len(self._tokens("\n".join(texts)))
@@ -142,8 +137,8 @@ class Encoding:
         arguments = {name: value for name, value in self._images.items() if _LIMITS.get(name) not in size}
         return {**arguments, "size": {**size, **limits}} if limits else arguments
 
-    def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        tokens: list[int] = self._thread_processor().tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
+    def _tokens(self, text: str) -> list[int]:
+        tokens: list[int] = self._thread_processor().tokenizer(text, add_special_tokens=False)["input_ids"]
         return tokens
 
     def _thread_processor(self) -> Any:

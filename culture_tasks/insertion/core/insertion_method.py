@@ -4,7 +4,7 @@ A method is made with a model and its options, then fitted or loaded where it ne
 edited model: ``insert`` adds knowledge, ``ask`` returns the route of a request after that, ``reset`` removes it all.
 
 There are two kinds. Most methods change only the prompt, and the model that answers it: their answers can be generated
-later, in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that
+later, in any order, and a request that they leave alone has the plain model's answer. Methods that
 change weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
 ``reset``, and their requests are answered while the change is there. Those that derive from
 :class:`~culture_tasks.insertion.core.weight_method.WeightMethod` have the requests of several chains answered together.
@@ -33,7 +33,6 @@ from culture_tasks.insertion.core.value_store import ValueStore
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
-    from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
 class MethodConfig(BaseModel):
@@ -78,7 +77,7 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        edits_weights: Whether insertions change the model itself: its weights, or outputs of its layers.
+        edits_weights: Whether insertions change the model itself.
         other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.
@@ -117,16 +116,6 @@ class InsertionMethod(ABC):
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
                 f"Options: {', '.join(fields) or 'none'}."
             ) from None
-
-    @classmethod
-    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
-        """Returns the names of the models that it loads beside one of an architecture; None where there is none."""
-        return {option: getattr(config, option) for option in cls.other_models}
-
-    @classmethod
-    def work(cls, config: Any, models: Models, cases: CaseShape) -> MethodWork | None:  # noqa: ARG003
-        """Returns its computation, by which a plan estimates hours and memory; None means no estimate."""
-        return None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:

@@ -2,7 +2,7 @@
 
 First come the prompts: a method prepares what it needs in batches, then one chain of insertions follows another, so
 that a chain that extends the previous one needs only the rest. Then come the answers: all distinct prompts, those of
-the plain model among them, in one pool and by any engine. Requests of a method that edits weights are answered while
+the plain model among them, in one pool. Requests of a method that edits weights are answered while
 its edits are there.
 
 Every answer is committed to a store before the next batch, so a crash or Ctrl-C loses none, and the next run, of this
@@ -16,7 +16,7 @@ import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name, now
@@ -27,9 +27,6 @@ from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Quer
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
-
-if TYPE_CHECKING:
-    from culture_tasks.insertion.core.vllm_engine import VllmEngine
 
 Chain = tuple[str, ...]
 """The keys of insertions, in their order."""
@@ -111,8 +108,8 @@ class _ChainWeights:
 class Runner:
     """Runs one method, fitted or loaded, over one store of answers.
 
-    The engine answers prompts of the plain model; None means the model itself, in batches of the method's size. With
-    ``one_at_a_time`` every request is answered on its own, chain by chain, as the paper did to measure latency.
+    Prompts are answered in batches of the method's size. With ``one_at_a_time`` every request is answered on its own,
+    chain by chain, as the paper did to measure latency.
     ``identity`` is a hash of the model and the method: runs with the same hash give the same answers.
     """
 
@@ -120,15 +117,13 @@ class Runner:
         self,
         method: InsertionMethod,
         store: ValueStore,
-        engine: VllmEngine | None = None,
         *,
         one_at_a_time: bool = False,
     ) -> None:
         self.method, self._store, self._one_at_a_time = method, store, one_at_a_time
         self._device = method.model.device
-        self._engine, self._engine_identity = engine, engine.identity if engine else method.model.identity.run
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
-        self.identity = value_key([self._engine_identity, *self._method_identity])
+        self.identity = value_key([method.model.identity.run, *self._method_identity])
         self._present_chain: Chain = ()
         self.costs = Costs()
         method.reset()
@@ -204,7 +199,7 @@ class Runner:
     def _answer_pool(
         self, prompts: Mapping[Place, _Prompt], decoding: AnswerDecoding, progress: Progress
     ) -> dict[Place, ModelAnswer]:
-        """Answers prompts, each distinct one once, by the engine or by the method's other model."""
+        """Answers prompts, each distinct one once, by the model or by the method's other model."""
         places_of: dict[Hashable, list[Place]] = {}
         for place, prompt in prompts.items():
             places_of.setdefault(prompt.key or place, []).append(place)
@@ -235,8 +230,6 @@ class Runner:
             queries = [prompt.route.query for prompt in pool]
             if is_edited:
                 answers = self._edited_answers(queries, [prompt.insertions for prompt in pool], decoding)
-            elif model is None and self._engine is not None:
-                answers = self._engine.answers(queries, decoding)
             else:
                 answers = (model or self.method.model).answers(queries, decoding, self.method.batch_size)
             for number, answer in answers:
@@ -281,8 +274,8 @@ class Runner:
 
     def _prompt(self, route: Route, decoding: AnswerDecoding) -> _Prompt:
         """Returns a prompt under a key that says which model answers it; all methods share its answers."""
-        source = self._engine_identity if route.by is None else route.by.identity.run
-        return _Prompt(route, _key([source, route.query.key], decoding))
+        model = route.by or self.method.model
+        return _Prompt(route, _key([model.identity.run, route.query.key], decoding))
 
     def _edited_prompt(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""

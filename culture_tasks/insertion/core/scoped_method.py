@@ -55,7 +55,6 @@ from culture_tasks.insertion.core.training import (
 )
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
-from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 REPLACEMENTS: Mapping[str, str] = {
     "internvl": "OpenGVLab/InternVL3_5-1B-HF",
@@ -99,27 +98,6 @@ class ScopedMethod(InsertionMethod):
     needs_state: ClassVar[bool] = True
     other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
     config: ScopedConfig
-
-    @classmethod
-    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:
-        """Returns encoder and replacement model, the paper's for the architecture unless the options name one."""
-        names = super().models_of(config, architecture)
-        return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
-
-    @classmethod
-    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> MethodWork:
-        """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
-        replacement = models["replacement"]
-        layers = decoder_layers(replacement)
-        layer = replacement.get_submodule(layers[config.replacement_layer])
-        return MethodWork(
-            fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
-            shared_fit=repr((config.replacement, config.layer_options)),
-            shown_tokens=64,
-            answered_by="replacement",
-            leaves_others_alone=True,
-            trained=sum(weight.numel() for weight in layer.parameters()),
-        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
@@ -191,7 +169,7 @@ class ScopedMethod(InsertionMethod):
         self.reset()
         self._loaded, config = None, self.config
         encoder = self._make_encoder()
-        name = self.models_of(config, str(self.model.model.config.model_type))["replacement"]
+        name = config.replacement or REPLACEMENTS.get(str(self.model.model.config.model_type))
         replacement = load_replacement(name, config.replacement_layer, beside=self.model, method=self.name)
         projection = nn.Parameter(torch.eye(encoder.width, device=self.model.device), requires_grad=False)
         return _Parts(encoder, projection, replacement, config.classifier_learning_rate)

@@ -88,7 +88,7 @@ class _Result(NamedTuple):
         if self.statistic == SCORE:
             return True
         derived = report_of(self.unit.benchmark).derived
-        return any(statistic.name == self.statistic and statistic.score == SCORE for statistic in derived)
+        return any(statistic.name == self.statistic for statistic in derived)
 
 
 def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator) -> list[Path]:

@@ -262,12 +262,11 @@ def unlike_its_file(run: LoadedRun) -> str:
     return ""
 
 
-def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
-    """Returns the samples that have a score, or a further score, as columns; None without any."""
+def answers_of(runs: Sequence[LoadedRun]) -> Answers | None:
+    """Returns the samples that have a score as columns; None without any."""
     parts: list[Answers] = []
-    for columns in map(columns_of, runs_of(runs, statistic)):
-        scores = columns.scores if statistic == SCORE else columns.further[statistic]
-        part = Answers(scores, columns.clusters, columns.groups).only(~np.isnan(scores))
+    for columns in map(columns_of, runs_of(runs, SCORE)):
+        part = Answers(columns.scores, columns.clusters, columns.groups).only(~np.isnan(columns.scores))
         parts += [part] if part.scores.size else []
     if not parts:
         return None

@@ -333,9 +333,7 @@ def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -
     """Yields the further scores, which no judge gives, by name; optional ones only where a sample has them."""
     runs, tasks = measured.runs[entrant], measured.tasks
     for further in measured.reported.further if runs else ():
-        # A share of a group counts each of its items once.
-        equal_parts = measured.equal_parts and not (further.is_share and where)
-        observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
+        observed = observe(runs, tasks, where, statistic=further.name, equal_parts=measured.equal_parts)
         if observed.n or further.read is None:
             score_flags = _without_judge(flags, runs_of(runs, further.name))
             yield further.name, cell_of(observed, further.scale, tuple(score_flags), where)
@@ -349,12 +347,10 @@ def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
     for entrant, runs in measured.runs.items():
-        answers = answers_of(runs, derived.score)
+        answers = answers_of(runs)
         if answers is None:
             continue
-        used_runs, flags = runs_of(runs, derived.score), set(measured.flags[entrant])
-        flags = flags if derived.score == SCORE else _without_judge(flags, used_runs)
-        keys = tuple(run.run.key for run in used_runs)
+        flags, keys = set(measured.flags[entrant]), tuple(run.run.key for run in runs_of(runs, SCORE))
         for where in measured.combinations(entrant, derived.within):
             selection = answers
             for name, group in where:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
 class BaseModelMethod(InsertionMethod):
@@ -17,11 +16,6 @@ class BaseModelMethod(InsertionMethod):
     needs_state: ClassVar[bool] = False
     answers_version: ClassVar[int] = 1
     inserts: ClassVar[bool] = False
-
-    @classmethod
-    def work(cls, config: MethodConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
-        """Computes nothing but answers."""
-        return MethodWork()
 
     def insert(self, insertion: Insertion) -> None:
         """Does nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -10,7 +12,6 @@ from pydantic import Field
 from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.descent import note_losses
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
@@ -19,12 +20,12 @@ from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
     Weights,
     decoder_layer,
-    decoder_layers,
     layer_weights,
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
+
+_log = logging.getLogger(__name__)
 
 
 class FineTuneConfig(MethodConfig):
@@ -58,18 +59,6 @@ class FineTuneMethod(WeightMethod):
     answers_version: ClassVar[int] = 1
     config: FineTuneConfig
 
-    @classmethod
-    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
-        """One pass up to the layer, then forward and backward through that layer in each step."""
-        model = models[EVALUATED]
-        layers = decoder_layers(model)
-        weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
-        return MethodWork(
-            insertion={EVALUATED: 1 + (3 * config.steps - 1) / len(layers)},
-            # In float32 weights, gradient, Adam's two moments and a temporary; rounded weights and their gradient.
-            chain_bytes=24 * sum(weight.numel() for weight in weights),
-        )
-
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         layer = decoder_layer(model.model, self.config.layer, method=self.name)
@@ -101,6 +90,13 @@ class FineTuneMethod(WeightMethod):
             optimizer.step()
             history.append(losses.detach())
         for insertion, *losses in zip(insertions, history[0].tolist(), history[-1].tolist(), strict=True):
-            note_losses(*losses, insertion=insertion, method=self.name)
+            note_losses(*losses, insertion=insertion)
         with torch.no_grad():
             return [self._rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]
+
+
+def note_losses(first: float, last: float, *, insertion: Insertion) -> None:
+    """Logs the losses of the first and the last step."""
+    if not math.isfinite(last):
+        _log.warning("insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer)
+    _log.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)

@@ -18,7 +18,6 @@ from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text,
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
-from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
@@ -52,11 +51,6 @@ class IkeMethod(InsertionMethod):
     other_models: ClassVar[tuple[str, ...]] = ("encoder",)
     answers_version: ClassVar[int] = 1
     config: IkeConfig
-
-    @classmethod
-    def work(cls, config: IkeConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
-        """Shows demonstrations of some 64 tokens, and the insertions."""
-        return MethodWork(shown_tokens=64 * (config.demonstrations + 1))
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

@@ -26,7 +26,6 @@ from culture_tasks.insertion.core.queries import (
 )
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 from culture_tasks.insertion.methods.mcki.router import (
     MckiConfig,
     RouterCase,
@@ -48,17 +47,6 @@ class MckiMethod(InsertionMethod):
     needs_state: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
     config: MckiConfig
-
-    @classmethod
-    def work(cls, config: MckiConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
-        """One pass for the features of each distinct request; the router's own training is seconds."""
-        return MethodWork(
-            fit={EVALUATED: cases.requests},
-            request={EVALUATED: 1.0},
-            shown_tokens=64,
-            shows_image=config.wrap_image,
-            leaves_others_alone=True,
-        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

@@ -24,7 +24,6 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 from culture_tasks.insertion.methods.mend.editor import Editors, MendConfig, token_gradients
 
 EncodedCase = tuple[EncodedBatch, Sequence[EncodedBatch], Sequence[EncodedBatch]]
@@ -53,41 +52,6 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     needs_state: ClassVar[bool] = True
     answers_version: ClassVar[int] = 2
     config: MendConfig
-
-    @classmethod
-    def work(cls, config: MendConfig, models: Models, cases: CaseShape) -> MethodWork:
-        """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
-        model = models[EVALUATED]
-        layers = decoder_layers(model)
-        edited_layers = layers[-config.layers :]
-        names = [f"{layer}.{name}" for layer in edited_layers for name in config.weights.split("+")]
-        try:
-            linears = {name: model.get_submodule(name) for name in names}
-        except AttributeError as error:
-            raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
-        share = config.layers / len(layers)
-        inside = sum(weight.numel() for layer in edited_layers for weight in model.get_submodule(layer).parameters())
-        edited = sum(linear.weight.numel() for linear in linears.values())
-        learned = share * edited / inside  # for the gradients of edited weights
-        with torch.device("meta"):
-            editors = Editors(linears, config)
-        trained = sum(parameter.numel() for parameter in editors.parameters())
-        transforming = trained * len(linears) / len(editors.of_shape)
-        # The last layer's gradients are those of the answer's tokens alone, and tokens without a gradient are left out.
-        dense = (config.layers - 1) / config.layers
-        # Forward and backward of the edited model; before that the sample's gradients, and the plain locality items.
-        after = 2 * share + learned
-        read = (1 + share + after) + cases.generality * (1 + share + learned) + cases.locality * (1 + after)
-        # An editor's first layer needs no gradients of its inputs.
-        backward = 2 - 1 / (2 * (config.hidden_layers + 1))
-        return MethodWork(
-            fit={EVALUATED: config.epochs * cases.count * read},
-            fit_float32=config.epochs * cases.count * dense * ((1 + backward) * transforming + 3 * edited),
-            insertion={EVALUATED: 1 + share},
-            insertion_float32=dense * (transforming + edited),
-            chain_bytes=edited * model.dtype.itemsize,
-            trained=trained,
-        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

@@ -10,12 +10,12 @@ import torch
 from pydantic import Field
 
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import QueryImage
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
-from culture_tasks.insertion.model_files import explained
 
 Fusion = Literal["dot", "concatenation"]
 
