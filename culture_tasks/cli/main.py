@@ -28,7 +28,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "culture": ("culture:register", "make data of a culture that no benchmark has, with people of that culture"),
     "plan": ("plan:register", "say how many questions an interval of a given width needs"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
-    "merge": ("merge:register", "put the shards of a run together"),
     "cost": ("cost:register", "estimate what a judge will cost, before it is asked"),
     "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
     "report": ("report:register", "write tables over all models and benchmarks"),

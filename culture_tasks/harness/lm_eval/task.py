@@ -123,7 +123,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _check_image_limit(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: for any shard, the whole task's.
+        """Returns the documents that examples are drawn from: for a subset, the whole task's.
 
         There are none for image tasks, since lm-eval would decode all of their images.
         """
@@ -146,7 +146,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     def fewshot_context(self, doc: Any, num_fewshot: int, *args: Any, **options: Any) -> Any:
         """Returns the prompt with its examples, which are drawn by seed and document.
 
-        lm-eval draws on from document to document, so that the examples would be others in each rank and shard.
+        lm-eval draws on from document to document, so that the examples would be others in each rank.
         """
         name = name_of(self)
         if num_fewshot and name:
@@ -287,7 +287,7 @@ def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:
         for name, task in tasks.items():
             result_rows.complete_row(results.metrics[name], task.metrics)
         configs, better = results.configs, results.higher_is_better
-        result_rows.finish(tasks, rows=results.metrics, samples=results.samples, configs=configs, better=better)
+        result_rows.finish(tasks, rows=results.metrics, configs=configs, better=better)
         for top_group in results.groups.values():
             for group in (top_group, *top_group.get_all_groups()):
                 row = results.metrics[group.name]
