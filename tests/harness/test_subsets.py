@@ -146,6 +146,20 @@ def run(harness, tasks, **options):
     return run_lmms_eval(ChatEcho(), tasks, **options)
 
 
+def test_examples_are_those_of_the_whole_task_in_every_subset(tmp_path, monkeypatch):
+    def prompts(subset):
+        monkeypatch.setenv("CULTURE_SUBSET", subset)
+        results = run("lm_eval", tasks, include=tmp_path)
+        samples = results["samples"]["variant"]
+        return {sample["lave_lexical"]["item"]: sample["arguments"][0][0] for sample in samples}
+
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa_blind", num_fewshot=4)
+    whole = prompts("")
+    assert len(set(whole.values())) == len(whole) > 10
+    for subset in ("5", "5:1"):
+        assert prompts(subset).items() < whole.items()
+
+
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monkeypatch):
     monkeypatch.setenv("CULTURE_SUBSET", "5")
