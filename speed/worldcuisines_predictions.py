@@ -113,6 +113,7 @@ def evaluate(model: str, group: str, replies: Mapping[str, str], output: Path | 
 
     class Published(DummyLM):  # type: ignore[misc]
         MULTIMODAL = True
+        tokenizer = None  # the dummy's is on the Hub
 
         def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
             del disable_tqdm

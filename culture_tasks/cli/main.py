@@ -17,7 +17,7 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
+    "doctor": ("doctor:register", "look at packages, harnesses, judge and data, and say what to do"),
     "selftest": (
         "selftest:register",
         "check that prompts reach the model whole, and that the judge grades as it should",
