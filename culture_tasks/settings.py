@@ -40,8 +40,6 @@ _NOT_IN_EXTRA_BODY = {
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
 _FORMS = {
-    # A number, a slash, and how many there are.
-    "shard": (r"([1-9]\d{0,5})/([1-9]\d{0,5})", "NUMBER/OF, such as 3/16, with numbers from 1 to OF"),
     # A number or the word, perhaps with a seed of up to nine digits behind a colon.
     "subset": (
         r"([1-9]\d{0,8})(?::(\d{1,9}))?",
@@ -79,8 +77,6 @@ class Settings(BaseModel):
         judge_budget: What a command may spend on the judge: money, such as ``5``, in the currency of the prices, or
             tokens, such as ``2000000 tokens``; None means anything.
         judge_prices: File of prices; None means the list prices that are part of this package.
-        shard: Evaluate a part of each task alone: ``3/16`` is every 16th cluster of its documents, from the third on;
-            ``culture-tasks merge`` puts the results of all 16 together; None means all documents.
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
             0; None means all documents.
         data: Folder of local data, which is used before the Hub.
@@ -127,7 +123,6 @@ class Settings(BaseModel):
     judge_extra_body: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_EXTRA_BODY")
     judge_budget: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_BUDGET", max_length=40)
     judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
-    shard: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SHARD")
     subset: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SUBSET")
     data: Path | None = Field(default=None, validation_alias=_DATA)
     cultures: str | None = Field(default=None, validation_alias=_CULTURES)
@@ -168,9 +163,9 @@ class Settings(BaseModel):
             return value
         pattern, form = _FORMS[str(field.field_name)]
         match = re.fullmatch(pattern, value)
-        first, second = match.groups(default="0") if match else ("", "")
-        if not match or (field.field_name == "shard" and int(first) > int(second)):
+        if not match:
             raise ValueError(f"it is not {form}")
+        first, second = match.groups(default="0")
         return f"{first}:{int(second)}" if field.field_name == "option_order" else (int(first), int(second))
 
     @field_validator("languages", mode="before")

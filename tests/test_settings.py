@@ -44,7 +44,7 @@ def test_nothing_set_gives_the_defaults():
         ("CULTURE_JUDGE_DELIMITERS", "off", "judge_delimiters", "off"),
         ("CULTURE_JUDGE_MAX_TOKENS", "4096", "judge_parameters", {"max_tokens": 4096}),
         ("CULTURE_JUDGE_EXTRA_BODY", '{"top_p": 0.9}', "judge_parameters", {"top_p": 0.9}),
-        ("CULTURE_SHARD", "3/16", "shard", (3, 16)),
+        ("CULTURE_SUBSET", "400:7", "subset", (400, 7)),
         ("CULTURE_TASKS_DATA", "~/data", "data_folder", Path.home() / "data"),
         ("CULTURE_TASKS_REVISION", "o/a=v1.0, o/b=refs/pr/3,", "revisions", (("o/a", "v1.0"), ("o/b", "refs/pr/3"))),
         ("CULTURE_TASKS_LANGUAGES", "en, zh,,ar ", "languages", ("en", "zh", "ar")),
@@ -139,7 +139,7 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_DATA", "")
     settings = Settings.from_environment()
     assert (settings.judge, settings.data_folder) == ("openai:gpt-4o", project / "data")
-    assert read(CULTURE_SHARD="1/2").judge is None  # other variables are all that is read
+    assert read(CULTURE_SUBSET="2").judge is None  # other variables are all that is read
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Makes the pictures of docs/pictures/ anew from the predictions that WorldCuisines' authors published, and from toys.
 
-culture-tasks selftest --no-judge --predictions REPOSITORY -o PREDICTIONS    # their repository on GitHub, scored here
+python speed/worldcuisines_predictions.py REPOSITORY -o PREDICTIONS    # their repository on GitHub, scored here
 make demo
 python tools/pictures.py PREDICTIONS demo_output
 

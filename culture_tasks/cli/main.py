@@ -17,7 +17,7 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
+    "doctor": ("doctor:register", "look at packages, harnesses, judge and data, and say what to do"),
     "selftest": (
         "selftest:register",
         "check that prompts reach the model whole, and that the judge grades as it should",
@@ -27,7 +27,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "data": ("data:register", "check a benchmark's data, or draw its cases"),
     "culture": ("culture:register", "make data of a culture that no benchmark has, with people of that culture"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
-    "merge": ("merge:register", "put the shards of a run together"),
     "cost": ("cost:register", "estimate what a judge will cost, before it is asked"),
     "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
     "report": ("report:register", "write tables over all models and benchmarks"),

@@ -1,6 +1,6 @@
-"""``culture-tasks selftest``: whether models, judge and scores come out as they should.
+"""``culture-tasks selftest``: whether prompts reach a model, and whether the judge grades as it should.
 
-``doctor`` looks at what is installed; this command asks the model and the judge, and scores published predictions.
+``doctor`` looks at what is installed; this command asks the model and the judge.
 """
 
 from __future__ import annotations
@@ -8,12 +8,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
-from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import Finding, finding_of
 
 if TYPE_CHECKING:
@@ -23,8 +20,8 @@ _WIDTH = 17  # of CrossCult-KIBench, the longest title
 
 _DESCRIPTION = """\
 Checks a set-up by asking the model and the judge: whether chat template, system message, scripts, length, stop strings
-and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty clearly right
-or wrong answers; and whether published predictions score as published. It takes minutes.
+and images arrive, with questions of every benchmark whose data are at hand; and how the judge grades twenty clearly
+right or wrong answers. It takes minutes.
 Exit status 1: something has to be fixed.
 """
 
@@ -41,17 +38,11 @@ def register(add_parser: AddParser) -> None:
     harness = "harness that loads the model (default: lm_eval where it has the type)"
     parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=harness)
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")
-    folder = "copy of a benchmark's repository with published predictions, to score again"
-    parser.add_argument("--predictions", type=Path, metavar="DIR", help=folder)
-    output = "folder for result and sample files of these predictions, for `culture-tasks report`"
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=output)
     add_json(parser)
     parser.set_defaults(handler=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.output and not options.predictions:
-        raise SettingsError("selftest: --output without --predictions. Name the folder of the predictions to score.")
     return show_findings(_examine(options), title="culture-tasks selftest", width=_WIDTH, as_json=options.json)
 
 
@@ -64,13 +55,6 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
         yield from _model_findings(options, settings)  # which lets go of the model, for a judge in this process
     if not options.no_judge:
         yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
-    if options.predictions:
-        from culture_tasks.selftest.replaying import replays_of
-
-        with TemporaryDirectory(prefix="culture-tasks-") as scratch:
-            looks = replays_of(options.predictions, options.output, Path(scratch))
-            for subject, look in with_progress(looks, "predictions"):
-                yield subject, finding_of(look)
 
 
 def _model_findings(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:

@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.registry import (
 )
 from culture_tasks.cli.options import AddParser, print_json
 from culture_tasks.data.sources import availability
-from culture_tasks.harness.index_probe import plug_in_problems
+from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, as_text, printable
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import Shard, all_documents, check_judge, loaded_task
+from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
 from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
-from culture_tasks.harness.subsets import PartOfTask, Subset
+from culture_tasks.harness.subsets import Subset
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,25 +75,20 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
 
 
 def describe_documents(task: Any) -> None:
-    """Names the shard and the subset of a harness's task, and the order of its options, in its metadata.
+    """Names the subset of a harness's task, and the order of its options, in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
     loaded = loaded_task(name_of(task))
     if loaded is None:
         return
-    part = loaded.shard or loaded.subset
-    if part is not None and len(task.eval_docs) != (expected := len(loaded.data)):
-        description, setting = (loaded.shard, "CULTURE_SHARD") if loaded.shard else ("the subset", "CULTURE_SUBSET")
+    if loaded.subset is not None and len(task.eval_docs) != (expected := len(loaded.data)):
         raise SettingsError(
-            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of "
-            f"{description}. {setting} needs all of them: unset it, or leave process_docs out of the task's file."
+            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of the "
+            "subset. CULTURE_SUBSET needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    entries = {OPTION_ORDER: loaded.option_order, Shard.key: loaded.shard, Subset.key: loaded.subset}
-    metadata = {
-        key: entry.model_dump() if isinstance(entry, PartOfTask) else entry for key, entry in entries.items() if entry
-    }
-    if metadata:
+    entries = {OPTION_ORDER: loaded.option_order, Subset.key: loaded.subset and loaded.subset.model_dump()}
+    if metadata := {key: entry for key, entry in entries.items() if entry}:
         task.config.metadata = {**(task.config.metadata or {}), **metadata}
 
 
@@ -122,12 +117,11 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
 
 
 def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
+    """Refuses ``--cache_requests`` for subsets and shuffled options: a harness finds them by the task's name."""
     loaded = loaded_task(name_of(task))
     if loaded is None or not cache_requests:
         return
     parts = {
-        "CULTURE_SHARD": loaded.shard,
         "CULTURE_SUBSET": f"a subset of {loaded.subset}" if loaded.subset else None,
         "CULTURE_TASKS_OPTION_ORDER": loaded.option_order,
     }

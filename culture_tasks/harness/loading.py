@@ -1,30 +1,22 @@
 """Documents as the harnesses want them: a ``datasets.Dataset``, checked; and the check of the judge that grades them.
 
 They are two steps, since a harness says only after loading that a run predicts without grading (``--predict_only``).
-
-Shards are parts of a task's documents, or of a subset of them, so that processes or machines that know nothing of each
-other share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the
-benchmark's, so that what belongs together, such as the questions about one scene, is in one shard.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
 from culture_tasks.data.reading import DataReading
-from culture_tasks.data.tables import fingerprint
-from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.harness.subsets import PartOfTask, Subset, documents_at, draw_subset
+from culture_tasks.harness.subsets import Subset, draw_subset
 from culture_tasks.judges.selection import refuse_in_a_run
 from culture_tasks.settings import Settings
 
@@ -36,35 +28,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Shard(PartOfTask):
-    """A shard of a task: a number from 1 on, of how many, with some of all documents.
-
-    The fingerprint is a hash of all these documents and of their prompts: shards of one run have the same.
-    """
-
-    key = "shard"
-
-    number: int = Field(ge=1)
-    of: int = Field(ge=1)
-    documents: int = Field(ge=0)
-    of_documents: int = Field(ge=0, le=10**9)
-    fingerprint: str
-
-    def __str__(self) -> str:
-        return f"shard {self.number} of {self.of}"
-
-
 @dataclass(slots=True)
 class LoadedTask:
     """The documents of a task, and the settings that they were loaded with.
 
     Attributes:
-        documents: Those of its part, if a part is evaluated.
+        documents: Those of its subset, if a subset is evaluated.
         data: The same as a data set.
         all_data: All of the task's documents.
-        shard: The shard that they are; None where they are no shard.
-        places: The place of each document of the shard among all that are shared out.
-        subset: The subset that they are, or that is shared out; None where that is all of them.
+        subset: The subset that they are; None where they are all.
         reading: The commits and files that they were read from.
         needs_judge: Whether a judge grades them and still has to be checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
@@ -74,8 +46,6 @@ class LoadedTask:
     documents: Documents
     data: datasets.Dataset
     all_data: datasets.Dataset
-    shard: Shard | None
-    places: Sequence[int]
     subset: Subset | None
     reading: DataReading
     needs_judge: bool
@@ -102,7 +72,7 @@ def load_ahead(names: Iterable[str]) -> None:
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
-    """Loads and checks the documents of a task, or of the subset and shard of it that the settings name.
+    """Loads and checks the documents of a task, or of the subset of it that the settings name.
 
     Documents that :func:`load_ahead` has loaded with the same settings stay.
     """
@@ -125,46 +95,21 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     elif settings.option_order is not None:
         _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     all_data = data = DecodedDataset(documents.rows, documents.images)
-    shard = subset = None
-    places: Sequence[int] = ()
+    subset = None
     if settings.subset is not None:
         documents, subset = draw_subset(name, documents, *settings.subset)
-    if settings.shard is not None:
-        shard, places = _shard(name, documents.rows, *settings.shard)
-        documents = documents_at(documents, places)
-    if shard is not None or subset is not None:
+    if subset is not None:
         data = DecodedDataset(documents.rows, documents.images)
     _tasks[name] = LoadedTask(
         settings=settings,
         documents=documents,
         data=data,
         all_data=all_data,
-        shard=shard,
-        places=places,
         subset=subset,
         reading=reading,
         needs_judge=scorer_of(name).is_judged,
     )
     return data
-
-
-def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, shards: int) -> tuple[Shard, Sequence[int]]:
-    """Returns a shard of a task's documents, and the places of its documents.
-
-    Neither harness can make a task without documents, so every shard says if one would be empty.
-    """
-    clusters: dict[str, int] = {}
-    scorer = scorer_of(task)
-    numbers = [clusters.setdefault(scorer.cluster_of(row), len(clusters)) for row in rows]
-    if len(clusters) < shards:
-        raise SettingsError(
-            f"CULTURE_SHARD={number}/{shards}: the {len(rows)} documents of {task} are in {len(clusters)} clusters, "
-            f"which stay together. Divide the run into at most {len(clusters)} shards, or run {task} by itself."
-        )
-    places = [place for place, cluster in enumerate(numbers) if cluster % shards == number - 1]
-    prompts = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
-    key = fingerprint(prompts)
-    return Shard(number=number, of=shards, documents=len(places), of_documents=len(rows), fingerprint=key), places
 
 
 def loaded_task(name: str | None) -> LoadedTask | None:

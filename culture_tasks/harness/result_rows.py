@@ -124,28 +124,24 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[TaskMetrics], weight
 
 
 def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
-    """Adds to the name that a harness's table shows that a row is of the user's own data, of subsets, or of shards."""
+    """Adds to the name that a harness's table shows that a row is of the user's own data, or of subsets."""
     tasks = list(tasks)
     loaded = [task.loaded for task in tasks if task.loaded is not None]
     if any(task.reading.differences for task in loaded):
         row["alias"] += " (own data)"
     if subsets := [task.subset for task in loaded if task.subset is not None]:
         row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
-    if shards := [task.shard for task in loaded if task.shard is not None]:
-        row["alias"] += f" ({shards[0]})"
 
 
 def finish(
     tasks: Mapping[str, EvaluatedTask],
     *,
     rows: Mapping[str, dict[str, Any]],
-    samples: Mapping[str, Iterable[dict[str, Any]]],
     configs: dict[str, Any],
     better: dict[str, Any],
 ) -> None:
     """Corrects a harness's results of our tasks, and lets their metrics finish, such as write a file.
 
-    The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
     harness_run = _harness_run.get(None) or HarnessRun("", None)
@@ -155,10 +151,6 @@ def finish(
         run = Run(harness_run.model, harness_run.output, current_session().settings)
         mark(rows[name], [task])
         loaded = task.loaded
-        is_shard = loaded is not None and loaded.shard is not None
-        if loaded is not None and is_shard:
-            for sample in samples[name]:
-                sample["doc_id"] = loaded.places[sample["doc_id"]]
         names = {key.partition(",")[0] for key, metric in task.metrics.items() if _concerns_any(metric.records)}
         config = configs[name]
         configs[name] = config | {"metric_list": [entry for entry in config["metric_list"] if entry["metric"] in names]}
@@ -168,7 +160,7 @@ def finish(
             configs[name]["metadata"] = (config.get("metadata") or {}) | metadata
         for aggregation, records, _ in task.metrics.values():
             harness_run.judged[name] = harness_run.judged.get(name) or judged_records(records)
-            if aggregation is not None and not is_shard:
+            if aggregation is not None:
                 aggregation.finish(records, name, run)
 
 

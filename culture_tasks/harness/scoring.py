@@ -51,14 +51,9 @@ _KNOWN = {"record": RECORD_VERSION}
 
 def metric_list(task: Task) -> list[dict[str, Any]]:
     """Returns a task's metrics as a task file lists them."""
-    return listed_metrics(task.metrics(), main=task.metric)
-
-
-def listed_metrics(metrics: Iterable[Metric], *, main: str) -> list[dict[str, Any]]:
-    """Returns metrics as a task file lists them, ``main`` being the name of the task's main one."""
     listed: list[dict[str, Any]] = []
-    for metric in metrics:
-        function, parts = aggregation_of(metric, is_main=metric.name == main), parts_of(metric)
+    for metric in task.metrics():
+        function, parts = aggregation_of(metric, is_main=metric.name == task.metric), parts_of(metric)
         if isinstance(metric, JudgedScore):
             listed += judged_metrics(metric.name, [part.group for part in parts], function)
         else:

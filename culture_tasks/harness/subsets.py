@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,25 +17,8 @@ from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.metrics.subsets import SamplingFrame, draw, population
 
 
-class PartOfTask(BaseModel):
-    """Which part of a task was evaluated: the entry ``key`` of the task's metadata."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    key: ClassVar[str]
-
-    @classmethod
-    def read(cls, metadata: Any) -> Self | None:
-        """Returns the part that a task's metadata name, or None; a ValueError says that it has another form."""
-        entry = metadata.get(cls.key) if isinstance(metadata, Mapping) else None
-        try:
-            return None if entry is None else cls.model_validate(entry)
-        except ValidationError:
-            raise ValueError(f"found {str(entry)[:80]!r} as the {cls.key} of a task") from None
-
-
-class Subset(PartOfTask):
-    """A designed draw of a task's documents.
+class Subset(BaseModel):
+    """A designed draw of a task's documents: the entry ``key`` of the task's metadata.
 
     Where a metric makes one score of the documents of a cluster, whole clusters were drawn, and are its items.
 
@@ -47,7 +30,9 @@ class Subset(PartOfTask):
         seed: Seed of the draw.
     """
 
-    key = "subset"
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: ClassVar[str] = "subset"
 
     documents: int = Field(ge=1)
     of_documents: int = Field(ge=1, le=10**9)
@@ -57,6 +42,15 @@ class Subset(PartOfTask):
 
     def __str__(self) -> str:
         return f"{self.documents:,} of {self.of_documents:,}"
+
+    @classmethod
+    def read(cls, metadata: Any) -> Subset | None:
+        """Returns the subset that a task's metadata name, or None; a ValueError says that it has another form."""
+        entry = metadata.get(cls.key) if isinstance(metadata, Mapping) else None
+        try:
+            return None if entry is None else cls.model_validate(entry)
+        except ValidationError:
+            raise ValueError(f"found {str(entry)[:80]!r} as the subset of a task") from None
 
     @classmethod
     def from_items(cls, structure: Structure, items: Sequence[int], seed: int) -> Subset:
@@ -134,11 +128,7 @@ def draw_subset(task: str, documents: Documents, number: int, seed: int) -> tupl
     structure = structure_of(task, rows)
     items = structure.draw(max(1, round(number * len(structure.items) / len(rows))), seed)
     subset = Subset.from_items(structure, items, seed)
-    part = documents_at(documents, sorted(place for item in items for place in structure.places[item]))
-    return replace(part, rows=[{**row, PROBABILITY: subset.chance} for row in part.rows]), subset
-
-
-def documents_at(documents: Documents, places: Sequence[int]) -> Documents:
-    """Returns the documents at these places."""
+    places = sorted(place for item in items for place in structure.places[item])
     images = None if documents.images is None else documents.images.select(places)
-    return replace(documents, rows=[documents.rows[place] for place in places], images=images)
+    drawn = [{**rows[place], PROBABILITY: subset.chance} for place in places]
+    return replace(documents, rows=drawn, images=images), subset

@@ -113,13 +113,12 @@ def load(
     prefix: str = "r",
     trained_on: TrainingManifests | None = None,
     *,
-    shards: bool = False,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Loading:
     """Reads every run that files, folders and patterns name.
 
     Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
-    ``shards`` reads parts of tasks, whose numbers aren't the tasks'. ``progress`` yields the files that it gets.
+    ``progress`` yields the files that it gets.
     """
     result_files = find(paths)
     files, copies = without_copies(result_files.results)
@@ -132,12 +131,6 @@ def load(
         if isinstance(results, UnusedFile):
             loading.problems.append(results)
             continue
-        if not shards and (parts := [result for result in results if result.shard is not None]):
-            tasks = [result.task for result in parts if not result.members]
-            description = f"{parts[0].shard} of {', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''}"
-            reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
-            loading.problems.append(UnusedFile(str(path), "partial", f"{description}, {reason}"))
-            results = [result for result in results if result.shard is None]
         for result in results:
             if path not in result_files.only or result.task in result_files.only[path]:
                 add(result)

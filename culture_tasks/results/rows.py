@@ -1,4 +1,4 @@
-"""The rows of a result file, worked out again from records: with other verdicts, or of all shards of a run."""
+"""The rows of a result file, worked out again from records with other verdicts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[s
             yield member
 
 
-PARTS_BY_TASK = (
+_PARTS_BY_TASK = (
     *("results", "groups", "group_subtasks", "configs", "versions"),
     *("n-shot", "n-samples", "higher_is_better", "task_hashes"),
 )
@@ -104,7 +104,7 @@ PARTS_BY_TASK = (
 
 def keep_tasks(content: dict[str, Any], names: Collection[str]) -> None:
     """Leaves only these tasks and groups in the content of a result file."""
-    for part in PARTS_BY_TASK:
+    for part in _PARTS_BY_TASK:
         if isinstance(content.get(part), dict):
             content[part] = {name: value for name, value in content[part].items() if name in names}
 

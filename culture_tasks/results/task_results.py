@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA
@@ -54,7 +53,6 @@ class TaskResult:
         metrics: Numbers by metric name, with any filter but ``none`` after a comma; ``errors``: standard errors.
         samples_file: Where the samples would be.
         together: The tasks that were run with it, itself included, in so many seconds, with loading and grading.
-        shard: The shard that was run, of a group that of its tasks.
     """
 
     harness: Harness
@@ -78,7 +76,6 @@ class TaskResult:
     seconds: float | None
     spent: RunUsage | None
     costs: ModelCosts | None
-    shard: Shard | None
     subset: Subset | None
 
 
@@ -117,8 +114,6 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(content),
     }
-    shards = {task: Shard.read(_entry(content, "configs", task).get("metadata")) for task in configs}
-    of_groups = next(filter(None, shards.values()), None)
     for task, values in content["results"].items():
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
@@ -137,7 +132,6 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             members=tuple(_entry(content, "group_subtasks", task)),
             samples_file=run.samples_file(task),
             spent=_spent((content.get("efficiency") or {}).get("by_task"), task),
-            shard=shards.get(task, of_groups),
             subset=Subset.read(_entry(content, "configs", task).get("metadata")),
         )
 

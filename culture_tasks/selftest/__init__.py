@@ -1,1 +1,1 @@
-"""Whether a set-up is right: what reaches a model, how a judge grades, and scores that can be recomputed."""
+"""Whether a set-up is right: what reaches a model, and how a judge grades."""

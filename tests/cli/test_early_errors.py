@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 from support.in_process import variant
-from support.sharded import environment
 
 from culture_tasks.benchmarks.registry import task_folder, task_named
 from culture_tasks.cli import lm_eval as command
@@ -195,6 +196,7 @@ for options in (["--predict_only", "--limit", "1"], []):
     runpy.run_module("support.run_lmms_eval", run_name="__main__")
 """
 LMMS_EVAL = ("-c", PREDICTS_THEN_GRADES)
+TESTS = Path(__file__).parents[1]
 LM_EVAL = ("-m", "culture_tasks.cli.main", "lm-eval", "run", "--model", "dummy", "--tasks", "care_zh", "--output_path")
 
 
@@ -203,9 +205,10 @@ LM_EVAL = ("-m", "culture_tasks.cli.main", "lm-eval", "run", "--model", "dummy",
 def test_a_command_without_a_judge_ends_with_one_message_and_status_1_unless_it_only_predicts(
     command, fixture_data, tmp_path
 ):
-    variables = environment(CULTURE_TASKS_DATA=str(fixture_data), ACCELERATE_USE_CPU="true")
+    variables = {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    variables |= {"CULTURE_TASKS_DATA": str(fixture_data), "ACCELERATE_USE_CPU": "true"}
     call = [sys.executable, *command, str(tmp_path)]
-    done = subprocess.run(call, env=variables, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(call, env=os.environ | variables, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "Traceback" not in done.stdout + done.stderr
     [line] = [line for line in done.stderr.splitlines() if "culture-tasks: error: " in line]

@@ -14,7 +14,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.cli.tasks import HEADER, similar_entries
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
-from culture_tasks.harness import index_probe
+from culture_tasks.harness import plug_ins
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
@@ -103,12 +103,12 @@ def test_a_plug_in_that_is_missing_or_fails_is_named(capsys, monkeypatch):
     for load in (broken, lambda: broken):
         own = (("other", "other.models:register", load), ours, good)
         points = [SimpleNamespace(name=name, value=value, load=loads) for name, value, loads in own]
-        monkeypatch.setattr(index_probe, "entry_points", lambda group, points=points: points)
+        monkeypatch.setattr(plug_ins, "entry_points", lambda group, points=points: points)
         text = tasks(capsys)
         assert "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module " in text
         assert "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it." in text
         assert not any(word in text for word in ("'good'", "reinstall"))
-    monkeypatch.setattr(index_probe, "entry_points", lambda group: [])
+    monkeypatch.setattr(plug_ins, "entry_points", lambda group: [])
     assert "lmms-eval doesn't see this package: reinstall it" in tasks(capsys)
 
 

@@ -190,7 +190,7 @@ def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
 def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "many")
     configs, better = {"mme": {"metric_list": []}}, {"mme": {}}
-    result_rows.finish({"mme": result_rows.OF_OTHERS}, rows={}, samples={}, configs=configs, better=better)
+    result_rows.finish({"mme": result_rows.OF_OTHERS}, rows={}, configs=configs, better=better)
     assert configs == {"mme": {"metric_list": []}}
 
 

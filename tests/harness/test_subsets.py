@@ -2,21 +2,21 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
+from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.lmms_models import ChatEcho
 from support.reports import report_of, tables_of
-from support.sharded import content, run_shards
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.scripted_lm import ScriptedLM
+from support.written_runs import content, write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.metrics.subsets import subset_interval
-from culture_tasks.results.merging import merge
-from culture_tasks.settings import Settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
 
@@ -140,11 +140,64 @@ def test_a_limit_that_takes_parallel_documents_whole_says_so(harness, caplog, tm
     assert caplog.text.count("--limit takes") == 1  # normad_rule has five clusters
 
 
-def test_shards_of_a_subset_merge_to_the_run_of_the_subset(monkeypatch, tmp_path):
-    monkeypatch.setenv("CULTURE_SUBSET", "6")
-    whole = content(write_lm_eval(tmp_path / "whole", ["care"], lambda prompt, run: f"{prompt[-30:]} {run}"))
-    parts = run_shards("lm_eval", tmp_path / "shards", ["care"], 2)
-    merged = merge(parts, tmp_path / "merged", Settings(judge="lexical"), read_prices(None))
-    renewed = content(merged.run.result_file)
-    assert renewed["results"] == whole["results"]
-    assert renewed["configs"]["care_zh"]["metadata"]["subset"] == whole["configs"]["care_zh"]["metadata"]["subset"]
+def run(harness, tasks, **options):
+    if harness == "lm_eval":
+        return run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), tasks, **options)
+    return run_lmms_eval(ChatEcho(), tasks, **options)
+
+
+def test_examples_are_those_of_the_whole_task_in_every_subset(tmp_path, monkeypatch):
+    def prompts(subset):
+        monkeypatch.setenv("CULTURE_SUBSET", subset)
+        results = run("lm_eval", tasks, include=tmp_path)
+        samples = results["samples"]["variant"]
+        return {sample["lave_lexical"]["item"]: sample["arguments"][0][0] for sample in samples}
+
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa_blind", num_fewshot=4)
+    whole = prompts("")
+    assert len(set(whole.values())) == len(whole) > 10
+    for subset in ("5", "5:1"):
+        assert prompts(subset).items() < whole.items()
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monkeypatch):
+    monkeypatch.setenv("CULTURE_SUBSET", "5")
+    (tmp_path / "choose.py").write_text("def some(data):\n    return data.select(range(2))\n", encoding="utf-8")
+    tasks = variant(tmp_path, harness, "care_zh")
+    file = tmp_path / "variant.yaml"
+    if harness == "lmms_eval":
+        chosen = "def some(data):\n    from culture_tasks.harness.lmms_eval import hooks\n"
+        chosen += "    return getattr(hooks, 'care_zh__documents')(data).select(range(2))\n"
+        (tmp_path / "choose.py").write_text(chosen, encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8") + "process_docs: !function choose.some\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"^variant: its process_docs leaves 2 of the 5 documents of the subset"):
+        run(harness, tasks, include=tmp_path)
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+@pytest.mark.parametrize(
+    ("variable", "value", "part"),
+    [("CULTURE_SUBSET", "2", "a subset of 2 of"), ("CULTURE_TASKS_OPTION_ORDER", "shuffled", "shuffled:0")],
+)
+def test_requests_of_a_part_or_an_order_are_not_kept_under_the_name_of_the_task(
+    harness, monkeypatch, variable, value, part
+):
+    monkeypatch.setenv(variable, value)
+    said = f"culturalbench_easy: --cache_requests keeps one set of requests for a task, and {part} .* unset {variable}"
+    with pytest.raises(SettingsError, match=said):
+        run(harness, ["culturalbench_easy"], cache_requests=True)
+
+
+def test_lmms_eval_s_response_cache_tells_subsets_apart(tmp_path, monkeypatch, fixture_data):
+    """Documents of two subsets have the same numbers, and pictures are no part of a key of the cache."""
+    shutil.copytree(fixture_data / "culturalvqa", tmp_path / "culturalvqa")
+    file = tmp_path / "culturalvqa" / "test.jsonl"
+    rows = [json.loads(line) | {"question": "What is this?"} for line in file.read_text("utf-8").splitlines()]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    model = ChatEcho()
+    for subset, seen in (("11", 11), ("11", 11), ("11:1", 22)):
+        monkeypatch.setenv("CULTURE_SUBSET", subset)
+        run_lmms_eval(model, ["culturalvqa"], use_cache=str(tmp_path / "cache"))
+        assert len(model.seen) == seen

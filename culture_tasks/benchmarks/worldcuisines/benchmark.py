@@ -28,7 +28,6 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Task,
 )
-from culture_tasks.benchmarks.predictions import OffersPredictions, PublishedPredictions
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     BenchmarkReport,
@@ -154,7 +153,7 @@ FORMS: Mapping[Format, tuple[tuple[MeanScore, ...], Callable[[Doc, Sequence[str]
 """The metrics of each form of answer, the main one first, and the function that scores it."""
 
 
-class WorldCuisines(Benchmark, OffersPredictions):
+class WorldCuisines(Benchmark):
     """WorldCuisines (Winata et al., 2025)."""
 
     name = "worldcuisines"
@@ -172,18 +171,6 @@ class WorldCuisines(Benchmark, OffersPredictions):
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
         checks = [_check(set_name, config, data_folder) for set_name in SETS for config in ("task1", "task2")]
         return check_tables(self.name, data_folder, checks)
-
-    def predictions(self, folder: Path) -> Sequence[PublishedPredictions]:
-        """Returns the predictions on the small set in the authors' repository."""
-        from culture_tasks.benchmarks.worldcuisines.predictions import predictions
-
-        return predictions(folder)
-
-    def write_questions(self, folder: Path, data_folder: Path) -> None:
-        """Writes the questions of the small set, with blank images."""
-        from culture_tasks.benchmarks.worldcuisines.predictions import write_questions
-
-        write_questions(folder, data_folder)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -27,7 +27,7 @@ from culture_tasks.harness.extending import extend
 from culture_tasks.harness.hooks import check_requests, describe_documents, name_of
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents
-from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.harness.session import start_prediction
 
 FROM_TEXT = "generate_from_text"
@@ -123,7 +123,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _check_image_limit(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: for any shard, the whole task's.
+        """Returns the documents that examples are drawn from: for a subset, the whole task's.
 
         There are none for image tasks, since lm-eval would decode all of their images.
         """
@@ -146,11 +146,13 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     def fewshot_context(self, doc: Any, num_fewshot: int, *args: Any, **options: Any) -> Any:
         """Returns the prompt with its examples, which are drawn by seed and document.
 
-        lm-eval draws on from document to document, so that the examples would be others in each rank and shard.
+        lm-eval draws on from document to document, so that the examples would be others in each rank. It leaves the
+        document itself out of them, which it has to find among all documents, where none has a probability.
         """
         name = name_of(self)
         if num_fewshot and name:
             self.sampler.set_rnd(f"{self._seed} {scorer_of(name).task.score(doc, ['']).item}")
+            doc = {field: value for field, value in doc.items() if field != PROBABILITY}
         return super().fewshot_context(doc, num_fewshot, *args, **options)
 
     def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
@@ -287,7 +289,7 @@ def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:
         for name, task in tasks.items():
             result_rows.complete_row(results.metrics[name], task.metrics)
         configs, better = results.configs, results.higher_is_better
-        result_rows.finish(tasks, rows=results.metrics, samples=results.samples, configs=configs, better=better)
+        result_rows.finish(tasks, rows=results.metrics, configs=configs, better=better)
         for top_group in results.groups.values():
             for group in (top_group, *top_group.get_all_groups()):
                 row = results.metrics[group.name]

@@ -122,7 +122,7 @@ def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
         tasks = {output.task_name: result_rows.evaluated_task(output.task, output.sample_metrics) for output in outputs}
-        result_rows.finish(tasks, rows=rows, samples=samples, configs=configs, better=better)
+        result_rows.finish(tasks, rows=rows, configs=configs, better=better)
         result_rows.evaluated_tasks().update(tasks)
         return rows, samples, configs, versions, shots, better
 
