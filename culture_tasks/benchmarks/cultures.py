@@ -1,8 +1,7 @@
 """Cultures that people add to a benchmark, and the benchmarks that are built of them.
 
-A benchmark that :class:`OffersCultures` has a form (:mod:`culture_tasks.benchmarks.culture_forms`) by which people, and
-models where they may, make data of a further culture. The result is a :class:`BuiltCulture`, a folder of data and task
-files without code, which any installation of this package runs as a benchmark.
+A :class:`BuiltCulture` is a folder of data and task files without code, which any installation of this package runs as
+a benchmark.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from culture_tasks.errors import DataError
 from culture_tasks.settings import culture_folders, user_cache_folder
 
 if TYPE_CHECKING:
-    from culture_tasks.benchmarks.culture_forms import CultureForm
     from culture_tasks.judges.rubric.rubrics import Rubric
 
 MANIFEST = "culture.json"
@@ -199,10 +197,6 @@ def built_cultures() -> list[Path]:
 
 class OffersCultures(ABC):
     """A benchmark to which people can add cultures."""
-
-    @abstractmethod
-    def culture_form(self) -> CultureForm:
-        """Returns the form by which the data of a culture are made."""
 
     @abstractmethod
     def culture(self, built: BuiltCulture) -> Benchmark:

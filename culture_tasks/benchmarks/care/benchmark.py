@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 from culture_tasks.benchmarks.care import documents
 from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
-from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
@@ -132,12 +131,6 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
         return documents.HUMAN_RATINGS
-
-    def culture_form(self) -> CultureForm:
-        """Returns how the data of a further culture are made."""
-        from culture_tasks.benchmarks.care.culture import FORM
-
-        return FORM
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""

@@ -53,7 +53,6 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
-from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import DATA, BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -121,12 +120,6 @@ class Cedar(Benchmark, OffersCultures):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
         return check(data_folder)
-
-    def culture_form(self) -> CultureForm:
-        """Returns how a further language is added, or how new scenes are made."""
-        from culture_tasks.benchmarks.cedar.culture import FORM
-
-        return FORM
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a language or of scenes that a group has added."""

@@ -19,7 +19,6 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE,
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
-from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
@@ -174,12 +173,6 @@ class CrossCult(InsertionBenchmark, OffersCultures):
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
         """Adds ``culture-tasks data draw``."""
         draw.register(actions)
-
-    def culture_form(self) -> CultureForm:
-        """Returns how a further partition, or scenarios of a culture, are made."""
-        from culture_tasks.benchmarks.crosscult.culture import CrossCultForm
-
-        return CrossCultForm()
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""

@@ -175,21 +175,12 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
             "for each test; or a column 'split' that names the part of each scenario."
         )
     rng = random.Random(f"{options.seed}-split")  # noqa: S311
-    tests = split_scenarios(topics, dict.fromkeys(_TESTS, quota), rng, by_topic=options.split_by == "topic")
-    return {**dict.fromkeys(topics, "train"), **tests}
-
-
-def split_scenarios(
-    topics: Mapping[str, str], quotas: Mapping[Part, int], rng: random.Random, *, by_topic: bool = True
-) -> dict[str, Part]:
-    """Draws the scenarios of some parts, by default so that each part has its share of every topic."""
     pool = sorted(topics)
-    parts: dict[str, Part] = {}
-    for part, quota in quotas.items():
-        scenarios = _shares(quota, pool, topics, rng) if by_topic and pool else rng.sample(pool, quota)
+    for part in _TESTS:
+        scenarios = _shares(quota, pool, topics, rng) if options.split_by == "topic" else rng.sample(pool, quota)
         parts |= dict.fromkeys(scenarios, part)
         pool = [scenario for scenario in pool if scenario not in parts]
-    return parts
+    return {scenario: parts.get(scenario, "train") for scenario in topics}
 
 
 def _shares(quota: int, pool: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:

@@ -30,7 +30,6 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     country_of,
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3, RUBRICS
-from culture_tasks.benchmarks.culture_forms import CultureForm
 from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -119,12 +118,6 @@ class CulturalVqa(Benchmark, OffersCultures):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
         return documents.check(self.name, data_folder, SOURCE)
-
-    def culture_form(self) -> CultureForm:
-        """Returns how the data of a further culture are made."""
-        from culture_tasks.benchmarks.culturalvqa.culture import FORM
-
-        return FORM
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
