@@ -25,6 +25,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, or draw its cases"),
+    "culture": ("culture:register", "check the folder of an own culture, and tell how well its people agree"),
     "plan": ("plan:register", "say how many questions an interval of a given width needs"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
     "merge": ("merge:register", "put the shards of a run together"),

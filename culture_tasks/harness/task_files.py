@@ -197,8 +197,8 @@ def _scalar(value: Any) -> str:
 
 def write_task_files_of_cultures() -> None:
     """Writes the task files of own cultures into the user's cache, where they aren't yet."""
-    for name, built in cultures().items():
-        folder = built.task_files
+    for name, own in cultures().items():
+        folder = own.task_files
         if folder.is_dir():
             continue
         unfinished = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")

@@ -93,7 +93,7 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
     Each case has a seed made of the draw's seed and its id, so a draw doesn't depend on the order of the rows.
     """
     edition = raw.edition
-    options = options or DrawOptions(seed=edition.seed)
+    options = options or DrawOptions()
     split = _split_scenarios(raw.cases, options)
     members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
     for identifier, case in sorted(raw.cases_by_id.items()):
@@ -203,7 +203,7 @@ def draw_file(data_folder: Path | None) -> Path | None:
 def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
     """Returns the draw that the user keeps, else the default one; raises DataError if it doesn't fit the data.
 
-    A culture that people added has the default one of its seed.
+    An own culture has the default one.
     """
     path = draw_file(data_folder) if raw.edition is PAPER else None
     if path is None:
