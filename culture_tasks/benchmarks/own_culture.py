@@ -14,7 +14,6 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -177,54 +176,29 @@ class Ratings:
             yield from (row for row in pairs if row.n)
 
 
-@dataclass(frozen=True)
-class OwnCulture:
-    """A culture's folder, and what its file says."""
-
-    folder: Path
-    file: CultureFile
-
-    @property
-    def benchmark(self) -> str:
-        """The name of its benchmark, with which those of its tasks begin, such as ``care_korea``."""
-        return f"{self.file.like}_{self.file.name}"
-
-    @cached_property
-    def task_files(self) -> Path:
-        """The folder of its task files, in the user's cache: they follow from the file and this package alone."""
-        digest = hashlib.sha256(f"{__version__} {self.file.model_dump_json()}".encode()).hexdigest()
-        return user_cache_folder() / "tasks" / f"{self.benchmark}-{digest[:16]}"
-
-    def source(self, stem: str = "*", image_column: str | None = None) -> Source:
-        """Returns the source of its table, by default the only one in ``data``."""
-        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
-
-
-class LikeBenchmark(Benchmark):
-    """A benchmark that grades further cultures, too.
+class CultureBenchmark(Benchmark):
+    """The benchmark of a culture in a folder, graded as the one that it is like, without published numbers.
 
     Attributes:
-        culture_file: What ``culture.toml`` says of one.
-        ratings: What people rate of one.
+        file_model: What ``culture.toml`` says.
+        ratings: What people rate or label.
     """
 
-    culture_file: type[CultureFile] = CultureFile
-    ratings: Ratings
-
-    @abstractmethod
-    def culture(self, own: OwnCulture) -> CultureBenchmark:
-        """Returns the benchmark of a culture, with the metrics and rubrics of this one and no published numbers."""
-
-
-class CultureBenchmark(Benchmark):
-    """The benchmark of a culture, which is graded as the one that it is like."""
-
     data = "own culture"
+    file_model: type[CultureFile] = CultureFile
+    ratings: Ratings
+    task_files: Path  # in the user's cache: they follow from culture.toml and this package alone
 
-    def __init__(self, own: OwnCulture, like: LikeBenchmark) -> None:
-        self.own, self.like = own, like
-        self.name, self.title = own.benchmark, f"{like.title}, {own.file.title}"
-        self.paper, self.judge, self.task_files = f"made like {like.paper}", like.judge, own.task_files
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        self.folder, self.file, self.like = folder, file, like
+        self.name, self.title = f"{like.name}_{file.name}", f"{like.title}, {file.title}"
+        self.paper, self.judge = f"made like {like.paper}", like.judge
+        digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
+        self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
+
+    def source(self, stem: str = "*", image_column: str | None = None) -> Source:
+        """Returns the source of a table, by default the only one in ``data``."""
+        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
@@ -237,9 +211,9 @@ class CultureBenchmark(Benchmark):
     def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - it has a folder of its own
         """Checks its tables, images and ratings."""
         report = self.check_tables()
-        if (self.own.folder / RATINGS).exists():
+        if (self.folder / RATINGS).exists():
             try:
-                values, problems = self.like.ratings.read(self.own.folder)
+                values, problems = self.ratings.read(self.folder)
             except DataError as error:
                 values, problems = {}, [str(error)]
             report.counts.append(Count(RATINGS, str(len(values))))
@@ -247,8 +221,14 @@ class CultureBenchmark(Benchmark):
         return report
 
 
-def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> OwnCulture:
-    """Reads what a folder says of its culture, made like one of some benchmarks.
+class LikeBenchmark(Benchmark):
+    """A benchmark that grades further cultures, too; ``culture`` is the class of their benchmarks."""
+
+    culture: type[CultureBenchmark]
+
+
+def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBenchmark:
+    """Returns the benchmark of the culture in a folder, made like one of some benchmarks.
 
     Raises:
         DataError: With every problem of ``culture.toml``, or every file that isn't read.
@@ -266,9 +246,10 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> OwnCulture
         if not isinstance(like, str) or like not in likes:
             expected = f"Expected one of {', '.join(sorted(likes))}. Correct it."
             raise DataError(f"{path}, key 'like': found {like!r:.80}.{nearest(str(like), likes)} {expected}")
-        return OwnCulture(folder, likes[like].culture_file.model_validate(content))
+        culture = likes[like].culture
+        return culture(folder, culture.file_model.model_validate(content), likes[like])
     except ValidationError as error:
-        names = list(likes[content["like"]].culture_file.model_fields)
+        names = list(culture.file_model.model_fields)
         found = error.errors(include_url=False)
         raise DataError("\n".join(_problem(path, problem, names) for problem in found)) from None
     except (OSError, ValueError, RecursionError) as error:

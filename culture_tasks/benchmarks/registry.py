@@ -20,7 +20,7 @@ from pathlib import Path
 from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
-from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, OwnCulture, read_culture
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, read_culture
 from culture_tasks.data.reading import DataReading, reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -40,7 +40,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
     Raises:
         CultureTasksError: If one of them doesn't keep the interface's rules.
     """
-    offers = [*_offers(), *((str(own.folder), _likes()[own.file.like].culture(own)) for own in cultures().values())]
+    offers = [*_offers(), *((str(culture.folder), culture) for culture in cultures().values())]
     by_name: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
@@ -75,28 +75,22 @@ def _offers() -> list[tuple[str, object]]:
     ]
 
 
-def _likes() -> Mapping[str, LikeBenchmark]:
-    return {like.name: like for _, like in _offers() if isinstance(like, LikeBenchmark)}
-
-
 @cache
-def cultures() -> Mapping[str, OwnCulture]:
-    """Returns the cultures in the user's folders, by the name of their benchmark."""
-    found: dict[str, OwnCulture] = {}
+def cultures() -> Mapping[str, CultureBenchmark]:
+    """Returns the benchmarks of the cultures in the user's folders, by name."""
+    by_name: dict[str, CultureBenchmark] = {}
     for folder in dict.fromkeys(folder.resolve() for folder in culture_folders()):
-        own = read_culture(folder, _likes())
-        if own.benchmark in found:
+        culture = culture_in(folder)
+        if by_name.setdefault(culture.name, culture) is not culture:
             raise CultureTasksError(
-                f"{own.folder}: the name {own.file.name!r} is that of {found[own.benchmark].folder}. Give it another."
+                f"{folder}: its name {culture.file.name!r} is that of {by_name[culture.name].folder}. Give it another."
             )
-        found[own.benchmark] = own
-    return found
+    return by_name
 
 
 def culture_in(folder: Path) -> CultureBenchmark:
     """Returns the benchmark of the culture in a folder, whether or not the user's settings name it."""
-    own = read_culture(folder, _likes())
-    return _likes()[own.file.like].culture(own)
+    return read_culture(folder, {like.name: like for _, like in _offers() if isinstance(like, LikeBenchmark)})
 
 
 @cache

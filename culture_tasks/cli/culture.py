@@ -6,6 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
+from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import culture_in, reading_data
 from culture_tasks.cli.options import AddParser, add_json, print_json, show
 from culture_tasks.errors import DataError
@@ -28,22 +29,31 @@ def register(add_parser: AddParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    culture = culture_in(options.folder)
-    with reading_data(Settings.from_environment()):
+    culture, settings = culture_in(options.folder), Settings.from_environment()
+    tasks: list[str] = []
+    lacking: dict[str, list[str]] = {}  # tasks by what the culture doesn't have for them, such as translations
+    with reading_data(settings):
         report = culture.check(None)
-    tasks = [entry.name for entry in culture.entries()]
+        for task in (entry for entry in culture.entries() if report.usable and isinstance(entry, Task)):
+            try:
+                task.data.load(settings)
+                tasks.append(task.name)
+            except DataError as error:
+                lacking.setdefault(str(error), []).append(task.name)
     if options.json:
         counts = [count._asdict() for count in report.counts]
-        print_json({"tasks": tasks, "usable": report.usable, "counts": counts, "problems": report.problems})
-    else:
-        show(report.text(len(report.problems)))
-        show(f"{len(report.problems)} problems" if report.problems else f"tasks: {', '.join(tasks)}")
+        print_json({"tasks": tasks, "lacking": lacking, "counts": counts, "problems": report.problems})
+        return 0 if report.usable else 1
+    show(report.text(len(report.problems)))
+    for reason, names in lacking.items():
+        show(f"can't run: {', '.join(names)}: {reason}")
+    show(f"can run: {', '.join(tasks)}" if report.usable else f"problems: {len(report.problems)}")
     return 0 if report.usable else 1
 
 
 def _agree(options: argparse.Namespace) -> int:
-    ratings, folder = culture_in(options.folder).like.ratings, options.folder
-    values, problems = ratings.read(folder)
+    ratings = culture_in(options.folder).ratings
+    values, problems = ratings.read(options.folder)
     if problems:
         raise DataError("\n".join(problems))
     rows = list(ratings.agreement(values))

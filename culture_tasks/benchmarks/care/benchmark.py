@@ -28,7 +28,6 @@ from culture_tasks.benchmarks.own_culture import (
     CultureFile,
     LikeBenchmark,
     Line,
-    OwnCulture,
     Ratings,
     by_statistic,
 )
@@ -88,16 +87,10 @@ class CareFile(CultureFile):
     people: Line | None = None
 
 
-class Care(LikeBenchmark, OffersHumanRatings):
-    """CARE (Guo et al., 2025)."""
+class CareCulture(CultureBenchmark):
+    """The questions about a culture of the user's."""
 
-    name = "care"
-    title = "CARE"
-    paper = "Guo et al., 2025"
-    judge = "three rubrics, GPT-4o"
-    data = "Hub geyang627/CARE-eval"
-    made_from = ("Aya", "CIDAR", "CultureBank", "CulturalBench", "GeoMLAMA", "FORK")
-    culture_file = CareFile
+    file_model = CareFile
     ratings = Ratings(  # Table 2, which doesn't name alpha's level
         level="ordinal",
         scale=(1, 10),
@@ -107,6 +100,47 @@ class Care(LikeBenchmark, OffersHumanRatings):
             "Kendall's tau": by_statistic("kendall_tau_b"),
         },
     )
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each way of asking; role-play needs to know what the people are called."""
+        file, people = self.file, getattr(self.file, "people", "")
+        return tuple(
+            task_of(
+                variant,
+                name=f"{self.name}{variant.suffix}",
+                title=f"{variant.title}, {file.title}",
+                language=file.language,
+                people=people,
+                source=self.source(),
+            )
+            for variant in VARIANTS
+            if people or variant.prompt != "roleplay"
+        )
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
+        from culture_tasks.benchmarks.care.report import report_of
+
+        file, native = self.file, {f"{self.name}_en": self.name}
+        languages, places = {file.language: file.title}, {file.language: file.place}
+        return report_of(self.name, self.title, languages, places, native)
+
+    def check_tables(self) -> DataReport:
+        """Checks the questions."""
+        return check_tables(self.name, None, [documents.table_check(self.source(), self.file.language)])
+
+
+class Care(LikeBenchmark, OffersHumanRatings):
+    """CARE (Guo et al., 2025)."""
+
+    name = "care"
+    title = "CARE"
+    paper = "Guo et al., 2025"
+    judge = "three rubrics, GPT-4o"
+    data = "Hub geyang627/CARE-eval"
+    made_from = ("Aya", "CIDAR", "CultureBank", "CulturalBench", "GeoMLAMA", "FORK")
+    culture = CareCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -150,43 +184,6 @@ class Care(LikeBenchmark, OffersHumanRatings):
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
         return documents.HUMAN_RATINGS
-
-    def culture(self, own: OwnCulture) -> CultureBenchmark:
-        """Returns the benchmark of a further culture."""
-        return CareCulture(own, self)
-
-
-class CareCulture(CultureBenchmark):
-    """The questions about a culture of the user's."""
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns a task for each way of asking; role-play needs to know what the people are called."""
-        file, people = self.own.file, getattr(self.own.file, "people", "")
-        return tuple(
-            task_of(
-                variant,
-                name=f"{self.name}{variant.suffix}",
-                title=f"{variant.title}, {file.title}",
-                language=file.language,
-                people=people,
-                source=self.own.source(),
-            )
-            for variant in VARIANTS
-            if people or variant.prompt != "roleplay"
-        )
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
-        from culture_tasks.benchmarks.care.report import report_of
-
-        file, native = self.own.file, {f"{self.name}_en": self.name}
-        languages, places = {file.language: file.title}, {file.language: file.place}
-        return report_of(self.name, self.title, languages, places, native)
-
-    def check_tables(self) -> DataReport:
-        """Checks the questions."""
-        return check_tables(self.name, None, [documents.table_check(self.own.source(), self.own.file.language)])
 
 
 def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, source: Source) -> Task:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
@@ -59,6 +59,7 @@ from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_ma
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import (
     Answered,
+    Benchmark,
     ComputedScore,
     DataSet,
     Decoding,
@@ -76,7 +77,6 @@ from culture_tasks.benchmarks.own_culture import (
     CultureFile,
     LikeBenchmark,
     Line,
-    OwnCulture,
     Ratings,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
@@ -130,12 +130,90 @@ class CedarFile(CultureFile):
     words: Annotated[Mapping[Annotated[str, one_of(EMOTIONS)], list[Line]], AfterValidator(_of_all_emotions)]
     prompts: Annotated[Mapping[Modality, Annotated[str, AfterValidator(_with_slots)]], Len(min_length=1)]
 
-    @property
-    def added(self) -> AddedCulture:
-        """What its tasks need of it."""
-        forms = {form: EMOTIONS[EMOTIONS.index(emotion)] for emotion, words in self.words.items() for form in words}
-        prompts = {kind: PromptFile(f"{kind}_{self.name}.own", text) for kind, text in self.prompts.items()}
-        return AddedCulture(self.name, self.language, forms, prompts)
+
+class CedarCulture(CultureBenchmark):
+    """A language or scenes of the user's."""
+
+    file_model = CedarFile
+    ratings = Ratings(  # Table 2
+        level="nominal",
+        labels=EMOTIONS,
+        measures={"macro F1": lambda first, second: top2_macro_f1(first, second, [None] * len(first))},
+    )
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        assert isinstance(file, CedarFile)
+        forms = {form: EMOTIONS[EMOTIONS.index(emotion)] for emotion, words in file.words.items() for form in words}
+        prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
+        self._added = AddedCulture(file.name, file.language, forms, prompts)
+        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._added.prompts}
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each modality that has a prompt, and a group of them where there are both."""
+        tasks = [
+            task_of(
+                name,
+                "emotion of a scene, LSEPP and LSRQB",
+                f"{self.title}, {_SHOWN[modality]}",
+                modality,
+                (self.file.language,),
+                DataSet((self.source(modality),), partial(self._load, modality)),
+                added=self._added,
+            )
+            for modality, name in self._tasks.items()
+        ]
+        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        group = Group(name=self.name, about=about, title=self.title, members=members)
+        return tasks if len(tasks) == 1 else (group, *tasks)
+
+    def report(self) -> BenchmarkReport:
+        """Returns accuracy and both biases, without a published number beside them."""
+        from culture_tasks.benchmarks.cedar.report import report_of_culture
+
+        return report_of_culture(self.file.name, self.file.title, self.file.place, self._tasks)
+
+    def check_tables(self) -> DataReport:
+        """Checks its tables and images."""
+
+        def problems(modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
+            english = {index: self._in_english(row) for index, row in rows.items()}
+            yield from problems_of("en", self.folder, set() if modality == "multimodal" else None, table, english)
+            for index, row in english.items():
+                said = (row.english_ver_answer or row.answer).strip().casefold()
+                if row.answer in EMOTIONS and row.answer != said:
+                    yield (
+                        f"{table.where(index)}, field 'answer': found {rows[index].answer!r}, {row.answer} in English. "
+                        f"Expected what 'english_ver_answer' says, {row.english_ver_answer!r}. Correct one of them."
+                    )
+
+        def counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
+            return _counts(modality, [self._in_english(row) for row in rows])
+
+        checks = [
+            TableCheck(
+                source=self.source(modality),
+                model=CedarRow,
+                aliases=ALIASES,
+                id="id",
+                problems=partial(problems, modality),
+                counts=partial(counts, modality),
+            )
+            for modality in self._tasks
+        ]
+        return check_tables(self.name, None, checks)
+
+    def _load(self, modality: Modality, settings: Settings) -> Documents:
+        table, language = read_source(self.source(modality), settings.data_folder), self.file.language
+        rows = [self._in_english(row) for row in validated(table, CedarRow, ALIASES)]
+        documents = documents_of(table, rows, modality, "en", language, language, self.folder)
+        return replace(documents, rows=with_minorities(documents.rows))
+
+    def _in_english(self, row: CedarRow) -> CedarRow:
+        """Returns a row whose labels in the culture's own words are English ones."""
+        labels = {name: self._added.words.label(getattr(row, name) or "") for name in ("answer", "minority")}
+        return row.model_copy(update={name: label for name, label in labels.items() if label})
 
 
 class Cedar(LikeBenchmark):
@@ -146,12 +224,7 @@ class Cedar(LikeBenchmark):
     paper = "Dai et al., 2026"
     data = "local folder; the full data by request"
     made_from = ("ArabCulture", "Casa", "Cultural Atlas", "CulturalBench", "CultureBank", "JETHICS")
-    culture_file = CedarFile
-    ratings = Ratings(  # Table 2
-        level="nominal",
-        labels=EMOTIONS,
-        measures={"macro F1": lambda first, second: top2_macro_f1(first, second, [None] * len(first))},
-    )
+    culture = CedarCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -169,10 +242,6 @@ class Cedar(LikeBenchmark):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
         return check(data_folder)
-
-    def culture(self, own: OwnCulture) -> CultureBenchmark:
-        """Returns the benchmark of a further language, or of scenes of another culture."""
-        return CedarCulture(own, self)
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
@@ -341,77 +410,12 @@ RATIO_FROM = 30
 at 30, and 0.9 at 5, for a ratio near 1."""
 
 
-class CedarCulture(CultureBenchmark):
-    """A language or scenes of the user's."""
-
-    def __init__(self, own: OwnCulture, like: LikeBenchmark) -> None:
-        super().__init__(own, like)
-        assert isinstance(own.file, CedarFile)
-        self._added = own.file.added
-        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._added.prompts}
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns a task for each modality that has a prompt, and a group of them where there are both."""
-        tasks = [
-            task_of(
-                name,
-                "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}, {_SHOWN[modality]}",
-                modality,
-                (self.own.file.language,),
-                DataSet((self.own.source(modality),), partial(self._load, modality)),
-                added=self._added,
-            )
-            for modality, name in self._tasks.items()
-        ]
-        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
-        group = Group(name=self.name, about=about, title=self.title, members=members)
-        return tasks if len(tasks) == 1 else (group, *tasks)
-
-    def report(self) -> BenchmarkReport:
-        """Returns accuracy and both biases, without a published number beside them."""
-        from culture_tasks.benchmarks.cedar.report import report_of_culture
-
-        return report_of_culture(self.own.file.name, self.own.file.title, self.own.file.place, self._tasks)
-
-    def check_tables(self) -> DataReport:
-        """Checks its tables and images."""
-
-        def problems(modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
-            english = {index: self._in_english(row) for index, row in rows.items()}
-            return problems_of("en", self.own.folder, set() if modality == "multimodal" else None, table, english)
-
-        checks = [
-            TableCheck(
-                source=self.own.source(modality),
-                model=CedarRow,
-                aliases=ALIASES,
-                id="id",
-                problems=partial(problems, modality),
-                counts=partial(_counts, modality),
-            )
-            for modality in self._tasks
-        ]
-        return check_tables(self.name, None, checks)
-
-    def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table, language = read_source(self.own.source(modality), settings.data_folder), self.own.file.language
-        rows = [self._in_english(row) for row in validated(table, CedarRow, ALIASES)]
-        documents = documents_of(table, rows, modality, "en", language, language, self.own.folder)
-        return replace(documents, rows=with_minorities(documents.rows))
-
-    def _in_english(self, row: CedarRow) -> CedarRow:
-        """Returns a row whose labels in the culture's own words are English ones."""
-        labels = {name: self._added.words.label(getattr(row, name) or "") for name in ("answer", "minority")}
-        return row.model_copy(update={name: label for name, label in labels.items() if label})
-
-
-def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    golds = Counter(row.english_ver_answer or row.answer for row in rows).most_common()
-    yield Count(f"{modality}: items", str(len(rows)))
+def _counts(modality: Modality, rows: Iterable[CedarRow]) -> Iterator[Count]:
+    golds = Counter((row.english_ver_answer or row.answer).casefold() for row in rows).most_common()
+    items = sum(number for _, number in golds)
+    yield Count(f"{modality}: items", str(items))
     for emotion, number in golds[:1]:
-        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
+        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / items:.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
     yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))
 

@@ -33,11 +33,11 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.own_culture import (
+    FILE,
     CultureBenchmark,
     CultureFile,
     LikeBenchmark,
     Line,
-    OwnCulture,
     Ratings,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
@@ -46,6 +46,7 @@ from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import one_of
+from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
@@ -189,6 +190,34 @@ class CrossCultFile(CultureFile):
         return (*contrasts, own)
 
 
+class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
+    """Cases with a further partition, the user's, which is what is inserted, and the last of a chain."""
+
+    file_model = CrossCultFile
+    ratings = Ratings(level="nominal")  # verdicts on answers, of which the paper has none
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        assert isinstance(file, CrossCultFile)
+        partitions = file.partitions()
+        if len(partitions) < 2:
+            found = f"found {list(file.contrasts)!r}. Expected a partition in another language than {file.language!r}"
+            raise DataError(f"{folder / FILE}, key 'contrasts': {found}. Correct it.")
+        self.edition = Edition(
+            name=self.name,
+            title=self.title,
+            source=self.source(image_column="image"),
+            partitions=partitions,
+            targets=(file.language,),
+            orders=(tuple(partition.code for partition in partitions),),
+            diagnostic=self.name,
+        )
+
+    def check_tables(self) -> DataReport:
+        """Checks the raw cases."""
+        return InsertionBenchmark.check(self, None)
+
+
 class CrossCult(InsertionBenchmark, LikeBenchmark):
     """CrossCult-KIBench (2026)."""
 
@@ -197,38 +226,11 @@ class CrossCult(InsertionBenchmark, LikeBenchmark):
     paper = "2026"
     data = f"Hub {PAPER.source.name}"
     made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
-    culture_file = CrossCultFile
-    ratings = Ratings(level="nominal")  # verdicts on answers, of which the paper has none
+    culture = CrossCultCulture
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
         """Adds ``culture-tasks data draw``."""
         draw.register(actions)
-
-    def culture(self, own: OwnCulture) -> CultureBenchmark:
-        """Returns the benchmark of a further partition."""
-        return CrossCultCulture(own, self)
-
-
-class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
-    """Cases with a further partition, the user's, which is what is inserted, and the last of a chain."""
-
-    def __init__(self, own: OwnCulture, like: LikeBenchmark) -> None:
-        super().__init__(own, like)
-        assert isinstance(own.file, CrossCultFile)
-        partitions = own.file.partitions()
-        self.edition = Edition(
-            name=self.name,
-            title=self.title,
-            source=own.source(image_column="image"),
-            partitions=partitions,
-            targets=(own.file.language,),
-            orders=(tuple(partition.code for partition in partitions),),
-            diagnostic=self.name,
-        )
-
-    def check_tables(self) -> DataReport:
-        """Checks the raw cases."""
-        return InsertionBenchmark.check(self, None)
 
 
 def _words(role: Role) -> str:

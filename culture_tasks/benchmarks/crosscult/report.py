@@ -447,6 +447,7 @@ def report_of(edition: Edition) -> BenchmarkReport:
         ability="reasoning",
         further=(_OVERLAP, *_ROUTING_SCORES),
         derived=(curve,),
+        as_published=None if edition is PAPER else (),
         costs=tuple(_COSTS),
         units=partial(_units, edition),
         tables=partial(_tables, edition),

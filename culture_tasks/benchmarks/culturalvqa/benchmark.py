@@ -45,7 +45,7 @@ from culture_tasks.benchmarks.interface import (
     Scale,
     Task,
 )
-from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, OwnCulture, Ratings, by_statistic
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
@@ -86,6 +86,37 @@ WAYS = (
 DECODING = Decoding(max_tokens=64)
 
 
+class CulturalVqaCulture(CultureBenchmark):
+    """The questions about images of a culture of the user's."""
+
+    ratings = Ratings(  # of models' answers, where 1 is the best (Appendix K)
+        level="ordinal",
+        scale=(1, 5),
+        measures={"Spearman's rho": by_statistic("spearman")},
+    )
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks."""
+        return tuple(task_of(way, self, source=self._source, file=self.file) for way in WAYS)
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
+        from culture_tasks.benchmarks.culturalvqa.report import report_of
+
+        file = self.file
+        report = report_of(self.name, self.title, {file.name: file.title}, {file.name: file.place})
+        return replace(report, as_published=())
+
+    def check_tables(self) -> DataReport:
+        """Checks questions, answers and images."""
+        return documents.check(self.name, None, self._source)
+
+    @property
+    def _source(self) -> Source:
+        return self.source(image_column="image")
+
+
 class CulturalVqa(LikeBenchmark):
     """CulturalVQA (Nayak et al., 2024)."""
 
@@ -95,11 +126,7 @@ class CulturalVqa(LikeBenchmark):
     judge = "LAVE, GPT-4o"
     data = "Hub mair-lab/CulturalVQA"
     made_from = ("CANDLE",)
-    ratings = Ratings(  # of models' answers, where 1 is the best (Appendix K)
-        level="ordinal",
-        scale=(1, 5),
-        measures={"Spearman's rho": by_statistic("spearman")},
-    )
+    culture = CulturalVqaCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -120,46 +147,19 @@ class CulturalVqa(LikeBenchmark):
         """Checks questions, answers and images."""
         return documents.check(self.name, data_folder, SOURCE)
 
-    def culture(self, own: OwnCulture) -> CultureBenchmark:
-        """Returns the benchmark of a further country."""
-        return CulturalVqaCulture(own, self)
 
-
-class CulturalVqaCulture(CultureBenchmark):
-    """The questions about images of a culture of the user's."""
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns the tasks."""
-        return tuple(task_of(way, self, source=self._source, own=self.own) for way in WAYS)
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
-        from culture_tasks.benchmarks.culturalvqa.report import report_of
-
-        file = self.own.file
-        report = report_of(self.name, self.title, {file.name: file.title}, {file.name: file.place})
-        return replace(report, as_published=())
-
-    def check_tables(self) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, None, self._source)
-
-    @property
-    def _source(self) -> Source:
-        return self.own.source(image_column="image")
-
-
-def task_of(way: Presentation, benchmark: Benchmark, *, source: Source = SOURCE, own: OwnCulture | None = None) -> Task:
+def task_of(
+    way: Presentation, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
+) -> Task:
     """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
-    country = own.file.name if own else ""
+    country = file.name if file else ""
     return Task(
         name=f"{benchmark.name}{way.suffix}",
         about=way.about,
         title=", ".join(filter(None, (benchmark.title, way.title))),
-        languages=(own.file.language if own else "en",),
+        languages=(file.language if file else "en",),
         metric=way.rubric.name,
-        metrics=partial(metrics, way.rubric, (country,) if own else COUNTRIES),
+        metrics=partial(metrics, way.rubric, (country,) if file else COUNTRIES),
         data=DataSet((source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country)),
         prompt=partial(render, way.variant),
         score=partial(score, way.rubric),
