@@ -80,8 +80,7 @@ class Settings(BaseModel):
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
             0; None means all documents.
         data: Folder of local data, which is used before the Hub.
-        cultures: Folders of built cultures, or of projects, with commas between them. Those in the folder ``cultures``
-            of the data folder are found without it.
+        cultures: Folders of own cultures, each with a ``culture.toml``, with commas between them.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
@@ -280,16 +279,13 @@ def with_home(path: str | Path) -> Path:
 
 
 def culture_folders() -> list[Path]:
-    """Returns the user's folders of built cultures, first the ones that a setting names.
+    """Returns the folders of cultures that the user names.
 
     A harness needs the list of benchmarks at every start, so the other settings aren't checked here.
     """
     file = settings_file()
-    values = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
-    folders = [with_home(part.strip()) for part in values.get(_CULTURES, "").split(",") if part.strip()]
-    data = values.get(_DATA, "").strip()
-    folder = with_home(data) / "cultures" if data else None
-    return [*folders, folder] if folder is not None and folder.is_dir() and any(folder.iterdir()) else folders
+    values = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES,))}
+    return [with_home(part.strip()) for part in values.get(_CULTURES, "").split(",") if part.strip()]
 
 
 def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -17,7 +17,6 @@ import tiny_models
 from support.grading_server import grading_server
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUP = ROOT / "tests" / "support" / "scripted_group.py"
 PROGRAMS = os.environ.get("CULTURE_TASKS_PROGRAMS", "")
 
 BLOCK = re.compile(r"^<!-- runs -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,13 +37,6 @@ ON_A_CPU = {
         ("--batch_size 256", "--batch_size 1"),
         ("--batch_size auto", "--batch_size 8"),
     ),
-    "docs/own_culture.md": (
-        ("# decide in korea/culture.toml, and enter the people", f"python3 {GROUP} decide korea"),
-        (
-            "# people fill in one of the two, and send back the file to saved/",
-            f"python3 {GROUP} fill korea/sheets saved",
-        ),
-    ),
     "docs/preferences.md": (
         ("geyang627/CARE", "ratings.jsonl"),
         ("dpo.lora.yaml", "dpo.lora.yaml --use_cpu true --bf16 false --dtype float32"),
@@ -58,7 +50,6 @@ EXPECTED = {
         *("culturalvqa", "cedar_multimodal", "crosscult_diagnostic", "worldcuisines", "cvqa"),
         *("care", "cedar_text", "blend_en", "culturalbench_easy", "culturalbench_hard", "normad_rule"),
     },
-    "docs/own_culture.md": {"care_korea", "care"},
     "docs/preferences.md": {"care_zh_3"},
 }
 """Tasks that must be in the results."""

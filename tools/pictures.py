@@ -78,11 +78,6 @@ async def _make(predictions: Path, demo: Path, folder: Path) -> None:
         for key in keys:
             _save(Image.open(folder / report / "figures" / f"{key}.png"), f"figure_{key}")
     _call("spotcheck", "draw", str(demo), "-n", "55", "--tasks", "culturalvqa", "-o", "sheet", cwd=folder)
-    _call("culture", "new", "nepal", "--like", "cedar", "--language", "ne", "--place", "NP", cwd=folder)
-    toml = folder / "nepal" / "culture.toml"
-    toml.write_text(toml.read_text("utf-8").replace("[people]\n", "[people]\np1 = []\n", 1), "utf-8")
-    _call("culture", "sheets", "nepal", "--step", "words", cwd=folder)
-    [culture_sheet] = (folder / "nepal" / "sheets").glob("words-p1-*.html")
     gate = ("compare", *GATE, "--fail-on-regression")
     (folder / "gate.html").write_text(_terminal(gate, _call(*gate, cwd=predictions, status=1)), "utf-8")
     page, sheet = folder / "report" / "report.html", folder / "sheet" / "sheet.html"
@@ -92,7 +87,6 @@ async def _make(predictions: Path, demo: Path, folder: Path) -> None:
         await _photograph(tab, page, "report_phone", 390, 780)
         await _photograph(tab, page, "samples", 1280, 900, script=_TWO_MODELS)
         await _photograph(tab, sheet, "sheet_spotcheck", 1000, 760)
-        await _photograph(tab, culture_sheet, "sheet_culture", 1000, 760)
         await _photograph(tab, folder / "gate.html", "gate", 1120, 760)
 
 

@@ -374,7 +374,6 @@ class Benchmark(ABC):
         data: Where its data come from, in words.
         made_from: Data sets that its questions or images were made from, by name, a benchmark by its title. A report
             says which of them its benchmarks share.
-        marks: Sentences that a reader of each of its scores has to know.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """
@@ -385,7 +384,6 @@ class Benchmark(ABC):
     judge: str | None = None
     data: str
     made_from: Sequence[str] = ()
-    marks: Sequence[str] = ()
     not_for_training: str | None = None
     task_files: Path | None = None
 

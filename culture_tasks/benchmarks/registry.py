@@ -1,8 +1,8 @@
 """Which benchmarks there are, and which names they give to ``--tasks``.
 
 A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py``, an entry point of the group
-``culture_tasks.benchmarks`` that another package has, or a built culture in one of the user's folders. Nothing else has
-to be edited to add one.
+``culture_tasks.benchmarks`` that another package has, or a culture in a folder of the user's. Nothing else has to be
+edited to add one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from culture_tasks import benchmarks as package
-from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures, built_cultures
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
-from culture_tasks.data.checking import DataReport
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, read_culture
 from culture_tasks.data.reading import DataReading, reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
-from culture_tasks.settings import Settings
+from culture_tasks.settings import Settings, culture_folders
 
 ENTRY_POINTS = "culture_tasks.benchmarks"
 """Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
@@ -41,21 +40,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
     Raises:
         CultureTasksError: If one of them doesn't keep the interface's rules.
     """
-    offers: list[tuple[str, object]] = []
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.ispkg:
-            name = f"{package.__name__}.{module.name}.benchmark"
-            offers.append((name, importlib.import_module(name).BENCHMARK))
-    points = entry_points(group=ENTRY_POINTS)
-    offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
-    forms = {form.name: form for _, form in offers if isinstance(form, Benchmark) and isinstance(form, OffersCultures)}
-    for built in cultures().values():
-        if built.like not in forms:
-            raise CultureTasksError(
-                f"{built.folder / MANIFEST}, field 'like': found {built.like!r}. Expected one of "
-                f"{', '.join(sorted(forms))}.{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
-            )
-        offers.append((str(built.folder), forms[built.like].culture(built)))
+    offers = [*_offers(), *((str(culture.folder), culture) for culture in cultures().values())]
     by_name: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
@@ -63,7 +48,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
             raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Expected a Benchmark.")
         names = [("benchmark", benchmark.name)]
         names += [("task, group or tag", entry.name) for entry in benchmark.entries()]
-        if benchmark.name not in cultures():  # which has the rubrics of the benchmark that it is like
+        if not isinstance(benchmark, CultureBenchmark):  # which has the rubrics of the benchmark that it is like
             names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
             if not _NAME.fullmatch(name):
@@ -79,18 +64,33 @@ def benchmarks() -> Mapping[str, Benchmark]:
     return by_name
 
 
+def _offers() -> list[tuple[str, object]]:
+    """Returns what this package and others offer as benchmarks, each with where it comes from."""
+    modules = [module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
+    names = [f"{package.__name__}.{module}.benchmark" for module in modules]
+    points = entry_points(group=ENTRY_POINTS)
+    return [
+        *((name, importlib.import_module(name).BENCHMARK) for name in names),
+        *((f"the entry point {point.name!r} ({point.value})", point.load()) for point in points),
+    ]
+
+
 @cache
-def cultures() -> Mapping[str, BuiltCulture]:
-    """Returns the built cultures in the user's folders, by the name of their benchmark."""
-    return {built.benchmark: built for built in map(BuiltCulture.read, built_cultures())}
+def cultures() -> Mapping[str, CultureBenchmark]:
+    """Returns the benchmarks of the cultures in the user's folders, by name."""
+    by_name: dict[str, CultureBenchmark] = {}
+    for folder in dict.fromkeys(folder.resolve() for folder in culture_folders()):
+        culture = culture_in(folder)
+        if by_name.setdefault(culture.name, culture) is not culture:
+            raise CultureTasksError(
+                f"{folder}: its name {culture.file.name!r} is that of {by_name[culture.name].folder}. Give it another."
+            )
+    return by_name
 
 
-def check_data(name: str, data_folder: Path | None) -> DataReport:
-    """Checks the data of a benchmark; of a built culture also its files' hashes."""
-    report = benchmarks()[name].check(data_folder)
-    if name in cultures():
-        report.problems += cultures()[name].problems()
-    return report
+def culture_in(folder: Path) -> CultureBenchmark:
+    """Returns the benchmark of the culture in a folder, whether or not the user's settings name it."""
+    return read_culture(folder, {like.name: like for _, like in _offers() if isinstance(like, LikeBenchmark)})
 
 
 @cache

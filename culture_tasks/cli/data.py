@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_data, reading_data
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, reading_data
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -66,7 +66,7 @@ def _check(options: argparse.Namespace) -> int:
     for name in with_progress(benchmark_names, "data"):
         try:
             with reading_data(settings):
-                reports[name] = check_data(name, options.data or settings.data_folder)
+                reports[name] = benchmarks()[name].check(options.data or settings.data_folder)
         except DataUnavailableError as error:
             if len(benchmark_names) == 1:
                 raise

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple
 
 from culture_tasks.data.releases import check_release, contradictions
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Row, RowTable, unique, usable_rows, validated
+from culture_tasks.data.tables import Row, RowTable, id_problems, unique, usable_rows, validated
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
@@ -92,10 +92,7 @@ class TableCheck(Generic[Row]):
         """Returns the usable rows of a table by their place, and the problems of rows and between them."""
         rows, problems = usable_rows(table, self.model, self.aliases)
         if self.id:
-            try:
-                list(unique(table.part(list(rows)), map(self.id_of, rows.values()), self.id))
-            except DataError as error:
-                problems.append(str(error))
+            problems += id_problems(table.part(list(rows)), list(map(self.id_of, rows.values())), self.id)
         problems += contradictions(self.source.release, table, {index: vars(row) for index, row in rows.items()})
         return rows, [*problems, *self.problems(table, rows)]
 

@@ -31,7 +31,7 @@ class Source:
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
         release: Facts of the table as its authors released it; None where any data will do.
-        root: Folder that is read in place of the user's data folder; None for the user's.
+        root: Folder that is read in place of the user's data folder, with its images; None for the user's.
     """
 
     folder: str
@@ -85,9 +85,9 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
-    """Returns the folder of the user's file for a source, which has its images; the current one for the Hub's data."""
+    """Returns the folder of the images of the user's file for a source; the current one for the Hub's data."""
     path = local_file(source, data_folder)
-    return path.parent if path else Path()
+    return source.root or (path.parent if path else Path())
 
 
 def addition(source: Source, data_folder: Path | None) -> Path | None:

@@ -353,10 +353,14 @@ def _check_row(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
         value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-        expected = _EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
         raise DataError(
-            f"{where}, field {field!r}: found {value}. {expected}. Correct the row, or remove it."
+            f"{where}, field {field!r}: found {value}. {expectation(problem)}. Correct the row, or remove it."
         ) from None
+
+
+def expectation(problem: Mapping[str, Any]) -> str:
+    """Returns what was expected, of an error of pydantic's, in the words of this package."""
+    return str(_EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip(".")))
 
 
 def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[str]:
@@ -366,22 +370,26 @@ def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[s
         DataError: If an id occurs twice, or only some rows have one.
     """
     identifiers = list(ids)
+    for problem in id_problems(table, identifiers, field):
+        raise DataError(problem)
+    yield from (str(index) if text is None else text for index, text in enumerate(identifiers))
+
+
+def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:
+    """Yields the rows without an id where another row has one, and those whose id occurs before."""
     first = next((index for index, identifier in enumerate(identifiers) if identifier is not None), None)
-    if first is not None and None in identifiers:
-        raise DataError(
-            f"{table.where(identifiers.index(None))}, field {field!r}: found nothing, while {table.where(first)} has "
-            f"{identifiers[first]!r}. Expected an id in each row, or in none."
-        )
     places: dict[str, int] = {}
-    for index, text in enumerate(identifiers):
-        identifier = str(index) if text is None else text
-        if identifier in places:
-            raise DataError(
+    for index, identifier in enumerate(identifiers):
+        if identifier is None and first is not None:
+            yield (
+                f"{table.where(index)}, field {field!r}: found nothing, while {table.where(first)} has "
+                f"{identifiers[first]!r}. Expected an id in each row, or in none."
+            )
+        elif identifier is not None and places.setdefault(identifier, index) != index:
+            yield (
                 f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
                 f"{table.where(places[identifier])}. Expected a different one in each row."
             )
-        places[identifier] = index
-        yield identifier
 
 
 def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:

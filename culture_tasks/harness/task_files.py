@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Task
-from culture_tasks.benchmarks.registry import benchmarks, cultures
+from culture_tasks.benchmarks.registry import cultures
 from culture_tasks.harness.scoring import LEXICAL
 
 TEMPLATE, LIKELIHOOD_TEMPLATE = "_default_template_yaml", "_likelihood_template_yaml"
@@ -197,12 +197,12 @@ def _scalar(value: Any) -> str:
 
 def write_task_files_of_cultures() -> None:
     """Writes the task files of own cultures into the user's cache, where they aren't yet."""
-    for name, built in cultures().items():
-        folder = built.task_files
+    for benchmark in cultures().values():
+        folder = benchmark.task_files
         if folder.is_dir():
             continue
         unfinished = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
-        write_task_files(benchmarks()[name], unfinished)
+        write_task_files(benchmark, unfinished)
         try:
             unfinished.replace(folder)
         except OSError:  # another process was first

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -11,12 +10,9 @@ from typing import Literal, NamedTuple
 from culture_tasks.benchmarks.care import documents
 from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
-from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,
-    Benchmark,
     DataSet,
     Decoding,
     Documents,
@@ -27,6 +23,14 @@ from culture_tasks.benchmarks.interface import (
     Scale,
     Task,
 )
+from culture_tasks.benchmarks.own_culture import (
+    CultureBenchmark,
+    CultureFile,
+    LikeBenchmark,
+    Line,
+    Ratings,
+    by_statistic,
+)
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport, check_tables
 from culture_tasks.data.sources import Source
@@ -35,9 +39,6 @@ from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
 PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
-
-TEST, RATINGS = "test", "ratings"
-"""Names of the tables of a culture that people added."""
 
 SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
@@ -80,7 +81,57 @@ RATING = JudgedScore(
 values such as 5.331 that only the number of questions has as a divisor."""
 
 
-class Care(Benchmark, OffersHumanRatings, OffersCultures):
+class CareFile(CultureFile):
+    """What ``culture.toml`` says of a culture like CARE; ``people`` are what the role-play prompt calls a native."""
+
+    people: Line | None = None
+
+
+class CareCulture(CultureBenchmark):
+    """The questions about a culture of the user's."""
+
+    file_model = CareFile
+    ratings = Ratings(  # Table 2, which doesn't name alpha's level
+        level="ordinal",
+        scale=(1, 10),
+        measures={
+            "Pearson's r": by_statistic("pearson"),
+            "Spearman's rho": by_statistic("spearman"),
+            "Kendall's tau": by_statistic("kendall_tau_b"),
+        },
+    )
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each way of asking; role-play needs to know what the people are called."""
+        file, people = self.file, getattr(self.file, "people", "")
+        return tuple(
+            task_of(
+                variant,
+                name=f"{self.name}{variant.suffix}",
+                title=f"{variant.title}, {file.title}",
+                language=file.language,
+                people=people,
+                source=self.source(),
+            )
+            for variant in VARIANTS
+            if people or variant.prompt != "roleplay"
+        )
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
+        from culture_tasks.benchmarks.care.report import report_of
+
+        file, native = self.file, {f"{self.name}_en": self.name}
+        languages, places = {file.language: file.title}, {file.language: file.place}
+        return report_of(self.name, self.title, languages, places, native)
+
+    def check_tables(self) -> DataReport:
+        """Checks the questions."""
+        return check_tables(self.name, None, [documents.table_check(self.source(), self.file.language)])
+
+
+class Care(LikeBenchmark, OffersHumanRatings):
     """CARE (Guo et al., 2025)."""
 
     name = "care"
@@ -89,6 +140,7 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
     judge = "three rubrics, GPT-4o"
     data = "Hub geyang627/CARE-eval"
     made_from = ("Aya", "CIDAR", "CultureBank", "CulturalBench", "GeoMLAMA", "FORK")
+    culture = CareCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -132,65 +184,6 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
         return documents.HUMAN_RATINGS
-
-    def culture_form(self) -> CultureForm:
-        """Returns how the data of a further culture are made."""
-        from culture_tasks.benchmarks.care.culture import FORM
-
-        return FORM
-
-    def culture(self, built: BuiltCulture) -> Benchmark:
-        """Returns the benchmark of a culture that people added."""
-        return (RatedCareCulture if built.facts["ratings"] else CareCulture)(built, self)
-
-
-class CareCulture(CultureBenchmark):
-    """The questions about a culture that people added."""
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns a task for each way of asking for which the culture has the data."""
-        built, people = self.built, self.built.facts["people"]
-        return tuple(
-            task_of(
-                variant,
-                name=f"{self.name}{variant.suffix}",
-                title=f"{variant.title}, {built.title}",
-                language=built.language,
-                people=people,
-                source=built.source(TEST),
-            )
-            for variant in VARIANTS
-            if (people or variant.prompt != "roleplay") and (built.facts["english"] or not variant.english)
-        )
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
-        from culture_tasks.benchmarks.care.report import report_of
-
-        built, native = self.built, {f"{self.name}_en": self.name}
-        languages, places = {built.language: built.title}, {built.language: built.place}
-        return report_of(self.name, self.title, languages, places, native)
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the questions."""
-        checks = [documents.table_check(self.built.source(TEST), self.built.language)]
-        return check_tables(self.name, data_folder, checks)
-
-
-class RatedCareCulture(CareCulture, OffersHumanRatings):
-    """A culture whose people rated responses, too."""
-
-    def human_ratings(self) -> HumanRatings:
-        """Returns the rated responses to the questions outside of the test."""
-        return replace(
-            documents.HUMAN_RATINGS,
-            about=f"the rated responses of {self.title}",
-            source=self.built.source(RATINGS),
-            tests=(self.name,),
-            published=(),
-            published_in="",
-        )
 
 
 def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, source: Source) -> Task:

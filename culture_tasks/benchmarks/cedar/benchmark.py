@@ -16,21 +16,24 @@ which the documents that a task leaves out don't have.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from annotated_types import Len
+from pydantic import AfterValidator
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
     ALIASES,
     NO_MINORITY,
     SOURCES,
-    STEMS,
     AddedCulture,
     CedarDoc,
     CedarRow,
@@ -53,8 +56,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
-from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import DATA, BuiltCulture, OffersCultures
+from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -70,11 +72,17 @@ from culture_tasks.benchmarks.interface import (
     Tag,
     Task,
 )
+from culture_tasks.benchmarks.own_culture import (
+    CultureBenchmark,
+    CultureFile,
+    LikeBenchmark,
+    Line,
+    Ratings,
+)
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import validated
-from culture_tasks.errors import DataError
+from culture_tasks.data.sources import read_source
+from culture_tasks.data.tables import RowTable, one_of, validated
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
@@ -96,7 +104,119 @@ _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
 
 
-class Cedar(Benchmark, OffersCultures):
+def _of_all_emotions(words: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
+    """Refuses words that leave out an emotion, or are alike as replies are read."""
+    if missing := [emotion for emotion in EMOTIONS if not words.get(emotion)]:
+        raise ValueError(f"Expected at least one word of each emotion; there is none of {', '.join(missing)}")
+    owners: dict[str, str] = {}
+    for emotion, forms in words.items():
+        for form in forms:
+            if not (folded := fold(form).strip()):
+                raise ValueError(f"Expected a word with letters of {emotion}, found {form!r}")
+            if owners.setdefault(folded, emotion) != emotion:
+                raise ValueError(f"Expected different words; {form!r} is one of {owners[folded]} and of {emotion}")
+    return words
+
+
+def _with_slots(text: str) -> str:
+    if set(re.findall(r"\{([a-z_]+)\}", text)) != {"narrative", "question"}:  # the slots of a prompt file
+        raise ValueError("Expected a text with the slots {narrative} and {question}, and no others")
+    return text
+
+
+class CedarFile(CultureFile):
+    """What ``culture.toml`` says of a culture like CEDAR: the words of emotions, and the prompts of its modalities."""
+
+    words: Annotated[Mapping[Annotated[str, one_of(EMOTIONS)], list[Line]], AfterValidator(_of_all_emotions)]
+    prompts: Annotated[Mapping[Modality, Annotated[str, AfterValidator(_with_slots)]], Len(min_length=1)]
+
+
+class CedarCulture(CultureBenchmark):
+    """A language or scenes of the user's."""
+
+    file_model = CedarFile
+    ratings = Ratings(  # Table 2
+        level="nominal",
+        labels=EMOTIONS,
+        measures={"macro F1": lambda first, second: top2_macro_f1(first, second, [None] * len(first))},
+    )
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        assert isinstance(file, CedarFile)
+        forms = {form: EMOTIONS[EMOTIONS.index(emotion)] for emotion, words in file.words.items() for form in words}
+        prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
+        self._added = AddedCulture(file.name, file.language, forms, prompts)
+        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._added.prompts}
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a task for each modality that has a prompt, and a group of them where there are both."""
+        tasks = [
+            task_of(
+                name,
+                "emotion of a scene, LSEPP and LSRQB",
+                f"{self.title}, {_SHOWN[modality]}",
+                modality,
+                (self.file.language,),
+                DataSet((self.source(modality),), partial(self._load, modality)),
+                added=self._added,
+            )
+            for modality, name in self._tasks.items()
+        ]
+        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        group = Group(name=self.name, about=about, title=self.title, members=members)
+        return tasks if len(tasks) == 1 else (group, *tasks)
+
+    def report(self) -> BenchmarkReport:
+        """Returns accuracy and both biases, without a published number beside them."""
+        from culture_tasks.benchmarks.cedar.report import report_of_culture
+
+        return report_of_culture(self.file.name, self.file.title, self.file.place, self._tasks)
+
+    def check_tables(self) -> DataReport:
+        """Checks its tables and images."""
+
+        def problems(modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
+            english = {index: self._in_english(row) for index, row in rows.items()}
+            yield from problems_of("en", self.folder, set() if modality == "multimodal" else None, table, english)
+            for index, row in english.items():
+                said = (row.english_ver_answer or row.answer).strip().casefold()
+                if row.answer in EMOTIONS and row.answer != said:
+                    yield (
+                        f"{table.where(index)}, field 'answer': found {rows[index].answer!r}, {row.answer} in English. "
+                        f"Expected what 'english_ver_answer' says, {row.english_ver_answer!r}. Correct one of them."
+                    )
+
+        def counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
+            return _counts(modality, [self._in_english(row) for row in rows])
+
+        checks = [
+            TableCheck(
+                source=self.source(modality),
+                model=CedarRow,
+                aliases=ALIASES,
+                id="id",
+                problems=partial(problems, modality),
+                counts=partial(counts, modality),
+            )
+            for modality in self._tasks
+        ]
+        return check_tables(self.name, None, checks)
+
+    def _load(self, modality: Modality, settings: Settings) -> Documents:
+        table, language = read_source(self.source(modality), settings.data_folder), self.file.language
+        rows = [self._in_english(row) for row in validated(table, CedarRow, ALIASES)]
+        documents = documents_of(table, rows, modality, "en", language, language, self.folder)
+        return replace(documents, rows=with_minorities(documents.rows))
+
+    def _in_english(self, row: CedarRow) -> CedarRow:
+        """Returns a row whose labels in the culture's own words are English ones."""
+        labels = {name: self._added.words.label(getattr(row, name) or "") for name in ("answer", "minority")}
+        return row.model_copy(update={name: label for name, label in labels.items() if label})
+
+
+class Cedar(LikeBenchmark):
     """CEDAR (Dai et al., 2026)."""
 
     name = "cedar"
@@ -104,6 +224,7 @@ class Cedar(Benchmark, OffersCultures):
     paper = "Dai et al., 2026"
     data = "local folder; the full data by request"
     made_from = ("ArabCulture", "Casa", "Cultural Atlas", "CulturalBench", "CultureBank", "JETHICS")
+    culture = CedarCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -121,16 +242,6 @@ class Cedar(Benchmark, OffersCultures):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
         return check(data_folder)
-
-    def culture_form(self) -> CultureForm:
-        """Returns how a further language is added, or how new scenes are made."""
-        from culture_tasks.benchmarks.cedar.culture import FORM
-
-        return FORM
-
-    def culture(self, built: BuiltCulture) -> Benchmark:
-        """Returns the benchmark of a language or of scenes that a group has added."""
-        return BuiltCedar(built)
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
@@ -169,7 +280,7 @@ def task_of(
     is_pooled: bool = False,
     added: AddedCulture | None = None,
 ) -> Task:
-    """Returns a task of CEDAR, or of a culture that was added to it."""
+    """Returns a task of CEDAR, or of an own culture."""
     return Task(
         name=name,
         about=about,
@@ -292,96 +403,19 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
     )
 
 
-# A language, or scenes, that a group has added
+# A language, or scenes, of the user's
 
 RATIO_FROM = 30
 """Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side
 at 30, and 0.9 at 5, for a ratio near 1."""
 
 
-class BuiltCedar(Benchmark):
-    """A culture like CEDAR (Dai et al., 2026)."""
-
-    data = "built by a group of native speakers"
-    paper = "made like Dai et al., 2026"
-
-    def __init__(self, built: BuiltCulture) -> None:
-        """Takes over what its manifest says; raises DataError for facts that can't be used."""
-        self._built = built
-        self.name, self.title = built.benchmark, f"CEDAR, {built.title}"
-        self.task_files, self.marks = built.task_files, tuple(built.marks)
-        try:
-            texts = built.facts["prompts"]
-            prompts = {
-                kind: PromptFile(f"{kind}_{built.name}.by_group", texts[kind]) for kind in STEMS if kind in texts
-            }
-            for prompt in prompts.values():
-                prompt.fill({"narrative": "", "question": ""})
-            forms = {str(form): EMOTIONS[EMOTIONS.index(emotion)] for form, emotion in built.facts["forms"].items()}
-            if not prompts:
-                raise ValueError("no prompt")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"{built.folder}: facts that can't be used ({error!r}). Build the culture again.") from None
-        self._added = AddedCulture(built.name, built.language, forms, prompts)
-        self._images = built.folder / DATA
-        self._tasks = {modality: f"{self.name}_{modality}" for modality in prompts}
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns a task for each modality, and a group of them where there are both."""
-        is_whole = len(self._tasks) == 1
-        tasks = [
-            task_of(
-                name,
-                "emotion of a scene, LSEPP and LSRQB",
-                self.title if is_whole else f"{self.title}, {_SHOWN[modality]}",
-                modality,
-                (self._built.language,),
-                DataSet((self._source(modality),), partial(self._load, modality)),
-                added=self._added,
-            )
-            for modality, name in self._tasks.items()
-        ]
-        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
-        group = Group(name=self.name, about=about, title=self.title, members=members)
-        return tasks if is_whole else (group, *tasks)
-
-    def report(self) -> BenchmarkReport:
-        """Returns accuracy and both biases, without a published number beside them."""
-        from culture_tasks.benchmarks.cedar.report import report_of_culture
-
-        return report_of_culture(self._built.name, self._built.title, self._built.place, self._tasks)
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks its tables and images."""
-        checks = [
-            TableCheck(
-                source=self._source(modality),
-                model=CedarRow,
-                aliases=ALIASES,
-                id="id",
-                problems=partial(problems_of, "en", self._images, set() if modality == "multimodal" else None),
-                counts=partial(_counts, modality),
-            )
-            for modality in self._tasks
-        ]
-        return check_tables(self.name, data_folder, checks)
-
-    def _source(self, modality: Modality) -> Source:
-        return self._built.source(f"{self._built.name}_{STEMS[modality]}")
-
-    def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table, language = read_source(self._source(modality), settings.data_folder), self._built.language
-        rows = validated(table, CedarRow, ALIASES)
-        documents = documents_of(table, rows, modality, "en", language, language, self._images)
-        return replace(documents, rows=with_minorities(documents.rows))
-
-
-def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    golds = Counter(row.english_ver_answer or row.answer for row in rows).most_common()
-    yield Count(f"{modality}: items", str(len(rows)))
+def _counts(modality: Modality, rows: Iterable[CedarRow]) -> Iterator[Count]:
+    golds = Counter((row.english_ver_answer or row.answer).casefold() for row in rows).most_common()
+    items = sum(number for _, number in golds)
+    yield Count(f"{modality}: items", str(items))
     for emotion, number in golds[:1]:
-        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
+        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / items:.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
     yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))
 

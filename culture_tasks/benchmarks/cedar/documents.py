@@ -53,8 +53,7 @@ _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
-STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
-"""The ends of the tables' names."""
+_STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}  # the ends of the tables' names
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
 # The release with minority labels is not published.
@@ -63,7 +62,7 @@ ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "s
 
 def _source(modality: Modality, language: Language) -> Source:
     """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    stem = f"{FILE_NAMES[language]}_{STEMS[modality]}"
+    stem = f"{FILE_NAMES[language]}_{_STEMS[modality]}"
     return Source(
         folder=FOLDER,
         stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
@@ -128,7 +127,7 @@ def prompt_file(prompt_language: str, modality: str) -> PromptFile:
 
 @dataclass(frozen=True)
 class AddedCulture:
-    """A culture that a group has added: its words for emotions, and a prompt for each modality in its own words."""
+    """An own culture: its words for emotions, and a prompt for each modality in its own words."""
 
     name: str
     language: str

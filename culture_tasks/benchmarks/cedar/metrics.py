@@ -74,7 +74,7 @@ class CountTable:
     """How often each prediction met each gold label, by language.
 
     The array is 7 languages × 14 gold labels × 15 predictions, in the order of ``LANGUAGES`` and ``EMOTIONS``; the last
-    prediction is "unparsed". Data of a culture that was added have one row in place of the seven.
+    prediction is "unparsed". Data of an own culture have one row in place of the seven.
     """
 
     counts: Counts
@@ -139,7 +139,7 @@ def tabulate(
     Args:
         predictions: Label read from each reply, or None where none could be read.
         golds: English gold label of each record.
-        languages: Language of each record's data; None for all records of a culture that was added.
+        languages: Language of each record's data; None for all records of an own culture.
         times: How often each record occurs; None means once.
 
     Raises:

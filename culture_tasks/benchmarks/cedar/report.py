@@ -364,7 +364,7 @@ REPORT = BenchmarkReport(
 
 
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
-    """Returns how an added culture is reported: the numbers of one language, without published ones."""
+    """Returns how an own culture is reported: the numbers of one language, without published ones."""
 
     def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         keys = {unit.key for unit in units}

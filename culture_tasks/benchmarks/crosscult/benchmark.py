@@ -11,16 +11,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Partition
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
-from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,
@@ -34,11 +32,20 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Task,
 )
+from culture_tasks.benchmarks.own_culture import (
+    FILE,
+    CultureBenchmark,
+    CultureFile,
+    LikeBenchmark,
+    Line,
+    Ratings,
+)
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
 from culture_tasks.data.sources import local_file
+from culture_tasks.data.tables import one_of
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -81,7 +88,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         groups = [self._group("single", "", "", single)]
         tasks = [self._task("diagnostic", "", "", edition.codes, Release.diagnostic), *single]
         chains: dict[Setting, list[tuple[str, str, list[Task]]]] = {}
-        for role in SEQUENTIAL_ROLES if edition.orders else ():
+        for role in SEQUENTIAL_ROLES:
             ending, title = f"_{role}", f": {_words(role)}"
             members = []
             for code in edition.orders[0]:
@@ -162,7 +169,56 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         return documents.training_cases(data_folder, limit, self.edition)
 
 
-class CrossCult(InsertionBenchmark, OffersCultures):
+class CrossCultFile(CultureFile):
+    """What ``culture.toml`` says of a culture like CrossCult-KIBench.
+
+    Attributes:
+        system: The system prompt in its language (Figure 9).
+        contrasts: The paper's partitions that the cases have beside it; one in its own language doesn't count.
+    """
+
+    system: Line
+    contrasts: Sequence[Annotated[str, one_of(PAPER.codes)]] = PAPER.codes
+
+    def partitions(self) -> tuple[Partition, ...]:
+        """Returns the partitions of its cases, its own last."""
+        from culture_tasks.vocabulary import language
+
+        contrasts = (PAPER[code] for code in dict.fromkeys(self.contrasts) if code != self.language)
+        name, system = language(self.language).name, self.system
+        own = Partition(code=self.language, language=name, place=self.place, name=self.name, system=system)
+        return (*contrasts, own)
+
+
+class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
+    """Cases with a further partition, the user's, which is what is inserted, and the last of a chain."""
+
+    file_model = CrossCultFile
+    ratings = Ratings(level="nominal")  # verdicts on answers, of which the paper has none
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        assert isinstance(file, CrossCultFile)
+        partitions = file.partitions()
+        if len(partitions) < 2:
+            found = f"found {list(file.contrasts)!r}. Expected a partition in another language than {file.language!r}"
+            raise DataError(f"{folder / FILE}, key 'contrasts': {found}. Correct it.")
+        self.edition = Edition(
+            name=self.name,
+            title=self.title,
+            source=self.source(image_column="image"),
+            partitions=partitions,
+            targets=(file.language,),
+            orders=(tuple(partition.code for partition in partitions),),
+            diagnostic=self.name,
+        )
+
+    def check_tables(self) -> DataReport:
+        """Checks the raw cases."""
+        return InsertionBenchmark.check(self, None)
+
+
+class CrossCult(InsertionBenchmark, LikeBenchmark):
     """CrossCult-KIBench (2026)."""
 
     edition = PAPER
@@ -170,42 +226,11 @@ class CrossCult(InsertionBenchmark, OffersCultures):
     paper = "2026"
     data = f"Hub {PAPER.source.name}"
     made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
+    culture = CrossCultCulture
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
         """Adds ``culture-tasks data draw``."""
         draw.register(actions)
-
-    def culture_form(self) -> CultureForm:
-        """Returns how a further partition, or scenarios of a culture, are made."""
-        from culture_tasks.benchmarks.crosscult.culture import CrossCultForm
-
-        return CrossCultForm()
-
-    def culture(self, built: BuiltCulture) -> Benchmark:
-        """Returns the benchmark of a built culture."""
-        return OwnCulture(built, self)
-
-
-class OwnCulture(CultureBenchmark, InsertionBenchmark):
-    """A built culture; raises DataError for a manifest that isn't of this benchmark."""
-
-    def __init__(self, built: BuiltCulture, like: Benchmark) -> None:
-        super().__init__(built, like)
-        self.paper, self.data = "made like Zeng et al., 2026", f"own culture ({built.way})"
-        self.made_from = (like.title,) if built.way == PARTITION else ()
-        try:
-            self.edition = Edition(
-                name=self.name,
-                title=self.title,
-                source=built.source(TABLE, image_column="image"),
-                partitions=tuple(Partition(**partition) for partition in built.facts["partitions"]),
-                targets=tuple(built.facts["targets"]),
-                orders=tuple(tuple(order) for order in built.facts["orders"]),
-                diagnostic=self.name,
-                seed=built.facts["seed"],
-            )
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
 
 
 def _words(role: Role) -> str:

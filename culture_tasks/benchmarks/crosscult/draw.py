@@ -93,7 +93,7 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
     Each case has a seed made of the draw's seed and its id, so a draw doesn't depend on the order of the rows.
     """
     edition = raw.edition
-    options = options or DrawOptions(seed=edition.seed)
+    options = options or DrawOptions()
     split = _split_scenarios(raw.cases, options)
     members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
     for identifier, case in sorted(raw.cases_by_id.items()):
@@ -175,21 +175,12 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
             "for each test; or a column 'split' that names the part of each scenario."
         )
     rng = random.Random(f"{options.seed}-split")  # noqa: S311
-    tests = split_scenarios(topics, dict.fromkeys(_TESTS, quota), rng, by_topic=options.split_by == "topic")
-    return {**dict.fromkeys(topics, "train"), **tests}
-
-
-def split_scenarios(
-    topics: Mapping[str, str], quotas: Mapping[Part, int], rng: random.Random, *, by_topic: bool = True
-) -> dict[str, Part]:
-    """Draws the scenarios of some parts, by default so that each part has its share of every topic."""
     pool = sorted(topics)
-    parts: dict[str, Part] = {}
-    for part, quota in quotas.items():
-        scenarios = _shares(quota, pool, topics, rng) if by_topic and pool else rng.sample(pool, quota)
+    for part in _TESTS:
+        scenarios = _shares(quota, pool, topics, rng) if options.split_by == "topic" else rng.sample(pool, quota)
         parts |= dict.fromkeys(scenarios, part)
         pool = [scenario for scenario in pool if scenario not in parts]
-    return parts
+    return {scenario: parts.get(scenario, "train") for scenario in topics}
 
 
 def _shares(quota: int, pool: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:
@@ -212,7 +203,7 @@ def draw_file(data_folder: Path | None) -> Path | None:
 def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
     """Returns the draw that the user keeps, else the default one; raises DataError if it doesn't fit the data.
 
-    A culture that people added has the default one of its seed.
+    An own culture has the default one.
     """
     path = draw_file(data_folder) if raw.edition is PAPER else None
     if path is None:

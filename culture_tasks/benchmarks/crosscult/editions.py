@@ -1,4 +1,4 @@
-"""The editions of CrossCult-KIBench: the paper's, and editions that people make of a further culture."""
+"""The editions of CrossCult-KIBench: the paper's, and those with a further partition of a user."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from culture_tasks.data.sources import Source
 from culture_tasks.prompt_files import load
 
 RAW_CASES = 9_800  # Table 1
-
-PARTITION, SCENARIOS = "partition", "scenarios"
-"""The ways in which people make a further edition."""
-
-TABLE = "cases"
-"""Name without suffix of the table of its raw cases."""
 
 Order = tuple[str, ...]
 """Partitions in the order in which a chain inserts them."""
@@ -58,9 +52,8 @@ class Edition:
 
     Attributes:
         targets: Partitions that are inserted in the single-insert setting.
-        orders: Orders of the chains, that of the sequential setting first; empty without chains.
+        orders: Orders of the chains, that of the sequential setting first.
         diagnostic: Name of the task in which nothing is inserted.
-        seed: Seed of the default draw.
     """
 
     name: str
@@ -70,7 +63,6 @@ class Edition:
     targets: tuple[str, ...]
     orders: tuple[Order, ...]
     diagnostic: str
-    seed: int = 0
 
     def __getitem__(self, code: str) -> Partition:
         return next(partition for partition in self.partitions if partition.code == code)

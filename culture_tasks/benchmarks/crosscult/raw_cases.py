@@ -66,8 +66,12 @@ class RawCaseRow(TableRow):
 
 @cache
 def row_model(edition: Edition) -> type[RawCaseRow]:
-    """Returns the model of an edition's rows, with question, answer and gloss of each partition (Figure 8)."""
-    fields: dict[str, Any] = {}
+    """Returns the model of an edition's rows, with question, answer and gloss of each partition (Figure 8).
+
+    An own culture's may have those of the paper's partitions that it leaves out.
+    """
+    left_out = () if edition is PAPER else PAPER.partitions
+    fields: dict[str, Any] = {name: (str | None, None) for part in left_out for name in part.fields.values()}
     for kind, validation in (("question", (Text, ...)), ("answer", (Text, ...)), ("gloss", (str | None, None))):
         fields |= {partition.fields[kind]: validation for partition in edition.partitions if kind in partition.fields}
     return create_model("RawCaseRow", __base__=RawCaseRow, **fields)

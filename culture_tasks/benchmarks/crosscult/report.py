@@ -315,6 +315,7 @@ def report_of(edition: Edition) -> BenchmarkReport:
         culture="partition",
         ability="reasoning",
         further=(_OVERLAP,),
+        as_published=None if edition is PAPER else (),
         costs=tuple(_COSTS),
         units=partial(_units, edition),
         tables=partial(_tables, edition),

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -27,11 +27,8 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     WITH_IMAGE,
     CulturalVqaDoc,
     Variant,
-    country_of,
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3, RUBRICS
-from culture_tasks.benchmarks.culture_forms import CultureForm
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureBenchmark, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -48,6 +45,7 @@ from culture_tasks.benchmarks.interface import (
     Scale,
     Task,
 )
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
@@ -87,11 +85,39 @@ WAYS = (
 )
 DECODING = Decoding(max_tokens=64)
 
-TEST = "test"
-"""Name of the table of questions of a culture that people added."""
+
+class CulturalVqaCulture(CultureBenchmark):
+    """The questions about images of a culture of the user's."""
+
+    ratings = Ratings(  # of models' answers, where 1 is the best (Appendix K)
+        level="ordinal",
+        scale=(1, 5),
+        measures={"Spearman's rho": by_statistic("spearman")},
+    )
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks."""
+        return tuple(task_of(way, self, source=self._source, file=self.file) for way in WAYS)
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
+        from culture_tasks.benchmarks.culturalvqa.report import report_of
+
+        file = self.file
+        report = report_of(self.name, self.title, {file.name: file.title}, {file.name: file.place})
+        return replace(report, as_published=())
+
+    def check_tables(self) -> DataReport:
+        """Checks questions, answers and images."""
+        return documents.check(self.name, None, self._source)
+
+    @property
+    def _source(self) -> Source:
+        return self.source(image_column="image")
 
 
-class CulturalVqa(Benchmark, OffersCultures):
+class CulturalVqa(LikeBenchmark):
     """CulturalVQA (Nayak et al., 2024)."""
 
     name = "culturalvqa"
@@ -100,6 +126,7 @@ class CulturalVqa(Benchmark, OffersCultures):
     judge = "LAVE, GPT-4o"
     data = "Hub mair-lab/CulturalVQA"
     made_from = ("CANDLE",)
+    culture = CulturalVqaCulture
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -120,76 +147,20 @@ class CulturalVqa(Benchmark, OffersCultures):
         """Checks questions, answers and images."""
         return documents.check(self.name, data_folder, SOURCE)
 
-    def culture_form(self) -> CultureForm:
-        """Returns how the data of a further culture are made."""
-        from culture_tasks.benchmarks.culturalvqa.culture import FORM
-
-        return FORM
-
-    def culture(self, built: BuiltCulture) -> Benchmark:
-        """Returns the benchmark of a culture that people added."""
-        return CulturalVqaCulture(built, self)
-
-
-class CulturalVqaCulture(CultureBenchmark):
-    """The questions about images of a culture that people added."""
-
-    @property
-    def source(self) -> Source:
-        """Its table of questions."""
-        return self.built.source(TEST, "image")
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns the tasks for which the culture has the data; nobody named visual entities."""
-        built = self.built
-        missing = {"lens": True, "fewshot": not built.facts["fewshot"]}
-        return tuple(
-            task_of(
-                way,
-                self,
-                language=built.language,
-                source=self.source,
-                countries=(built.name,),
-                country_named=lambda _: built.name,
-            )
-            for way in WAYS
-            if not missing.get(way.variant)
-        )
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
-        from culture_tasks.benchmarks.culturalvqa.report import report_of
-
-        built = self.built
-        report = report_of(self.name, self.title, {built.name: built.title}, {built.name: built.place})
-        return replace(report, as_published=())
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, data_folder, self.source)
-
 
 def task_of(
-    way: Presentation,
-    benchmark: Benchmark,
-    *,
-    language: str = "en",
-    source: Source = SOURCE,
-    countries: Sequence[str] = COUNTRIES,
-    country_named: Callable[[str | None], str] = country_of,
+    way: Presentation, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
 ) -> Task:
-    """Returns a benchmark's task that asks questions in one way: the released ones, or of a culture that was added."""
+    """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
+    country = file.name if file else ""
     return Task(
         name=f"{benchmark.name}{way.suffix}",
         about=way.about,
         title=", ".join(filter(None, (benchmark.title, way.title))),
-        languages=(language,),
+        languages=(file.language if file else "en",),
         metric=way.rubric.name,
-        metrics=partial(metrics, way.rubric, countries),
-        data=DataSet(
-            (source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country_named)
-        ),
+        metrics=partial(metrics, way.rubric, (country,) if file else COUNTRIES),
+        data=DataSet((source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country)),
         prompt=partial(render, way.variant),
         score=partial(score, way.rubric),
         decoding=DECODING,

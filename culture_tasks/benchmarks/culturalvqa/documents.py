@@ -10,7 +10,7 @@ import random
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -183,15 +183,15 @@ def load(
     variant: Variant,
     data_folder: Path | None,
     source: Source = SOURCE,
-    country_named: Callable[[str | None], str] = country_of,
+    country: str = "",
 ) -> Documents:
     """Loads the questions, and their images where the model will be shown them.
 
     Args:
         variant: The parts of the prompt.
         data_folder: The user's data folder.
-        source: The questions: the released ones, or a culture's that people added.
-        country_named: Gives the country that a row names; empty for none that is known.
+        source: The questions: the released ones, or those of an own culture.
+        country: The country that all of them are about; empty for the one that each row names.
     """
     table = read_source(source, data_folder)
     rows = _with_local_answers(source, table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
@@ -220,7 +220,7 @@ def load(
             id=identifier,
             question=row.question,
             references=row.all_answers,
-            country=country_named(row.country),
+            country=country or country_of(row.country),
             facet=facet_of(row.facet),
             image_id=key or "",
             data=data,

@@ -27,7 +27,7 @@ def load_training_data(
     """Loads training cases, with their images checked, as the benchmark's tasks phrase them.
 
     Equal requests are one object. Without a folder cases come from the Hub; ``limit`` takes this many, evenly spaced
-    over all; without a name the benchmark is the only one that offers any, cultures that people added aside.
+    over all; without a name the benchmark is the only one that offers any, own cultures aside.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     published = [name for name in offers if name not in cultures()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations
@@ -58,13 +58,6 @@ def weights(units: Sequence[Unit]) -> list[float]:
 
 
 OWN_CULTURE = "a culture whose data aren't published with the benchmark"
-
-
-def marks(units: Iterable[Unit]) -> Iterator[str]:
-    """Yields the benchmarks' remarks for readers of their scores."""
-    for name in dict.fromkeys(unit.benchmark or "" for unit in units):
-        if benchmark := benchmarks().get(name):
-            yield from (f"{benchmark.title}: {mark}" for mark in benchmark.marks)
 
 
 def shared_sources(units: Iterable[Unit]) -> str:

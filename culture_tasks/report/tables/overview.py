@@ -9,7 +9,7 @@ from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
+from culture_tasks.report.numbers.overall import COMMON, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
@@ -39,7 +39,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     titles = {unit.key: unit.title for unit in headline}
     notes += [note for mean in means for note in _mean_notes(context, mean, titles)]
     joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
-    notes += [*dict.fromkeys(filter(None, joint)), *marks(headline)]
+    notes += dict.fromkeys(filter(None, joint))
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "

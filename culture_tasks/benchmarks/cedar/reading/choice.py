@@ -312,7 +312,7 @@ def read_reply(reply: str, added: AddedWords | None = None) -> Emotion | None:
     ("not sadness") never counts, nor does one that is asked about or part of a repeated option list. A reply that
     declines to answer is read in the first two forms only. Time is linear in the reply's length.
 
-    Of a culture that was added, its words and the English ones count (:class:`AddedWords`). What tells an answer, a
+    Of an own culture, its words and the English ones count (:class:`AddedWords`). What tells an answer, a
     denial or a doubt is that of the seven languages.
     """
     text = fold(cut_reasoning(reply)).strip()

@@ -10,7 +10,7 @@ A word that could be an inflection of two labels is left out: ``contento``, ``pe
 (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
 so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
 
-A culture that a group has added brings the words of its language (:class:`AddedWords`), without lists for the rules.
+An own culture brings the words of its language (:class:`AddedWords`), without lists for the rules.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で
 class Mention(NamedTuple):
     """An emotion word in a folded text: where it begins and ends, its label, and the language whose word it is.
 
-    The language is None for a word of a culture that was added.
+    The language is None for a word of an own culture.
     """
 
     start: int
@@ -78,31 +78,32 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True)
 class AddedWords:
-    """The emotion words of an added culture. A ``*`` at the end of a form allows any ending."""
+    """The emotion words of an own culture, in each form that replies may have."""
 
     language: str
     forms: Mapping[str, Emotion]
 
     @cached_property
-    def _words(self) -> Mapping[str, tuple[Emotion, bool]]:
-        """The label of each folded word, and whether it may have any ending."""
-        forms = sorted(self.forms, key=lambda form: form.endswith("*"))
-        words = {fold(form.removesuffix("*")).strip(): (self.forms[form], form.endswith("*")) for form in forms}
-        return {word: label for word, label in words.items() if word}
+    def _words(self) -> Mapping[str, Emotion]:
+        """The label of each folded word."""
+        return {fold(form).strip(): emotion for form, emotion in self.forms.items()}
+
+    def label(self, word: str) -> Emotion | None:
+        """Returns the label that a word is; None for another word."""
+        return self._words.get(fold(word).strip())
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         words = sorted(self._words, key=lambda word: (-len(word), word))
-        return re.compile("|".join(map(re.escape, words)) or "(?!)")
+        return re.compile("|".join(map(re.escape, words)))
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Yields the words in a folded text, whole words alone in scripts that write spaces between them."""
         for match in self._pattern.finditer(text):
-            emotion, is_open = self._words[match.group()]
-            edges = text[match.start() - 1 : match.start()] + ("" if is_open else text[match.end() : match.end() + 1])
+            edges = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
             is_part = any(unicodedata.category(edge)[0] in "LMN" for edge in edges)
             if _UNSPACED_SCRIPT.match(match.group()) or not is_part:
-                yield Mention(*match.span(), emotion, None)
+                yield Mention(*match.span(), self._words[match.group()], None)
 
 
 @cache
@@ -265,7 +266,7 @@ def _unspaced(text: str) -> Iterator[Mention]:
 def find_mentions(text: str, added: AddedWords | None = None) -> list[Mention]:
     """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest.
 
-    With words of an added culture, these, and the lexicon's words of English and of the culture's language.
+    With words of an own culture, these, and the lexicon's words of English and of the culture's language.
     """
     mentions = [*_spaced(text), *_unspaced(text)]
     if added is None:

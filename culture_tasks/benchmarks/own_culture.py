@@ -1,0 +1,279 @@
+"""A culture as a folder: data of a culture that no benchmark has, asked and graded as the benchmark that it is like.
+
+``culture.toml`` says what it is, ``data`` has tables in the benchmark's own columns, ``images`` their images, and
+``ratings.csv`` what people rated or labelled. Nothing in the folder is run, and no file outside of it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tomllib
+import unicodedata
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, create_model
+
+from culture_tasks import __version__
+from culture_tasks.benchmarks.interface import Benchmark
+from culture_tasks.data.checking import Count, DataReport
+from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Identifier, Label, TableRow, expectation, one_of, read_file, usable_rows
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.settings import user_cache_folder
+
+if TYPE_CHECKING:
+    from culture_tasks.judges.rubric.rubrics import Rubric
+    from culture_tasks.metrics.rater_agreement import Level, Statistic
+
+FILE, DATA, IMAGES, RATINGS = "culture.toml", "data", "images", "ratings.csv"
+"""The parts of a culture's folder; nothing else in it is read."""
+
+_MOST_BYTES = {FILE: 20_000, IMAGES: 50_000_000}
+_MOST_BYTES_OF_TABLES = 200_000_000
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")  # a culture's name
+_JOINERS = "\u200c\u200d"  # within words of Persian, Sinhala and other languages
+
+
+def _a_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("Expected small letters, digits and underscores, a letter first, such as 'korea'")
+    return text
+
+
+def _one_line(text: str) -> str:
+    """Refuses line breaks, control characters and marks that change the direction of writing."""
+    if not all(mark.isprintable() or mark in _JOINERS or unicodedata.category(mark) == "Zs" for mark in text):
+        raise ValueError("Expected one line of visible characters")
+    return text
+
+
+def _a_code(kind: str, example: str) -> AfterValidator:
+    def check(code: str) -> str:
+        from culture_tasks import vocabulary
+
+        try:
+            getattr(vocabulary, kind)(code)
+        except LookupError:
+            raise ValueError(f"Expected the code of a {kind}, such as {example}") from None
+        return code
+
+    return AfterValidator(check)
+
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_one_line)]
+
+
+class CultureFile(BaseModel):
+    """What ``culture.toml`` says of every culture; a benchmark adds keys of its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_a_name)]
+    title: Line
+    like: str
+    language: Annotated[str, _a_code("language", "'ko' (ISO 639)")]
+    place: Annotated[str, _a_code("place", "'KR' (ISO 3166)")]
+
+
+class _RatingRow(TableRow):
+    item: Identifier
+    person: Identifier
+
+
+_Measure = Callable[[Sequence[Any], Sequence[Any]], float]
+
+
+def by_statistic(name: Statistic) -> _Measure:
+    """Returns a measure of the agreement of two people's ratings."""
+
+    def measure(first: Sequence[float], second: Sequence[float]) -> float:
+        from culture_tasks.metrics.rater_agreement import statistic
+
+        return statistic(name, first, second).value
+
+    return measure
+
+
+class AgreementRow(NamedTuple):
+    """Agreement of people: the measure, whose it is, on how many items, and its value; NaN with the reason."""
+
+    measure: str
+    people: str
+    n: int
+    value: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratings:
+    """What people rate or label of a culture, and how their agreement is told.
+
+    Attributes:
+        level: The level of Krippendorff's alpha.
+        scale: Lowest and highest rating, in the column ``rating``; None for labels, in the column ``label``.
+        labels: The labels; empty for any.
+        measures: Measures of the agreement of two people.
+    """
+
+    level: Level
+    scale: tuple[int, int] | None = None
+    labels: Collection[str] = ()
+    measures: Mapping[str, _Measure] = field(default_factory=dict)
+
+    def read(self, folder: Path) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
+        """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
+
+        def in_scale(rating: float) -> float:
+            low, high = self.scale or (-math.inf, math.inf)
+            if not low <= rating <= high:
+                raise ValueError(f"Expected a number from {low:g} to {high:g}")
+            return rating
+
+        column = "rating" if self.scale else "label"
+        labels = [one_of(self.labels)] if self.labels else []
+        kind = Annotated[float, AfterValidator(in_scale)] if self.scale else Annotated[Label, *labels]
+        columns: dict[str, Any] = {column: (kind, ...)}
+        table = read_file(folder / RATINGS)
+        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {})
+        values: dict[tuple[str, str], Any] = {}
+        for index, row in rows.items():
+            key = row.person, row.item
+            if key in values:
+                problems.append(
+                    f"{table.where(index)}, field 'item': found {key[1]!r} of {key[0]!r} a second time. Expected one "
+                    f"{column} per person and item. Remove the row, or adjudicate."
+                )
+            values.setdefault(key, getattr(row, column))
+        return values, problems
+
+    def agreement(self, values: Mapping[tuple[str, str], Any]) -> Iterator[AgreementRow]:
+        """Yields Krippendorff's alpha of all people, and each measure of each pair of them and its mean over pairs."""
+        from culture_tasks.metrics.rater_agreement import krippendorff_alpha
+
+        people, items = (sorted(set(names)) for names in zip(*values, strict=True))
+        codes = {value: value if self.scale else float(code) for code, value in enumerate(sorted(set(values.values())))}
+        table = [[codes.get(values.get((person, item)), math.nan) for item in items] for person in people]
+        alpha = krippendorff_alpha(table, self.level)
+        yield AgreementRow(f"Krippendorff's alpha ({self.level})", "all", alpha.n, alpha.value, alpha.reason or "")
+        for name, measure in self.measures.items():
+            pairs = []
+            for pair in combinations(people, 2):
+                both = [item for item in items if all((person, item) in values for person in pair)]
+                value = measure(*([values[person, item] for item in both] for person in pair)) if both else math.nan
+                reason = "" if math.isfinite(value) else "too few items, or too much alike"
+                pairs.append(AgreementRow(name, " and ".join(pair), len(both), value, reason))
+            defined = [row for row in pairs if math.isfinite(row.value)]
+            if len(defined) > 1:
+                mean = sum(row.value for row in defined) / len(defined)
+                yield AgreementRow(name, f"mean of {len(defined)} pairs", sum(row.n for row in defined), mean)
+            yield from (row for row in pairs if row.n)
+
+
+class CultureBenchmark(Benchmark):
+    """The benchmark of a culture in a folder, graded as the one that it is like, without published numbers.
+
+    Attributes:
+        file_model: What ``culture.toml`` says.
+        ratings: What people rate or label.
+    """
+
+    data = "own culture"
+    file_model: type[CultureFile] = CultureFile
+    ratings: Ratings
+    task_files: Path  # in the user's cache: they follow from culture.toml and this package alone
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        self.folder, self.file, self.like = folder, file, like
+        self.name, self.title = f"{like.name}_{file.name}", f"{like.title}, {file.title}"
+        self.paper, self.judge = f"made like {like.paper}", like.judge
+        digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
+        self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
+
+    def source(self, stem: str = "*", image_column: str | None = None) -> Source:
+        """Returns the source of a table, by default the only one in ``data``."""
+        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
+
+    def rubrics(self) -> Sequence[Rubric]:
+        """Returns the rubrics of the benchmark that it is like."""
+        return self.like.rubrics()
+
+    @abstractmethod
+    def check_tables(self) -> DataReport:
+        """Checks its tables and images."""
+
+    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - it has a folder of its own
+        """Checks its tables, images and ratings."""
+        report = self.check_tables()
+        if (self.folder / RATINGS).exists():
+            try:
+                values, problems = self.ratings.read(self.folder)
+            except DataError as error:
+                values, problems = {}, [str(error)]
+            report.counts.append(Count(RATINGS, str(len(values))))
+            report.problems += problems
+        return report
+
+
+class LikeBenchmark(Benchmark):
+    """A benchmark that grades further cultures, too; ``culture`` is the class of their benchmarks."""
+
+    culture: type[CultureBenchmark]
+
+
+def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBenchmark:
+    """Returns the benchmark of the culture in a folder, made like one of some benchmarks.
+
+    Raises:
+        DataError: With every problem of ``culture.toml``, or every file that isn't read.
+    """
+    folder, path = folder.resolve(), folder.resolve() / FILE
+    if not path.is_file():
+        raise DataError(f"{folder}: holds no {FILE}. Expected the folder of a culture: docs/own_culture.md shows one.")
+    if not (folder / DATA).is_dir():
+        raise DataError(f"{folder}: holds no folder {DATA!r}. Put the tables there.")
+    if problems := list(_unsafe_files(folder)):
+        raise DataError("\n".join(problems))
+    try:
+        content = tomllib.loads(path.read_text("utf-8-sig"))
+        like = content.get("like")
+        if not isinstance(like, str) or like not in likes:
+            expected = f"Expected one of {', '.join(sorted(likes))}. Correct it."
+            raise DataError(f"{path}, key 'like': found {like!r:.80}.{nearest(str(like), likes)} {expected}")
+        culture = likes[like].culture
+        return culture(folder, culture.file_model.model_validate(content), likes[like])
+    except ValidationError as error:
+        names = list(culture.file_model.model_fields)
+        found = error.errors(include_url=False)
+        raise DataError("\n".join(_problem(path, problem, names) for problem in found)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not TOML in UTF-8 ({error!s:.200}). Correct it there.") from None
+
+
+def _problem(path: Path, problem: Mapping[str, Any], names: Sequence[str]) -> str:
+    key = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: unknown key {key!r}.{nearest(key, names)} Expected {', '.join(names)}. Rename or remove it."
+    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"{path}{f', key {key!r}' if key else ''}: found {found}. {expectation(problem)}. Correct it."
+
+
+def _unsafe_files(folder: Path) -> Iterator[str]:
+    """Yields the files of a culture that lead out of its folder, are no files, or are larger than any should be."""
+    for part in (FILE, DATA, IMAGES, RATINGS):
+        most = _MOST_BYTES.get(part, _MOST_BYTES_OF_TABLES)
+        for path in (folder / part, *sorted((folder / part).rglob("*"))):
+            if path.is_symlink():
+                yield f"{path}: a symbolic link. Expected a file of the culture. Put the file itself there."
+            elif path.exists() and not path.is_file() and not path.is_dir():
+                yield f"{path}: neither a file nor a folder. Remove it."
+            elif path.is_file() and path.stat().st_size > most:
+                yield f"{path}: {path.stat().st_size:,} bytes. Expected {most:,} at most. Make it smaller."
+            elif part == DATA and path.suffix.lower() == ".parquet":
+                yield f"{path}: a Parquet file. Expected .csv, .jsonl or .json. Save the table as one of these."

@@ -1,1 +1,0 @@
-"""Own cultures: projects in which people make data of a further culture, and what is built of them."""

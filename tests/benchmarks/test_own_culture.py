@@ -1,0 +1,286 @@
+"""A culture as a folder: tasks in both harnesses and one report; what is wrong with it; how well people agree."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from support.cultures import cultures_in
+from support.own_cultures import WORDS, make, write_csv, write_toml
+from support.reports import cells_of, report_of
+
+from culture_tasks.benchmarks import registry
+from culture_tasks.benchmarks.interface import Picture, Task
+from culture_tasks.cli.main import main
+from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.harness.lmms_eval.plugin import task_index
+from culture_tasks.harness.task_files import stale_files, write_task_files_of_cultures
+from culture_tasks.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+RATED = "item,person,rating\na,p1,1\na,p2,1\nb,p1,5\nb,p2,9\nc,p1,9\nc,p2,5\nd,p1,3\n"
+
+
+def check(folder, capsys, *, status=1):
+    assert main(["culture", "check", str(folder), "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def refusal(folder):
+    with pytest.raises(CultureTasksError) as error:
+        registry.culture_in(folder)
+    return str(error.value)
+
+
+# Both harnesses, and one report
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_both_harnesses_run_it_and_a_report_has_its_columns_outside_of_means(tmp_path, monkeypatch):
+    from support.written_runs import write_lm_eval, write_lmms_eval
+
+    own = {f"{like}_korea": make(tmp_path / like, like) for like in ("care", "culturalvqa")}
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(ROOT / "examples" / "data"))
+    with cultures_in(*own.values()):
+        write_task_files_of_cultures()
+        for name in own:
+            include = registry.task_folder("lm_eval", registry.benchmarks()[name])
+            write_lm_eval(tmp_path / "results" / name, [name], lambda *_: "답 1 kimchi", include=include)
+        write_lmms_eval(tmp_path / "results" / "lmms", [*own, "care_ja", "culturalvqa_blind"], model="other")
+        report = report_of(tmp_path / "results", published=True)
+    assert report.units.keys() == {*own, "care_ja", "culturalvqa_blind"}
+    assert cells_of(report, "culturalvqa_korea")["toy"].value == 1.0  # "kimchi" is in the answer
+    assert cells_of(report, "care_korea").keys() == cells_of(report, "culturalvqa_korea").keys() == {"toy", "other"}
+    assert [set(mean.columns) for mean in report.means] == [{"care_ja", "culturalvqa_blind"}]
+    tables = [table for table in report.tables if table.key.startswith(tuple(own))]
+    assert {row.labels[0] for table in tables for row in table.rows} == {"toy", "other"}  # and no paper's
+
+
+# Tasks
+
+
+@pytest.mark.parametrize(
+    ("like", "names"),
+    [
+        ("care", ["care_korea", "care_korea_greedy", "care_korea_roleplay", "care_korea_cot"]),
+        ("culturalvqa", ["culturalvqa_korea", "culturalvqa_korea_fewshot", "culturalvqa_korea_blind"]),
+        ("cedar", ["cedar_korea_text", "cedar_korea_multimodal"]),
+        (
+            "crosscult",
+            ["crosscult_korea", "crosscult_korea_single_generality", "crosscult_korea_sequential_locality_ko"],
+        ),
+    ],
+)
+def test_tasks_have_the_metrics_and_prompts_of_the_benchmark(tmp_path, capsys, like, names):
+    found = check(make(tmp_path / "own", like), capsys, status=0)
+    assert found["problems"] == []
+    assert {*names} <= {*found["tasks"]}
+    with cultures_in(tmp_path / "own"):
+        released = {entry.metric for entry in registry.benchmarks()[like].entries() if isinstance(entry, Task)}
+        for name in names:
+            task = registry.task_named(name)
+            docs = task.data.load(Settings()).rows
+            assert docs
+            assert task.metric in released
+            assert registry.metrics_of(name, task.name, task.metric)
+            parts = task.prompt(docs[0]).parts
+            assert (Picture() in parts) == task.shows_images
+        assert registry.benchmarks()[f"{like}_korea"].report().as_published == ()
+
+
+def test_cedar_reads_its_own_words_and_english_ones(tmp_path):
+    culture = registry.culture_in(make(tmp_path / "own", "cedar"))
+    _, text, _ = culture.entries()
+    first, second = text.data.load(Settings()).rows
+    assert (first["gold"], second["gold"]) == ("fear", "relief")
+    assert text.prompt(first).parts == ("ትረካ: ውሻ\nጥያቄ: ምን ተሰማህ?\nመልስ:",)
+    replies = ["ፈራ", "The answer is fear.", "ፍርሃትን", "reliefo"]
+    assert text.score(first, replies).labels == ["fear", "fear", None, "relief"]
+
+
+def test_a_task_without_its_data_says_what_it_needs(tmp_path, capsys):
+    lacking = check(make(tmp_path / "own", "care", people=None), capsys, status=0)["lacking"]
+    [(reason, names)] = lacking.items()
+    assert names == ["care_korea_en"]
+    assert "field 'question_en': found nothing" in reason
+
+
+def test_no_task_file_of_the_folder_is_used(tmp_path):
+    folder = make(tmp_path / "own", "care")
+    (folder / "lm_eval" / "care_korea").mkdir(parents=True)
+    (folder / "lm_eval" / "care_korea" / "care_korea.yaml").write_text("doc_to_text: !function os.getcwd\n", "utf-8")
+    with cultures_in(folder):
+        for _ in range(2):  # a second process finds them there
+            own = Path(task_index()["care_korea"]["yaml_path"])
+            assert not own.is_relative_to(folder)
+        assert own.parents[2] / "lm_eval" in registry.task_folders("lm_eval")
+        assert stale_files(registry.benchmarks()["care_korea"], own.parents[2]) == []
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"like": "caer"}, "key 'like': found 'caer'. Did you mean 'care'? Expected one of care, cedar"),
+        ({"like": None}, "key 'like': found None"),
+        ({"name": "../x"}, "key 'name': found '../x'. Expected small letters, digits and underscores"),
+        ({"name": "korea\n"}, "key 'name'"),
+        ({"titel": "x"}, "unknown key 'titel'. Did you mean 'title'?"),
+        ({"title": "x\nprocess_docs: !function os.system"}, "key 'title': found 'x\\nprocess_docs"),
+        ({"title": "\u202eaerok"}, "key 'title'"),
+        ({"title": None, "place": "Korea"}, "key 'title': found nothing. Expected a value. Correct it.\n"),
+        ({"place": "Korea"}, "key 'place': found 'Korea'. Expected the code of a place, such as 'KR'"),
+        ({"language": "Korean"}, "key 'language': found 'Korean'. Expected the code of a language"),
+        ({"like": "cedar", "words": {"fear": ["x"]}, "prompts": {"text": "{narrative} {question}"}}, "none of anger"),
+        ({"like": "cedar", "words": WORDS | {"awe": ["fearo", "ፈራ"]}}, "'ፈራ' is one of fear and of awe"),
+        ({"like": "cedar", "words": WORDS | {"angr": ["x"]}}, "Did you mean 'anger'?"),
+        ({"like": "cedar", "prompts": {"text": "{narrative} {x}"}}, "the slots {narrative} and {question}"),
+        ({"like": "cedar", "prompts": {}}, "key 'prompts'"),
+        ({"like": "crosscult", "system": None}, "key 'system': found nothing"),
+        ({"like": "crosscult", "language": "en"}, "key 'contrasts': found ['en']. Expected a partition in another"),
+    ],
+)
+def test_a_culture_toml_that_cannot_be_used_is_refused(tmp_path, keys, said):
+    folder = make(tmp_path / "own", "care")
+    write_toml(folder, **{"like": "care"} | keys)
+    assert f"{folder / 'culture.toml'}" in refusal(folder)
+    assert said in refusal(folder)
+
+
+@pytest.mark.parametrize("title", ["ශ්\u200dරී ලංකාව", "ایران\u200cزمین", "Corée\u00a0du Sud"])
+def test_a_title_may_join_letters_and_hold_any_space(tmp_path, title):
+    assert registry.culture_in(make(tmp_path / "own", "care", title=title)).file.title == title
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"name = ", b"\xff", b"a = " + b"[" * 9_000, b".".join([b"a"] * 4_000) + b" = 1", b"#" * 20_001],
+)
+def test_a_toml_that_is_none_or_a_bomb_is_refused(tmp_path, content):
+    folder = make(tmp_path / "own", "care")
+    (folder / "culture.toml").write_bytes(content)
+    assert str(folder / "culture.toml") in refusal(folder)
+
+
+def test_nothing_outside_of_the_folder_is_read(tmp_path, capsys):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("question,answer\nsecret,secret\n", "utf-8")
+    folder = make(tmp_path / "own", "culturalvqa")
+    for name in ("data/link.csv", "images/p9.png"):
+        (folder / name).symlink_to(secret)
+    os.mkfifo(folder / "images" / "pipe.png")
+    said = refusal(folder)
+    assert said.count("a symbolic link") == 2
+    assert "pipe.png: neither a file nor a folder" in said
+    for name in ("data/link.csv", "images/p9.png", "images/pipe.png"):
+        (folder / name).unlink()
+    names = ["../../secret.csv", str(secret), "p9.png"]
+    rows = [{"u_id": name, "question": "q", "image": name, "all_answers": "a"} for name in names]
+    write_csv(folder / "data" / "all.csv", rows)
+    problems = check(folder, capsys)["problems"]
+    assert ["is outside" in problem for problem in problems] == [True, True, False]
+    (folder / "data" / "all.csv").rename(folder / "data" / "all.parquet")
+    assert "a Parquet file. Expected .csv" in refusal(folder)
+    (folder / "data").rename(folder / "tables")
+    assert "holds no folder 'data'" in refusal(folder)
+    assert "holds no culture.toml" in refusal(tmp_path)
+
+
+def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
+    folder = make(tmp_path / "own", "care")
+    facts = {"culture_type": "Opinion", "associated_culture": "Native", "geographic_scope": "Nationwide"}
+    rows = [
+        {"id": 1, "question": "q1", "answer": "a", **facts},
+        {"id": 1, "question": "", "answer": "a", **facts},
+        {"id": 1, "question": "q3", "answer": "a", **facts | {"culture_type": "Opinoin"}},
+        {"id": 1, "question": "q4", "answer": "a", **facts},
+        {"id": 1, "question": "q1", "answer": "a", **facts},
+    ]
+    write_csv(folder / "data" / "questions.csv", rows, "utf-8-sig")  # with a byte order mark, which is read
+    (folder / "ratings.csv").write_text(f"{RATED}d,p1,4\nd,p2,11\ne,p2,x\n,p1,1\n", "utf-8")
+    problems = check(folder, capsys)["problems"]
+    table, ratings = folder / "data" / "questions.csv", folder / "ratings.csv"
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        f"{table}, row 3, field 'question'",
+        f"{table}, row 4, field 'culture_type'",
+        f"{table}, row 5, field 'id'",
+        f"{table}, row 6, field 'id'",
+        f"{table}, row 6, field 'question'",
+        f"{ratings}, row 10, field 'rating'",
+        f"{ratings}, row 11, field 'rating'",
+        f"{ratings}, row 12, field 'item'",
+        f"{ratings}, row 9, field 'item'",
+    ]
+    assert "found '11'. Expected a number from 1 to 10." in problems[5]
+    with pytest.raises(DataError, match="found ''"):
+        registry.culture_in(folder).entries()[0].data.load(Settings())
+
+
+def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
+    folder = make(tmp_path / "own", "cedar")
+    scene = {"narrative": "n", "question": "q", "english_ver_answer": "awe"}
+    write_csv(
+        folder / "data" / "text.csv", [{"id": "1", "answer": "ፍርሃት", **scene}, {"id": "2", "answer": "aweo", **scene}]
+    )
+    [problem] = check(folder, capsys)["problems"]
+    assert "text.csv, row 2, field 'answer': found 'ፍርሃት', fear in English" in problem
+
+
+def test_names_that_are_taken_and_folders_that_are_missing_are_refused(tmp_path):
+    with (
+        cultures_in(make(tmp_path / "own", "care", name="ja")),
+        pytest.raises(CultureTasksError, match="care's already"),
+    ):
+        registry.benchmarks()
+    one, two = make(tmp_path / "one", "care"), make(tmp_path / "two", "care")
+    with (
+        cultures_in(one, two, one),
+        pytest.raises(CultureTasksError, match=f"{two}: its name 'korea' is that of {one}"),
+    ):
+        registry.benchmarks()
+    with cultures_in(tmp_path / "none"), pytest.raises(CultureTasksError, match=r"none: holds no culture\.toml"):
+        registry.benchmarks()
+
+
+# Agreement
+
+
+def agree(folder, ratings, capsys):
+    (folder / "ratings.csv").write_text(ratings, "utf-8")
+    assert main(["culture", "agree", str(folder), "--json"]) == 0
+    return {(row["measure"], row["people"]): (row["n"], row["value"]) for row in json.loads(capsys.readouterr().out)}
+
+
+def test_agreement_of_ratings_is_that_of_table_2(tmp_path, capsys):
+    rows = agree(make(tmp_path / "own", "care"), RATED, capsys)
+    # (1, 5, 9) and (1, 9, 5): means 5; covariance (16 + 0 + 0) / 3 over variance 32 / 3; 1 swapped pair of 3.
+    assert rows["Pearson's r", "p1 and p2"] == (3, pytest.approx(0.5))
+    assert rows["Spearman's rho", "p1 and p2"] == (3, pytest.approx(0.5))
+    assert rows["Kendall's tau", "p1 and p2"] == (3, pytest.approx(1 / 3))
+    assert rows["Krippendorff's alpha (ordinal)", "all"][0] == 3
+    more = agree(tmp_path / "own", f"{RATED}a,p3,2\nb,p3,5\nc,p3,9\n", capsys)
+    # p1 and p3 (2, 5, 9): p2's r with p3 is cov((1, 9, 5), (2, 5, 9)) = 14 / 3 over sqrt(32 / 3 * 74 / 9)
+    mean = (0.5 + 1.0 - (1.0 - more["Pearson's r", "p1 and p3"][1]) + more["Pearson's r", "p2 and p3"][1]) / 3
+    assert more["Pearson's r", "mean of 3 pairs"] == (9, pytest.approx(mean))
+
+
+def test_agreement_of_labels_is_alpha_and_macro_f1(tmp_path, capsys):
+    labels = "item,person,label\n1,gold,fear\n1,p1,fear\n2,gold,awe\n2,p1,relief\n"
+    rows = agree(make(tmp_path / "own", "cedar"), labels, capsys)
+    # Observed disagreement 1/2; expected 1 - (2 * 1 + 0 + 0) / (4 * 3) = 5/6; F1 of fear 1, of awe and relief 0.
+    assert rows["Krippendorff's alpha (nominal)", "all"] == (2, pytest.approx(1 - (1 / 2) / (5 / 6)))
+    assert rows["macro F1", "gold and p1"] == (2, pytest.approx(1 / 3))
+
+
+def test_ratings_that_cannot_be_used_are_told(tmp_path, capsys):
+    folder = make(tmp_path / "own", "culturalvqa")
+    assert main(["culture", "agree", str(folder)]) != 0
+    assert "ratings.csv: no such file" in capsys.readouterr().err
+    (folder / "ratings.csv").write_text("item,person,rating\na,p1,6\n", "utf-8")
+    assert main(["culture", "agree", str(folder)]) != 0
+    assert "row 2, field 'rating': found '6'. Expected a number from 1 to 5" in capsys.readouterr().err
