@@ -172,7 +172,7 @@ class VerdictJob:
             self.grader.adaptations.adopt(meant, sampling)
         self.attempts += answer.attempts
         self._used_others |= not is_old
-        verdict = self._read(reply, is_cached=answer.kept_since is not None)
+        verdict = self._read(reply)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, verdict = True, None
             self._sample, self._reminder, self.attempts, self._usage = 0, (), 0, Usage()
@@ -183,7 +183,7 @@ class VerdictJob:
         self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
         return True
 
-    def _read(self, reply: Completion | Problem, *, is_cached: bool) -> Verdict | None:
+    def _read(self, reply: Completion | Problem) -> Verdict | None:
         """Returns the verdict, or None where the judge is to be asked again."""
         if isinstance(reply, Problem):
             return self._make_verdict("refused" if reply.refused else "failed", error=reply.message)
@@ -198,7 +198,6 @@ class VerdictJob:
             return None
         completion: dict[str, Any] = {
             "completion": reply.text,
-            "cached": is_cached and self.attempts == 0,
             "reply_model": reply.model if reply.model != self.grader.model else None,
         }
         if reading is not None:

@@ -123,8 +123,8 @@ class InProcessJudge(Judge):
         if responses_known:
             try:
                 self._load()
-            except Exception as error:
-                raise JudgeUnreachableError(f"judge lm_eval:{self._backend}: {self._broken}") from error
+            except Exception:  # noqa: BLE001  # broad: a backend may fail in any way, and its text may hold a secret
+                raise JudgeUnreachableError(f"judge lm_eval:{self._backend}: {self._broken}") from None
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""

@@ -106,7 +106,6 @@ class Verdict:
     usage: Usage = Usage()
     attempts: int = 0  # how often the judge was asked for this verdict in this run; 0 from the cache
     asked_again: bool = False  # whether the reply came after a reminder of the format
-    cached: bool = False  # whether the reply was read from the verdict cache
     reply_model: str | None = None  # model name that the endpoint reported, where it differs from what was asked for
     # Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None for a judge
     # without one.

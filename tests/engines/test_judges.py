@@ -94,7 +94,7 @@ def test_hundreds_in_flight_are_all_graded_and_asked_once(server, judge_for):
     judge.close()
     again = verdicts_of(judge_for(server, EXTRA_BODY=RATING), items(512))
     assert [verdict.score for verdict in again] == [verdict.score for verdict in verdicts]
-    assert all(verdict.cached for verdict in again)
+    assert all(verdict.attempts == 0 for verdict in again)
 
 
 REFUSALS = {

@@ -112,7 +112,7 @@ def test_unstorable_replies_are_cleaned(server, judge_for, item):
     judge = judge_for()
     first, again = ask(judge, item), ask(judge, item)
     assert first.completion == again.completion == "a\ufffdb\ufffdc rating=2"
-    assert again.cached
+    assert again.attempts == 0
 
 
 @pytest.mark.parametrize("replies", [[says()], [says("hm"), says()]], ids=["once", "with a reminder"])
@@ -152,7 +152,7 @@ def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for,
     judge.close()
     server.decide = lambda request: says()
     assert Counter(ticket.verdict().outcome for ticket in tickets) == {"scored": 3, "failed": 47}
-    assert sum(verdict.cached for verdict in ask_all(judge_for(judge_concurrency=3), items(50))) == 3
+    assert sum(verdict.attempts == 0 for verdict in ask_all(judge_for(judge_concurrency=3), items(50))) == 3
     assert len(server.requests) == 50
 
 

@@ -32,7 +32,7 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     assert sorted(ticket.verdict().attempts for ticket in tickets) == [0] * 20 + [1] * 20
     assert ticket.verdict().score == 9.0
     judge.close()
-    assert ask(local_judge_for(), items(1)[0]).cached
+    assert ask(local_judge_for(), items(1)[0]).attempts == 0
     assert (double.made, len(double.calls)) == (1, 2)
 
 
@@ -138,7 +138,7 @@ def test_a_real_model_of_lm_eval(local_judge_for, tiny_lm):
     judge.close()
     again = local_judge_for(f"hf,pretrained={tiny_lm},device=cpu,batch_size=4")
     lenient = replace(LAVE, reader=lambda reply, scale: Reading(1, reply))  # a toy's reply would be asked again
-    assert all(verdict.cached for verdict in ask_all(again, items, lenient))
+    assert all(verdict.attempts == 0 for verdict in ask_all(again, items, lenient))
 
 
 def model_folder(folder, size):
@@ -152,7 +152,7 @@ def test_a_folder_is_known_by_its_place_and_its_files(double, local_judge_for, i
     def is_cached(place, size=10):
         model_folder(tmp_path / place / "model", size)
         monkeypatch.chdir(tmp_path / place)
-        return ask(local_judge_for("hf,pretrained=./model"), item).cached
+        return ask(local_judge_for("hf,pretrained=./model"), item).attempts == 0
 
     assert [is_cached(place) for place in ("one", "two", "one")] == [False, False, True]
     assert not is_cached("one", size=11)
@@ -164,7 +164,7 @@ def test_where_and_how_fast_a_judge_runs_and_by_which_token_makes_no_other_judge
     assert first.identity(LAVE) == second.identity(LAVE)
     assert "hf_one" not in str(first.identity(LAVE))
     assert first.identity(LAVE) != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
-    assert [ask(judge, item).cached for judge in (first, second)] == [False, True]
+    assert [ask(judge, item).attempts == 0 for judge in (first, second)] == [False, True]
 
 
 def test_a_judge_of_known_responses_is_loaded_before_the_first_is_graded(double, local_judge_for, item):

@@ -43,7 +43,7 @@ def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
     assert ask(judge_for(), item).outcome == "unparsable"
     better = replace(LAVE, reader=lambda reply, scale: Reading(2, reply))
     verdict = ask(judge_for(), item, better)
-    assert (verdict.outcome, verdict.cached) == ("scored", True)
+    assert (verdict.outcome, verdict.attempts) == ("scored", 0)
     assert len(server.requests) == 2
 
 
@@ -197,7 +197,7 @@ def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, 
         output, errors = run.communicate(timeout=60)
         assert output.startswith("{'scored'}"), errors
         assert errors == ""
-    assert all(verdict.cached for verdict in ask_all(judge_for(), items(400)))
+    assert all(verdict.attempts == 0 for verdict in ask_all(judge_for(), items(400)))
     assert len(server.requests) == 400
 
 

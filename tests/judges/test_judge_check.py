@@ -66,7 +66,7 @@ def test_the_question_is_the_first_one_with_a_reference_as_the_response_and_its_
     judge_for().check([(LAVE, JudgeItem(item.question, item.references, "")) for item in items(5)])
     request, reminder = server.requests
     assert reminder.body["messages"][:2] == request.body["messages"]
-    assert not ask(judge_for(), replace(items(1)[0], response="biryani")).cached
+    assert ask(judge_for(), replace(items(1)[0], response="biryani")).attempts == 1
     assert {name: request.body[name] for name in LAVE.sampling} == dict(LAVE.sampling)
     assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
     assert "What is dish 0?" in request.text

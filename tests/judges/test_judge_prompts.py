@@ -73,7 +73,7 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
         verdict = ask(judge, item)
         assert judge._grader.secret not in f"{judge._grader!r} {judge.identity(LAVE)} {verdict}"
     assert len({code_of(request) for request in server.requests}) == len(server.requests) == 2
-    assert ask(judges[2], item).cached
+    assert ask(judges[2], item).attempts == 0
 
 
 @given(ANY_TEXT)

@@ -63,7 +63,7 @@ def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_
     judge.close()
     warm = judge_for()
     verdict = ask(warm, items(1)[0])
-    assert (verdict.score, verdict.cached, verdict.max_tokens) == (2.0, True, 2048)
+    assert (verdict.score, verdict.attempts, verdict.max_tokens) == (2.0, 0, 2048)
     assert ask(warm, items(21)[20]).attempts == 1
     assert limits(server) == [512, *[2048] * 22]
 
@@ -178,7 +178,7 @@ def test_crosscult_s_schema_gives_way_where_an_endpoint_takes_none(server, judge
     assert identity.sampling.get("response_format") == (None if takes is None else {"type": "json_object"})
     judge.close()
     warm = judge_for()
-    assert ask(warm, items(1)[0], CROSSCULT).cached
+    assert ask(warm, items(1)[0], CROSSCULT).attempts == 0
     assert warm.identity(CROSSCULT) == identity
 
 
@@ -224,6 +224,6 @@ def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, nam
     # The reply to the reminder is held to it, too.
     assert [request.body.get(name) for request in server.requests] == [expected] * 2
     assert judge.identity(LAVE).json["sampling"] == {**LAVE.sampling, name: expected}
-    assert not ask(judge_for(), item).cached  # verdicts with and without the form don't mix
+    assert ask(judge_for(), item).attempts == 1  # verdicts with and without the form don't mix
     assert name not in server.requests[-1].body
-    assert ask(judge_for(judge_form=form), item).cached
+    assert ask(judge_for(judge_form=form), item).attempts == 0

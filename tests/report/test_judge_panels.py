@@ -95,7 +95,7 @@ def test_new_verdicts_of_the_same_judge_stand_beside_its_old_ones(tmp_path):
     regraded(tmp_path, [1.0, None, 1.0, 1.0], STAMPS[2])
     table = tables_of(report_of(tmp_path))["judge_again"]
     assert [row.labels for row in table.rows] == [
-        ("toy/model", "judge-1", "CulturalVQA", stamp) for stamp in STAMPS[1:]
+        ("toy/model", "judge-1", "CulturalVQA", f"{stamp}_results.json") for stamp in STAMPS[1:]
     ]
     second, third = (row_of(table, at) for at in (0, 1))
     # Differences 0 -1 0 0: mean -0.25, standard deviation 0.5, standard error 0.25, and t with 3 degrees is 3.182.

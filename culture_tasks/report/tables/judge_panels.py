@@ -16,18 +16,10 @@ from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.observations import (
-    aligned,
-    cell_of,
-    from_interval,
-    in_order,
-    nan_to_none,
-    observe,
-)
+from culture_tasks.report.numbers.observations import aligned, cell_of, from_interval, in_order, nan_to_none, observe
 from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, columns_of, row_of
 from culture_tasks.results.comparability import differences
-from culture_tasks.results.finding import parse_name
 from culture_tasks.results.loaded_runs import LoadedRun
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
@@ -92,20 +84,17 @@ def repeated_verdicts(runs: Sequence[LoadedRun]) -> Table:
         *columns_of(ALPHA, alpha="Alpha"),
         *columns_of(COUNT, responses="Items"),
     )
-    rows = [
-        row_of(_repeat_labels(loaded), _repeat_numbers(first, loaded), columns)
-        for first, *further in gradings.values()
-        for loaded in further
-        if not (_is_mostly_kept(loaded) or "other_judge_prompt" in differences(first.run.settings, loaded.run.settings))
-    ]
+    rows: list[Row] = []
+    for first, *further in gradings.values():
+        for loaded in further:
+            run = loaded.run
+            if not _is_mostly_kept(loaded) and "other_judge_prompt" not in differences(
+                first.run.settings, run.settings
+            ):
+                labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.result.path.name)
+                rows.append(row_of(labels, _repeat_numbers(first, loaded), columns))
     title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
     return Table("judge_again", title, headers, columns, tuple(rows), notes=(_ABOUT_REPEATS,), question="judges")
-
-
-def _repeat_labels(loaded: LoadedRun) -> tuple[str, ...]:
-    name = parse_name(loaded.result.path)
-    run = loaded.run
-    return run.model, run.settings.judged_by, title_of(run.task), run.date if name is None else name.stamp
 
 
 def _is_mostly_kept(loaded: LoadedRun) -> bool:
