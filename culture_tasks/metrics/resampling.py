@@ -18,10 +18,10 @@ LEAST_DEFINED = 0.9
 """An error or an interval needs at least this share of resamples in which the score is defined."""
 
 
-def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
+def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES) -> Floats:
     """Computes a score of resamples: as many whole clusters as there are, drawn with replacement.
 
-    Equal clusters and seeds give equal draws, so that the replicates of two models can be subtracted.
+    Equal clusters give equal draws, so that the replicates of two models can be subtracted.
 
     Returns:
         One score per resample; NaN where it is undefined.
@@ -32,7 +32,7 @@ def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES, see
     """
     numbers = cluster_numbers(clusters, np.ones(len(clusters), dtype=np.bool_))
     count = int(numbers.max(initial=-1)) + 1
-    places, rng = np.arange(numbers.size), np.random.default_rng(seed)
+    places, rng = np.arange(numbers.size), np.random.default_rng(0)
     draws = (np.bincount(rng.integers(count, size=count), minlength=count) for _ in range(resamples if count else 0))
     return np.array([score(np.repeat(places, times[numbers])) for times in draws], dtype=np.float64)
 

@@ -86,16 +86,14 @@ def checked_by_people(
         headers = ("Model", "Judge", "Benchmark", "Culture")
         return Table(key, title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
 
-    def row(unit: CheckedUnit, judge: str, culture: str | None, values: Numbers, columns: Sequence[Column]) -> Row:
-        return row_of((unit.label, judge, unit.title, culture or ALL), values, columns, unit.key)
+    def row(unit: CheckedUnit, culture: str | None, values: Numbers, columns: Sequence[Column]) -> Row:
+        return row_of((unit.label, unit.judged_by, unit.title, culture or ALL), values, columns, unit.key)
 
     scores = (
-        row(unit, unit.judged_by, culture, unit.scores(culture), score_columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
+        row(unit, culture, unit.scores(culture), score_columns) for unit in units for culture in (None, *unit.cultures)
     )
     agreements = (
-        row(unit, unit.judged_by, culture, unit.agreement(culture), agreement_columns)
+        row(unit, culture, unit.agreement(culture), agreement_columns)
         for unit in units
         for culture in (None, *unit.cultures)
     )
