@@ -106,7 +106,8 @@ def vqa_report():
     summary = replace(tables["summary"], columns=tables["summary"].columns[:1], rows=rows)
     runs = {key: run for key, run in report.runs.items() if run.task == "culturalvqa"}
     units = {"culturalvqa": report.units["culturalvqa"]}
-    return replace(report, runs=runs, units=units, tables=(summary, tables["culturalvqa_country"]))
+    parts = {"tables": (summary, tables["culturalvqa_country"]), "groups": (), "contrasts": ()}
+    return replace(report, runs=runs, units=units, **parts)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def many(tmp_path_factory, vqa_report):
     (folder / "images").mkdir()
     Image.new("RGB", (900, 600), "green").save(folder / "images" / "brazil_4.png")
     path = folder / "report.html"
-    write_html(vqa_report, path, samples_per_cell=MANY, images=folder / "images", figures=False)
+    write_html(vqa_report, path, samples_per_cell=MANY, images=folder / "images")
     return path
 
 

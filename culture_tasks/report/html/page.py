@@ -58,7 +58,6 @@ def write_html(
     *,
     samples_per_cell: int = SAMPLES_PER_CELL,
     images: Path | None = None,
-    figures: bool = True,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> None:
     """Writes the report as one HTML file.
@@ -68,7 +67,7 @@ def write_html(
     each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
     copies. ``progress`` yields the figures that it gets, to show how many are drawn.
     """
-    all_charts = charts(report) if figures else ()
+    all_charts = charts(report)
     svgs = svg_images(all_charts, progress)
     pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
     payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
