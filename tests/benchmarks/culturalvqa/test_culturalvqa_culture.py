@@ -123,7 +123,7 @@ def test_the_built_culture_is_a_benchmark_with_its_country_in_a_row_of_its_own(g
     with cultures_in(built.folder):
         benchmark = registry.benchmarks()["culturalvqa_korea"]
         names = [entry.name for entry in benchmark.entries()]
-        assert names == [f"culturalvqa_korea{way}" for way in ("", "_lave3", "_fewshot", "_blind", "_country")]
+        assert names == [f"culturalvqa_korea{way}" for way in ("", "_fewshot", "_blind", "_country")]
         report = registry.check_data("culturalvqa_korea", None)
         assert report.usable
         assert not any(count.differs for count in report.counts)
