@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import Shard, all_documents, check_judge, loaded_task
-from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
+from culture_tasks.harness.scoring import metric_list, scorer_of
 from culture_tasks.harness.subsets import PartOfTask, Subset
 
 if TYPE_CHECKING:
@@ -89,10 +89,8 @@ def describe_documents(task: Any) -> None:
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of "
             f"{description}. {setting} needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    entries = {OPTION_ORDER: loaded.option_order, Shard.key: loaded.shard, Subset.key: loaded.subset}
-    metadata = {
-        key: entry.model_dump() if isinstance(entry, PartOfTask) else entry for key, entry in entries.items() if entry
-    }
+    entries: dict[str, PartOfTask | None] = {Shard.key: loaded.shard, Subset.key: loaded.subset}
+    metadata = {key: entry.model_dump() for key, entry in entries.items() if entry}
     if metadata:
         task.config.metadata = {**(task.config.metadata or {}), **metadata}
 
@@ -122,14 +120,13 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
 
 
 def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
+    """Refuses ``--cache_requests`` for parts of tasks: a harness finds them by the task's name."""
     loaded = loaded_task(name_of(task))
     if loaded is None or not cache_requests:
         return
     parts = {
         "CULTURE_SHARD": loaded.shard,
         "CULTURE_SUBSET": f"a subset of {loaded.subset}" if loaded.subset else None,
-        "CULTURE_TASKS_OPTION_ORDER": loaded.option_order,
     }
     for variable, part in parts.items():
         if part:

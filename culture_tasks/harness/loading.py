@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_n
 from culture_tasks.data.reading import DataReading
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
+from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.harness.subsets import PartOfTask, Subset, documents_at, draw_subset
 from culture_tasks.settings import Settings
@@ -80,11 +80,6 @@ class LoadedTask:
     needs_judge: bool
     is_ahead: bool = False
 
-    @property
-    def option_order(self) -> str | None:
-        """How their options are shuffled; None where they aren't."""
-        return self.documents.rows[0].get(OPTION_ORDER)
-
 
 _tasks: dict[str, LoadedTask] = {}
 _own_data_warnings: set[tuple[str, Path | None]] = set()
@@ -119,10 +114,6 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
             file, difference = next(iter(reading.differences.items()))
             _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], file, difference)
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
-    if settings.option_order is not None and documents.has_options:
-        documents = replace(documents, rows=[{**row, OPTION_ORDER: settings.option_order} for row in documents.rows])
-    elif settings.option_order is not None:
-        _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     all_data = data = DecodedDataset(documents.rows, documents.images)
     shard = subset = None
     places: Sequence[int] = ()

@@ -37,7 +37,7 @@ def replays_of(folder: Path, output: Path | None, scratch: Path) -> list[tuple[s
         SettingsError: If the settings would score a part of the questions.
     """
     settings = Settings.from_environment()
-    if set_ := [name for name in ("shard", "subset", "option_order") if getattr(settings, name)]:
+    if set_ := [name for name in ("shard", "subset") if getattr(settings, name)]:
         raise SettingsError(f"selftest: predictions are scored whole. Unset {set_[0]} ({getattr(settings, set_[0])}).")
     looks: list[tuple[str, Callable[[], Finding]]] = []
     for benchmark in benchmarks().values():

@@ -111,12 +111,9 @@ def test_a_variant_that_chooses_documents_has_no_shards(harness, tmp_path, monke
     [
         ("CULTURE_SHARD", "1/2", "shard 1 of 2"),
         ("CULTURE_SUBSET", "2", "a subset of 2 of"),
-        ("CULTURE_TASKS_OPTION_ORDER", "shuffled", "shuffled:0"),
     ],
 )
-def test_requests_of_a_part_or_an_order_are_not_kept_under_the_name_of_the_task(
-    harness, monkeypatch, variable, value, part
-):
+def test_requests_of_a_part_are_not_kept_under_the_name_of_the_task(harness, monkeypatch, variable, value, part):
     monkeypatch.setenv(variable, value)
     said = f"culturalbench_easy: --cache_requests keeps one set of requests for a task, and {part} .* unset {variable}"
     with pytest.raises(SettingsError, match=said):
