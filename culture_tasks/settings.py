@@ -40,14 +40,10 @@ _NOT_IN_EXTRA_BODY = {
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
 _FORMS = {
-    # A number or the word, perhaps with a seed of up to nine digits behind a colon.
+    # A number, perhaps with a seed of up to nine digits behind a colon.
     "subset": (
         r"([1-9]\d{0,8})(?::(\d{1,9}))?",
         "NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on",
-    ),
-    "option_order": (
-        r"(shuffled)(?::(\d{1,9}))?",
-        "shuffled, or shuffled:SEED with a whole number, such as shuffled:7",
     ),
 }
 """Settings of two parts: the form of each, and that form in words."""
@@ -88,8 +84,6 @@ class Settings(BaseModel):
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
         other_cultures: Whether to ``refuse`` local rows of another culture, language or country than their task's, or
             to ``allow`` them; the results are marked as those of own data.
-        option_order: Order of the options that a question offers: ``shuffled:7`` shuffles those of each question by the
-            seed 7, ``shuffled`` by 0, alike on every machine; None means the benchmark's own order.
         image_pixels: Largest number of pixels of an image; a larger one is refused before it is decoded.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
@@ -131,7 +125,6 @@ class Settings(BaseModel):
     other_cultures: Literal["refuse", "allow"] = Field(
         default="refuse", validation_alias="CULTURE_TASKS_OTHER_CULTURES"
     )
-    option_order: str | None = Field(default=None, validation_alias="CULTURE_TASKS_OPTION_ORDER")
     # where Pillow warns, and where it refuses
     image_pixels: int = Field(default=89_478_485, validation_alias="CULTURE_TASKS_IMAGE_PIXELS", ge=1, le=178_956_970)
     languages: tuple[str, ...] | None = Field(default=None, validation_alias="CULTURE_TASKS_LANGUAGES")
@@ -165,7 +158,7 @@ class Settings(BaseModel):
         if not match:
             raise ValueError(f"it is not {form}")
         first, second = match.groups(default="0")
-        return f"{first}:{int(second)}" if field.field_name == "option_order" else (int(first), int(second))
+        return int(first), int(second)
 
     @field_validator("languages", mode="before")
     @classmethod

@@ -48,8 +48,6 @@ def test_nothing_set_gives_the_defaults():
         ("CULTURE_TASKS_DATA", "~/data", "data_folder", Path.home() / "data"),
         ("CULTURE_TASKS_REVISION", "o/a=v1.0, o/b=refs/pr/3,", "revisions", (("o/a", "v1.0"), ("o/b", "refs/pr/3"))),
         ("CULTURE_TASKS_LANGUAGES", "en, zh,,ar ", "languages", ("en", "zh", "ar")),
-        ("CULTURE_TASKS_OPTION_ORDER", "shuffled", "option_order", "shuffled:0"),
-        ("CULTURE_TASKS_OPTION_ORDER", "shuffled:07", "option_order", "shuffled:7"),
         ("OPENAI_API_KEY", "key\n", "openai_api_key", SecretStr("key")),
         ("AZURE_OPENAI_API_KEY", "azure-key", "azure_api_key", SecretStr("azure-key")),
     ],
@@ -71,7 +69,6 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_JUDGE_DELIMITERS", "yes", "Input should be 'on' or 'off'"),
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1 c/d=v2", "it is not owner/name=revision"),
-        ("CULTURE_TASKS_OPTION_ORDER", "shuffled:x", "it is not shuffled, or shuffled:SEED with a whole number"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
     ],
 )

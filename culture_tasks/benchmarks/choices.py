@@ -17,7 +17,6 @@ A base model follows no instructions. A variant of a task for it compares the lo
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import unicodedata
@@ -235,43 +234,6 @@ def score_choices(
         values={**(values or {}), UNPARSED.name: share(labels, None)},
         **fields,
     )
-
-
-def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | None) -> tuple[dict[str, str], str]:
-    """Returns the options of a question in the order that the user chose, and the label of the right one.
-
-    The labels stay where they are, and the texts change places, by a hash of order, question and label: so they do on
-    every machine and in both harnesses. The order is a setting such as ``shuffled:7``; None is the benchmark's order.
-
-    Examples:
-        >>> in_order({"A": "tea", "B": "milk", "C": "mate"}, "A", item="drinks", order="shuffled:0")
-        ({'A': 'milk', 'B': 'tea', 'C': 'mate'}, 'B')
-    """
-    if order is None:
-        return dict(options), right
-    places = sorted(options, key=lambda label: hashlib.sha256(f"{order}\n{item}\n{label}".encode()).digest())
-    moved = dict(zip(options, places, strict=True))
-    return {label: options[place] for label, place in moved.items()}, list(options)[places.index(right)]
-
-
-def with_options(prompt: str, options: Mapping[str, str], moved: Mapping[str, str]) -> str:
-    r"""Returns a prompt whose lines of options, such as ``B. milk``, have the texts of other options.
-
-    Raises:
-        ValueError: If the prompt has no line for an option.
-
-    Examples:
-        >>> with_options("Choose.\nA. tea\nB. milk", {"A": "tea", "B": "milk"}, {"A": "milk", "B": "tea"})
-        'Choose.\nA. milk\nB. tea'
-    """
-    lines = prompt.split("\n")
-    for label, text in options.items():
-        line = f"{label}. {text}".strip()
-        indices = [index for index, prompt_line in enumerate(lines) if prompt_line.strip() == line]
-        if not indices:
-            raise ValueError(f"found no line {line!r:.80}")
-        lines[indices[-1]] = f"{label}. {moved[label]}"
-    return "\n".join(lines)
 
 
 def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str = "") -> Task:

@@ -86,12 +86,10 @@ class Documents:
     Attributes:
         rows: One mapping a document, all with the same fields.
         images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
-        has_options: Whether each question has its options, in the order that the user chose (``option_order``).
     """
 
     rows: Sequence[Doc]
     images: datasets.Dataset | None = None
-    has_options: bool = False
 
 
 @dataclass(frozen=True, slots=True)

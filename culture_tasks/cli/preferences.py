@@ -24,7 +24,6 @@ from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import category_of
 from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
-from culture_tasks.preferences.merging import merge
 from culture_tasks.preferences.pairs import choose, select_questions
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
@@ -54,11 +53,6 @@ Shows, by language, category and culture: questions, rated responses, pairs, tie
 against rejected responses (a model that is trained on pairs whose better response is mostly the longer one learns to
 write more). Then who wrote the responses, and what the questions share with tests. Nothing is held out.
 """
-
-_MERGE = (
-    "Writes a model with a LoRA adapter's weights added, for programs that take no adapter, such as lmms-eval's chat "
-    "models. lm-eval needs none of this: it takes the adapter by peft=ADAPTER (hf) or lora_local_path=ADAPTER (vllm)."
-)
 
 
 def register(add_parser: AddParser) -> None:
@@ -94,18 +88,6 @@ def register(add_parser: AddParser) -> None:
     _add_rule(stat)
     add_json(stat)
     stat.set_defaults(handler=_stat, test_questions=True)
-
-    text = "merge a LoRA adapter into the model that it was trained on"
-    merge_parser = actions.add_parser("merge", help=text, description=_MERGE)
-    merge_parser.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
-    merge_parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    base = "the base model (default: the one that the adapter was trained on)"
-    merge_parser.add_argument("--base", metavar="MODEL", help=base)
-    types = ("auto", "bfloat16", "float16", "float32")
-    dtype = "data type of the weights (default: the checkpoint's)"
-    merge_parser.add_argument("--dtype", choices=types, default="auto", help=dtype)
-    merge_parser.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
-    merge_parser.set_defaults(handler=_merge)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -219,10 +201,3 @@ def _print_near_duplicates(near: Sequence[NearDuplicate], ratings: RatedQuestion
     closely = "1 question closely resembles" if count == 1 else f"{count} questions closely resemble"
     print(f"\n{closely} a test question, and {'is' if count == 1 else 'are'} not left out:")
     print(as_text(("question", "test question", "task", "similarity"), pairs))
-
-
-def _merge(options: argparse.Namespace) -> int:
-    choices = {"base": options.base, "dtype": options.dtype, "trust_remote_code": options.trust_remote_code}
-    base = merge(options.adapter, options.output, **choices)
-    print(f"{options.adapter} merged into {base}: {options.output}")
-    return 0

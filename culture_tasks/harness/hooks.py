@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
-from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
+from culture_tasks.harness.scoring import metric_list, scorer_of
 from culture_tasks.harness.subsets import Subset
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def describe_documents(task: Any) -> None:
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of the "
             "subset. CULTURE_SUBSET needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    entries = {OPTION_ORDER: loaded.option_order, Subset.key: loaded.subset and loaded.subset.model_dump()}
-    if metadata := {key: entry for key, entry in entries.items() if entry}:
+    if loaded.subset is not None:
+        metadata = {Subset.key: loaded.subset.model_dump()}
         task.config.metadata = {**(task.config.metadata or {}), **metadata}
 
 
@@ -117,17 +117,10 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
 
 
 def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for subsets and shuffled options: a harness finds them by the task's name."""
+    """Refuses ``--cache_requests`` for subsets: a harness finds them by the task's name."""
     loaded = loaded_task(name_of(task))
-    if loaded is None or not cache_requests:
-        return
-    parts = {
-        "CULTURE_SUBSET": f"a subset of {loaded.subset}" if loaded.subset else None,
-        "CULTURE_TASKS_OPTION_ORDER": loaded.option_order,
-    }
-    for variable, part in parts.items():
-        if part:
-            raise SettingsError(
-                f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part} has its own. "
-                f"Leave the option out, or unset {variable}."
-            )
+    if loaded is not None and loaded.subset is not None and cache_requests:
+        raise SettingsError(
+            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and a subset of "
+            f"{loaded.subset} has its own. Leave the option out, or unset CULTURE_SUBSET."
+        )

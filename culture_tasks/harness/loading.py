@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
 from culture_tasks.data.reading import DataReading
-from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
+from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.harness.subsets import Subset, draw_subset
 from culture_tasks.judges.selection import refuse_in_a_run
@@ -51,11 +51,6 @@ class LoadedTask:
     needs_judge: bool
     is_ahead: bool = False
 
-    @property
-    def option_order(self) -> str | None:
-        """How their options are shuffled; None where they aren't."""
-        return self.documents.rows[0].get(OPTION_ORDER)
-
 
 _tasks: dict[str, LoadedTask] = {}
 _own_data_warnings: set[tuple[str, Path | None]] = set()
@@ -90,15 +85,10 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
             file, difference = next(iter(reading.differences.items()))
             _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], file, difference)
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
-    if settings.option_order is not None and documents.has_options:
-        documents = replace(documents, rows=[{**row, OPTION_ORDER: settings.option_order} for row in documents.rows])
-    elif settings.option_order is not None:
-        _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     all_data = data = DecodedDataset(documents.rows, documents.images)
     subset = None
     if settings.subset is not None:
         documents, subset = draw_subset(name, documents, *settings.subset)
-    if subset is not None:
         data = DecodedDataset(documents.rows, documents.images)
     _tasks[name] = LoadedTask(
         settings=settings,

@@ -37,9 +37,6 @@ OF_VERDICTS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
 OWN_DATA = "own_data"
 """Field of the documents and records of a task whose data aren't the benchmark's release."""
 
-OPTION_ORDER = "option_order"
-"""Field of the documents, records and metadata of a task whose options aren't in the benchmark's order."""
-
 PROBABILITY = "probability"
 """Field of the documents and records of a subset: the chance that each had to be drawn."""
 
@@ -118,7 +115,7 @@ class Scorer:
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
         answered = self.task.score(doc, responses_of(results))
-        flags = {name: doc[name] for name in (OWN_DATA, OPTION_ORDER, PROBABILITY) if doc.get(name)}
+        flags = {name: doc[name] for name in (OWN_DATA, PROBABILITY) if doc.get(name)}
         main = self.task.metric
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)

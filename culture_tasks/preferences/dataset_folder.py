@@ -128,7 +128,7 @@ def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading
     tested = [item for item_map in item_maps for fingerprint in used for item in item_map.get(fingerprint, ())]
     files: dict[str, str] = {}
     rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
-    with new_folder(folder) as part:
+    with _new_folder(folder) as part:
         for method, split in itertools.product(METHODS, SPLITS):
             path = f"{method}/{split}.jsonl"
             data = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
@@ -163,7 +163,7 @@ def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
+def _new_folder(target: Path) -> Iterator[Path]:
     """Gives a folder that takes its name once everything is in it, and goes away after an error."""
     check_new(target)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}")

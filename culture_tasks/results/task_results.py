@@ -13,7 +13,7 @@ from typing import Any
 
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
-from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA
+from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
@@ -34,6 +34,9 @@ _EXECUTION = frozenset(
 
 _ADAPTERS = ("peft", "lora_local_path")
 """Arguments that name an adapter: of lm-eval's hf, and of its vllm."""
+
+_OPTION_ORDER = "option_order"
+"""Entry of the metadata of tasks whose options an older version had shuffled."""
 
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 _SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
@@ -189,7 +192,7 @@ def _settings(task: str, content: Mapping[str, Any], harness: Harness) -> RunSet
     sha = (content.get("task_hashes") or {}).get(task)
     has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     metadata = config.get("metadata")
-    order = metadata.get(OPTION_ORDER) if isinstance(metadata, dict) else None
+    order = metadata.get(_OPTION_ORDER) if isinstance(metadata, dict) else None
     parts = [
         f"options {str(order)[:20]}" if order else "",
         f"{shots} shots" if shots else "",

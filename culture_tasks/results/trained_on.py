@@ -20,7 +20,7 @@ from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 if TYPE_CHECKING:
     from culture_tasks.results.loaded_runs import EntrantRuns
 
-LEVELS_ABOVE = 3
+_LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
 
 
@@ -83,7 +83,7 @@ def _beside(folder: str, problems: list[UnusedFile]) -> Manifest | None:
         is_local = bool(folder) and start.is_dir()
     except (OSError, ValueError):  # a text that no path can be: too long, with a null character
         return None
-    for level in (start, *list(start.parents)[:LEVELS_ABOVE]) if is_local else ():
+    for level in (start, *list(start.parents)[:_LEVELS_ABOVE]) if is_local else ():
         path = level / FILE_NAME
         if path.is_file():
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.choices import in_order, most_likely, read_choice, with_options
+from culture_tasks.benchmarks.choices import most_likely, read_choice
 
 DRINKS = {"A": "tea", "B": "soy milk", "C": "coffee", "D": "noodle soup"}
 DISHES = {"1": "Nasi Goreng", "2": "Rendang", "3": "Sate", "4": "Gado-gado", "5": "Bakso"}
@@ -134,33 +134,6 @@ def test_hostile_replies_are_read_in_a_moment():
 def test_special_tokens_are_no_part_of_a_choice_and_a_number_with_its_own_text_is_that_number():
     for reply in ("2<|im_end|>", "2. tea<|endoftext|>", "2. tea"):
         assert read_choice(reply, {"1": "milk", "2": "tea", "3": "tea"}) == "2"
-
-
-def test_the_benchmark_s_order_is_left_alone():
-    assert in_order(DRINKS, "B", item="x", order=None) == (DRINKS, "B")
-
-
-@given(st.integers(0, 5), st.text(), st.sampled_from(sorted(DRINKS)))
-def test_a_shuffled_question_has_the_same_options_and_the_same_right_one(seed, item, right):
-    moved, label = in_order(DRINKS, right, item=item, order=f"shuffled:{seed}")
-    assert list(moved) == list(DRINKS)
-    assert sorted(moved.values()) == sorted(DRINKS.values())
-    assert moved[label] == DRINKS[right]
-
-
-def test_every_place_is_as_likely_for_the_right_option():
-    """1,000 questions: each place has 250 on average, with a standard deviation of 13.7."""
-    labels = [in_order(DRINKS, "A", item=str(number), order="shuffled:1")[1] for number in range(1000)]
-    assert all(195 < labels.count(label) < 305 for label in DRINKS)
-    again = [in_order(DRINKS, "A", item=str(number), order="shuffled:2")[1] for number in range(1000)]
-    assert 195 < sum(one == two for one, two in zip(labels, again, strict=True)) < 305
-
-
-def test_the_options_move_in_the_last_lines_that_have_them():
-    prompt = "A. tea\nis what?\nA. tea\nB. milk \nAnswer:"
-    assert with_options(prompt, {"A": "tea", "B": "milk"}, {"A": "milk", "B": "tea"}) == (
-        "A. tea\nis what?\nA. milk\nB. tea\nAnswer:"
-    )
 
 
 def test_a_tie_or_a_missing_number_chooses_nothing():

@@ -69,7 +69,7 @@ MEASURED = {
     "Watu huwasalimiaje wazee wakati wa chakula cha jioni cha familia?": 19,
 }
 OF_RUBRICS = {"care_entities_opinion": 459, "care_norms_commonsense": 466, "care_literacy": 479}
-OF_RUBRICS |= {"crosscult": 451, "lave": 262, "lave3": 306}
+OF_RUBRICS |= {"crosscult": 451, "lave": 262}
 
 
 def test_the_rule_counts_by_script_and_is_near_an_encoding_in_any_script_and_of_a_judge_s_prompt():

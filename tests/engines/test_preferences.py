@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from engines.toys import ENGINE, ROOT, run
+from peft import AutoPeftModelForCausalLM
 from support.rated_data import rows_of, write_rows
+from transformers import AutoTokenizer
 
 QUESTIONS = [{"text": f"Families eat the dish on day {number}:", "good": "no", "bad": "yes"} for number in range(8)]
 CHOICE = """\
@@ -69,7 +71,6 @@ def circle(text_model, fixture_data, tmp_path_factory):
     commands = [
         ["culture-tasks", "preferences", "build", ratings, "-o", made.prefs, "--dev", "0", "--model", made.base],
         ["dpo", "--config", made.prefs / "dpo.lora.yaml", *TRAINING],
-        ["culture-tasks", "preferences", "merge", made.adapter, "-o", made.merged],
         made.evaluation("hf", f"pretrained={made.base},dtype=float32", "base"),
         made.evaluation("hf", f"pretrained={made.base},dtype=float32,peft={made.adapter}", "adapter"),
     ]
@@ -83,6 +84,9 @@ def circle(text_model, fixture_data, tmp_path_factory):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    adapted = AutoPeftModelForCausalLM.from_pretrained(made.adapter, dtype="float32")
+    adapted.merge_and_unload().save_pretrained(made.merged)
+    AutoTokenizer.from_pretrained(made.adapter).save_pretrained(made.merged)
     return made
 
 

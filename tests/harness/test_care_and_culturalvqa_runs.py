@@ -214,13 +214,13 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
         assert item.response == (response if harness == "lm_eval" else response.strip())  # lmms-eval strips it
 
 
-def test_reasoning_is_not_shown_to_the_judge_and_lave3_counts_a_half_right_answer_one_half(monkeypatch):
+def test_reasoning_is_not_shown_to_the_judge(monkeypatch):
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
     model = model_for("lm_eval", lambda prompt: "<think>naan?</think>roti")
-    results = run("lm_eval", model, ["culturalvqa_lave3"], limit=3)
-    assert value(results, "culturalvqa_lave3", "lave3") == 0.5
-    assert {(rubric, item.response) for rubric, item in judge.asked} == {("lave3", "roti")}
-    assert records(results, "culturalvqa_lave3", "lave3")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
+    results = run("lm_eval", model, ["culturalvqa"], limit=3)
+    assert value(results, "culturalvqa", "lave") == 1.0
+    assert {(rubric, item.response) for rubric, item in judge.asked} == {("lave", "roti")}
+    assert records(results, "culturalvqa", "lave")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

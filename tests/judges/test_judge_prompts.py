@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
-from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.completions import ChatRequest
 from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, delimited, shortened
@@ -38,7 +38,7 @@ ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=200)
 
 @pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_text_stays_data(text):
-    for place, rubric in itertools.product(("question", "reference", "response"), (LAVE, LAVE3, CARE)):
+    for place, rubric in itertools.product(("question", "reference", "response"), (LAVE, CARE)):
         texts = {"question": "What?", "reference": "biryani", "response": "rice", place: text}
         item = JudgeItem(texts["question"], (texts["reference"],), texts["response"])
         messages = rubric.messages(item, secret="of this run")

@@ -106,7 +106,7 @@ class Sayings(OffersHumanRatings):
             known_by=frozenset({"ending"}),
             categories=("wise", "silly"),
             category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
-            rubric_for=lambda category: rubric_named("lave3" if category == "wise" else "lave"),
+            rubric_for=lambda category: rubric_named("crosscult" if category == "wise" else "lave"),
             native_language=lambda culture: "swahili" if culture == "coast" else None,
             kind_of_culture=lambda _: None,
             tests=(),
@@ -129,7 +129,7 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
     (tmp_path / "sayings_ratings").mkdir()
     saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
     loaded = load("sayings", tmp_path)
-    assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "lave3")}
+    assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "crosscult")}
     assert [one.language for one in loaded.responses] == ["sw", "und"]
     assert loaded.like.published_in == "Sayings, Table 1"
     with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):

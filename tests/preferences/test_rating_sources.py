@@ -92,7 +92,7 @@ def test_equal_texts_count_once_with_the_mean_of_their_ratings_and_what_is_left_
     [
         ([row("q", "b", 11)], "row 1, field 'human_rating': found 11. Expected a number from 1 to 10"),
         ([row("q", "b", 5, cul_type="Socal norms")], "row 1, field 'category'"),
-        ([row("q", "a", 3), row("q", "b", 5, rubric="lave3")], "ratings on two scales: 1 to 10 ("),
+        ([row("q", "a", 3), row("q", "b", 5, rubric="lave")], "ratings on two scales: 1 to 10 ("),
         ([row("q", "b", 5, colour="red")], "unknown column 'colour'"),
         ([*rows_of(700), row("q", "a", "many")], "rated.jsonl, row 2101, field 'human_rating': found 'many'"),
         ([row("q", "a", None)], "no row has a rating in the column 'human_rating'"),

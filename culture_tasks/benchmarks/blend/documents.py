@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
-from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
@@ -336,17 +335,15 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
 
 
 def load_choices(region: Region, settings: Settings) -> Documents:
-    """Loads the multiple-choice questions of a region, which are in English, their options in the order of the user."""
-    order = settings.option_order
+    """Loads the multiple-choice questions of a region, which are in English."""
     docs: list[ChoiceDoc] = []
-    places, origins = [], []
+    origins = []
     for table in choice_tables(settings.data_folder):
         origins.append(table.origin)
         check_cultures(CHOICE_SOURCE.release, table, table.rows)
         countries = [region_name(str(row.get("country", ""))) for row in table.rows]
         part = table.part([index for index, country in enumerate(countries) if country == region.name])
         rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
-        places += [part.where(index) for index in range(len(rows))]
         docs += [
             ChoiceDoc(
                 id=identifier,
@@ -366,21 +363,9 @@ def load_choices(region: Region, settings: Settings) -> Documents:
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
-    for doc, place in zip(docs, places, strict=True):
+    for doc in docs:
         doc["data"] = data
-        if order is None:
-            continue
-        options = dict(doc["choices"])
-        moved, doc["answer"] = in_order(options, doc["answer"], item=doc["id"], order=order)
-        try:
-            doc["prompt"] = with_options(doc["prompt"], options, moved)
-        except ValueError as error:
-            raise DataError(
-                f"{place}, field 'prompt': {error}. CULTURE_TASKS_OPTION_ORDER={order} moves the options there: "
-                "correct the row, or unset the variable."
-            ) from None
-        doc["choices"] = [[letter, text] for letter, text in moved.items()]
-    return Documents(docs, has_options=True)
+    return Documents(docs)
 
 
 def check(data_folder: Path | None) -> DataReport:

@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.choices import (
     PERCENT,
     UNPARSED,
     by_likelihood,
-    in_order,
     read_choice,
     score_choices,
     share,
@@ -198,11 +197,9 @@ def load_easy(settings: Settings) -> Documents:
     documents = []
     for question, row in zip(ids, rows, strict=True):
         texts = (row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d)
-        options = dict(zip(OPTIONS, texts, strict=True))
-        options, answer = in_order(options, row.answer, item=question, order=settings.option_order)
-        fields = {"options": list(options.values()), "answer": answer}
+        fields = {"options": list(texts), "answer": row.answer}
         documents.append(_document(row, question, fields, data))
-    return Documents(documents, has_options=True)
+    return Documents(documents)
 
 
 def load_hard(settings: Settings) -> Documents:

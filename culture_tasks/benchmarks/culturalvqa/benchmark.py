@@ -28,7 +28,7 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     CulturalVqaDoc,
     Variant,
 )
-from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3, RUBRICS
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -60,7 +60,7 @@ SUBMISSION = "predictions_for_submission"
 
 
 class Presentation(NamedTuple):
-    """How the questions are put to a model, and by which rubric its answers are graded.
+    """How the questions are put to a model.
 
     Attributes:
         suffix: The end of its tasks' names, after the benchmark's name.
@@ -71,17 +71,15 @@ class Presentation(NamedTuple):
     suffix: str
     title: str
     variant: Variant
-    rubric: Rubric
     about: str
 
 
 WAYS = (
-    Presentation("", "", "vlm", LAVE, "image and question (App. H)"),
-    Presentation("_lave3", "LAVE's own scale", "vlm", LAVE3, "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
-    Presentation("_fewshot", "with examples", "fewshot", LAVE, "with examples before the question (App. I)"),
-    Presentation("_blind", "question alone", "blind", LAVE, "question alone (section 5)"),
-    Presentation("_country", "question and country", "country", LAVE, "question and country (section 5)"),
-    Presentation("_lens", "question and entities", "lens", LAVE, "question and coarse visual entities (section 5)"),
+    Presentation("", "", "vlm", "image and question (App. H)"),
+    Presentation("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
+    Presentation("_blind", "question alone", "blind", "question alone (section 5)"),
+    Presentation("_country", "question and country", "country", "question and country (section 5)"),
+    Presentation("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
 )
 DECODING = Decoding(max_tokens=64)
 
@@ -134,8 +132,8 @@ class CulturalVqa(LikeBenchmark):
         return tuple(task_of(way, self) for way in WAYS)
 
     def rubrics(self) -> Sequence[Rubric]:
-        """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
-        return RUBRICS
+        """Returns LAVE's rubric as the paper changed it."""
+        return (LAVE,)
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
@@ -158,11 +156,11 @@ def task_of(
         about=way.about,
         title=", ".join(filter(None, (benchmark.title, way.title))),
         languages=(file.language if file else "en",),
-        metric=way.rubric.name,
-        metrics=partial(metrics, way.rubric, (country,) if file else COUNTRIES),
+        metric=LAVE.name,
+        metrics=partial(metrics, (country,) if file else COUNTRIES),
         data=DataSet((source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country)),
         prompt=partial(render, way.variant),
-        score=partial(score, way.rubric),
+        score=score,
         decoding=DECODING,
         shows_images=way.variant in WITH_IMAGE,
         target=lambda doc: doc["references"],
@@ -187,16 +185,14 @@ def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
     return Prompt((Picture(), text) if variant == "vlm" else (text,))
 
 
-def metrics(rubric: Rubric, countries: Sequence[str]) -> list[Metric]:
-    """Returns the metrics of a task that is graded by a rubric and asks about some countries.
+def metrics(countries: Sequence[str]) -> list[Metric]:
+    """Returns the metrics of a task that asks about some countries.
 
-    The judge's score has the rubric's name and is from 0 to 1. ``lave`` (Appendix F): the share of answers that the
-    judge calls correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where
-    an ambiguous or incomplete answer counts one half.
+    The judge's score, from 0 to 1, is ``lave`` (Appendix F): the share of answers that the judge calls correct,
+    accuracy in the paper's sense.
     """
-    title = "LAVE" if rubric is LAVE else "LAVE on its own scale"
     return [
-        JudgedScore(name=rubric.name, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
+        JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups={"country": countries, "facet": FACETS}),
         MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
             name=SUBMISSION,
@@ -209,7 +205,7 @@ def metrics(rubric: Rubric, countries: Sequence[str]) -> list[Metric]:
     ]
 
 
-def score(rubric: Rubric, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+def score(doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
     """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
     if not doc["references"]:
         prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
@@ -224,7 +220,7 @@ def score(rubric: Rubric, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answ
         cluster=doc["image_id"],
         image=doc["image_id"],
         data={"data": doc["data"]},
-        rubric=rubric,
+        rubric=LAVE,
         values={"exact_match": sum(matches) / len(matches)},
     )
 

@@ -1,8 +1,6 @@
-"""The rubrics of CulturalVQA: LAVE as its authors grade, and on LAVE's own scale; both ask for ``rating=X``."""
+"""The rubric of CulturalVQA: LAVE as its authors changed it, which asks for ``rating=X``."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from culture_tasks.judges.rubric.rubrics import Rubric
 
@@ -19,14 +17,3 @@ LAVE = Rubric(
     sampling={"temperature": 0.0, "max_tokens": 512},
     source="CulturalVQA (Nayak et al., 2024), Appendix F",
 )
-
-LAVE3 = replace(
-    LAVE,
-    name="lave3",
-    system="lave3_system.v1",
-    reminder="lave3_reminder.v1",
-    highest=3,
-    source="LAVE (Mañas et al., 2024), its scale of 1-3; score (rating - 1) / 2",
-)
-
-RUBRICS: tuple[Rubric, ...] = (LAVE, LAVE3)

@@ -15,7 +15,7 @@ import numpy as np
 from annotated_types import Interval, Len
 from pydantic import BeforeValidator
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, in_order, read_choice, score_choices, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -163,8 +163,6 @@ def load(settings: Settings, *, english: bool) -> Documents:
     data = fingerprint(row.model_dump(include={"id", "question", "question_en", "options", "label"}) for row in rows)
     documents = []
     for identifier, row in zip(ids, rows, strict=True):
-        options = dict(zip(OPTIONS, row.options_en if english else row.options, strict=True))
-        options, answer = in_order(options, OPTIONS[row.label], item=identifier, order=settings.option_order)
         documents.append(
             {
                 "id": identifier,
@@ -174,14 +172,14 @@ def load(settings: Settings, *, english: bool) -> Documents:
                 "country": row.subset[1],
                 "category": row.category,
                 "question": row.question_en if english else row.question,
-                "options": list(options.values()),
-                "answer": answer,
+                "options": list(row.options_en if english else row.options),
+                "answer": OPTIONS[row.label],
                 "license": row.license or "",
                 "data": data,
             }
         )
     folder = folder_of(SOURCE, settings.data_folder)
-    return Documents(documents, image_column(table, [row.image for row in rows], folder), has_options=True)
+    return Documents(documents, image_column(table, [row.image for row in rows], folder))
 
 
 class Cvqa(Benchmark):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.hub import load_split
 from culture_tasks.data.images import image_column
@@ -231,12 +230,12 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     base = None if any(row.image for row in questions) else _knowledge_base(settings)
     countries = _countries(base)
     documents = [
-        _document(row, form, answers[row.qa_id], settings.option_order)
+        _document(row, form, answers[row.qa_id])
         | {"type": question_type.name, "country": countries.get(row.picture, ""), "data": data}
         for row in questions
     ]
     images = _images(questions, [places[index] for index in indices], base, folder_of(source, settings.data_folder))
-    return Documents(documents, images, has_options=form == "choices")
+    return Documents(documents, images)
 
 
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[CuisineRow]]:
@@ -265,7 +264,7 @@ def misplaced(table: RowTable, rows: Mapping[int, CuisineRow], source: Source) -
             )
 
 
-def _document(row: CuisineRow, form: Format, answers: Mapping[str, str], order: str | None) -> dict[str, Any]:
+def _document(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
         "id": f"{row.qa_id}-{row.lang}",
@@ -274,9 +273,7 @@ def _document(row: CuisineRow, form: Format, answers: Mapping[str, str], order: 
         "image_id": row.picture,
     }
     if form == "choices":
-        options = options_of(row.multi_choice_prompt)
-        moved, answer = in_order(options, str(row.multi_choice_answer), item=row.qa_id, order=order)
-        return {**shared, "prompt": with_options(row.multi_choice_prompt, options, moved), "answer": answer}
+        return {**shared, "prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
     return {
         **shared,
         "prompt": row.open_ended_prompt,
