@@ -38,7 +38,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
-    "completion": ("completion:register", "print a script that completes commands and options in a shell"),
 }
 """Of each command: the function that makes its parser and sets the ``handler``, and its help."""
 

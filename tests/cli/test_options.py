@@ -23,7 +23,7 @@ from culture_tasks.rejudge.estimates import Bounds
         ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("insertion table --model x --out there", "out", Path("there")),
-        ("merge r --out m_n", "output", Path("m_n")),
+        ("cache merge a b --out m_n", "output", Path("m_n")),
         ("cache merge a b --into c", "output", Path("c")),
         ("cache export a_b.jsonl", "former", Path("a_b.jsonl")),
         ("report r --output o --samples_per_cell 3", "samples_per_cell", 3),
