@@ -20,7 +20,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at packages, harnesses, judge and data, and say what to do"),
     "selftest": (
         "selftest:register",
-        "check that prompts reach the model whole, and that the judge grades as it should",
+        "check that images and stop strings reach the model, and that the judge grades as it should",
     ),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
@@ -36,7 +36,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
-    "completion": ("completion:register", "print a script that completes commands and options in a shell"),
 }
 """Of each command: the function that makes its parser and sets the ``handler``, and its help."""
 

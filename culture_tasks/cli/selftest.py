@@ -1,4 +1,4 @@
-"""``culture-tasks selftest``: whether prompts reach a model, and whether the judge grades as it should.
+"""``culture-tasks selftest``: whether images and stop strings reach a model, and whether the judge grades as it should.
 
 ``doctor`` looks at what is installed; this command asks the model and the judge.
 """
@@ -8,20 +8,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
 from culture_tasks.selftest.findings import Finding, finding_of
 
-if TYPE_CHECKING:
-    from culture_tasks.settings import Settings
-
-_WIDTH = 17  # of CrossCult-KIBench, the longest title
+_WIDTH = 12  # of "stop strings"
 
 _DESCRIPTION = """\
-Checks a set-up by asking the model and the judge: whether chat template, system message, scripts, length, stop strings
-and images arrive, with questions of every benchmark whose data are at hand; and how the judge grades twenty clearly
-right or wrong answers. It takes minutes.
+Checks a set-up by asking the model and the judge: whether stop strings and images arrive, and how the judge grades
+twenty clearly right or wrong answers. It takes minutes.
 Exit status 1: something has to be fixed.
 """
 
@@ -52,12 +47,12 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
 
     settings = Settings.from_environment()
     if options.model:
-        yield from _model_findings(options, settings)  # which lets go of the model, for a judge in this process
+        yield from _model_findings(options)  # which lets go of the model, for a judge in this process
     if not options.no_judge:
         yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
 
 
-def _model_findings(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:
+def _model_findings(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
     from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
     from culture_tasks.selftest.models import HarnessModel, load_model
     from culture_tasks.selftest.probes import looks_at
@@ -71,5 +66,5 @@ def _model_findings(options: argparse.Namespace, settings: Settings) -> Iterator
         return Finding("ok", summary)
 
     yield "model", finding_of(load, mask)
-    for subject, look in with_progress([*looks_at(models[0], settings)] if models else [], "selftest"):
+    for subject, look in with_progress([*looks_at(models[0])] if models else [], "selftest"):
         yield subject, finding_of(look, mask)

@@ -1,7 +1,7 @@
 """A model as a harness loads it, asked by prompts as our tasks ask, and the requests that reach its ``generate``.
 
-A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the number of
-tokens that its server counted.
+Of a model of transformers or vLLM in this process, the number of tokens that it was given is known; of an API model,
+the number that its server counted.
 """
 
 from __future__ import annotations
@@ -36,16 +36,12 @@ class Arrival:
 
     Attributes:
         reply: The reply, as the harness returns it.
-        prompt: The text that the model's tokens spell, special tokens included.
         prompt_tokens: Number of tokens of the prompt.
-        new_tokens: Number of tokens that were generated.
         pixels: Number of pixel values.
     """
 
     reply: str
-    prompt: str | None = None
     prompt_tokens: int | None = None
-    new_tokens: int | None = None
     pixels: int | None = None
 
 
@@ -84,22 +80,13 @@ class HarnessModel(ABC):
 
     @property
     def takes_images(self) -> bool:
-        """Whether the model type takes images at all."""
-        return True
+        """Whether the model type takes images at all; lmms-eval's all do."""
+        return self.harness == "lmms_eval" or bool(getattr(self.lm, "MULTIMODAL", False))
 
     @property
     def is_remote(self) -> bool:
         """Whether the model is behind an API."""
         return hasattr(self.lm, "parse_generations")
-
-    @property
-    def has_template(self) -> bool | None:
-        """Whether tokenizer or processor have a chat template; None where a server applies it."""
-        if self.is_remote:
-            return None
-        holders = [getattr(self.lm, name, None) for name in ("tokenizer", "processor", "_tokenizer")]
-        templates = [getattr(holder, "chat_template", None) for holder in holders if holder is not None]
-        return any(templates) if templates else None
 
     @abstractmethod
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
@@ -121,37 +108,24 @@ class HarnessModel(ABC):
         import torch
 
         if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
-            ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
-            return Arrival("", self._decode(ids) or result[0].prompt, len(ids), new)
+            return Arrival("", len(result[0].prompt_token_ids))
         tokens = options.get("input_ids", options.get("inputs"))
         if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None
-        ids = tokens[0].tolist()
-        repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
         images = [value for name, value in options.items() if name.startswith("pixel_values")]
         pixels = sum(value.numel() for value in images if isinstance(value, torch.Tensor))
-        new = result.shape[-1] - (len(ids) if repeats else 0)
-        return Arrival("", self._decode(ids), len(ids), new, pixels)
-
-    def _decode(self, ids: list[int]) -> str | None:
-        tokenizer = getattr(self.lm, "tokenizer", None) or getattr(self.lm, "processor", None)
-        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
-        return None if tokenizer is None else str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+        return Arrival("", tokens.shape[-1], pixels)
 
     @staticmethod
     def _api_arrival(options: dict[str, Any], _: Any) -> Arrival:
         outputs = options.get("outputs")
         output = outputs[0] if isinstance(outputs, list) and outputs else outputs
         usage = (output.get("usage") if isinstance(output, dict) else None) or {}
-        return Arrival("", None, usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        return Arrival("", usage.get("prompt_tokens"))
 
 
 class _LmEvalModel(HarnessModel):
     harness: ClassVar[Harness] = "lm_eval"
-
-    @property
-    def takes_images(self) -> bool:
-        return bool(getattr(self.lm, "MULTIMODAL", False))
 
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
         from lm_eval.api.instance import Instance
@@ -161,7 +135,9 @@ class _LmEvalModel(HarnessModel):
 
         text = render_prompt(prompt)
         message = {"role": "user", "content": images_first(text) if self.is_remote else text}
-        has_roles = self.has_template or isinstance(self.lm, LocalChatCompletion)
+        holders = [getattr(self.lm, name, None) for name in ("tokenizer", "processor", "_tokenizer")]
+        has_template = not self.is_remote and any(getattr(holder, "chat_template", None) for holder in holders)
+        has_roles = has_template or isinstance(self.lm, LocalChatCompletion)
         context = self.lm.apply_chat_template([message]) if has_roles else message["content"]
         generation |= {"max_gen_toks": new_tokens}
         arguments: tuple[Any, ...] = (context, generation, {"visual": images}) if images else (context, generation)

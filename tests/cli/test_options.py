@@ -22,7 +22,7 @@ from culture_tasks.rejudge.estimates import Bounds
         ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
         ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
-        ("merge r --out m_n", "output", Path("m_n")),
+        ("cache merge a b --out m_n", "output", Path("m_n")),
         ("cache merge a b --into c", "output", Path("c")),
         ("cache export a_b.jsonl", "former", Path("a_b.jsonl")),
         ("report r --output o --samples_per_cell 3", "samples_per_cell", 3),
