@@ -187,7 +187,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path, capsys):
     (folder / "data" / "all.csv").rename(folder / "data" / "all.parquet")
     assert "a Parquet file. Expected .csv" in refusal(folder)
     (folder / "data").rename(folder / "tables")
-    assert "holds no folder 'data'" in refusal(folder)
+    assert f"{folder / 'data'}: holds no table" in refusal(folder)
     assert "holds no culture.toml" in refusal(tmp_path)
 
 
