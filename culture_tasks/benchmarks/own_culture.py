@@ -271,7 +271,8 @@ def _unsafe_files(folder: Path) -> Iterator[str]:
     """Yields the files of a culture that lead out of its folder, are no files, or are larger than any should be."""
     for part in (FILE, DATA, IMAGES, RATINGS):
         most = _MOST_BYTES.get(part, _MOST_BYTES_OF_TABLES)
-        for path in (folder / part, *sorted((folder / part).rglob("*"))):
+        below = () if (folder / part).is_symlink() else sorted((folder / part).rglob("*"))
+        for path in (folder / part, *below):
             if path.is_symlink():
                 yield f"{path}: a symbolic link. Expected a file of the culture. Put the file itself there."
             elif path.exists() and not path.is_file() and not path.is_dir():

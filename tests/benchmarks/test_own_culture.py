@@ -228,7 +228,9 @@ def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
         folder / "data" / "text.csv", [{"id": "1", "answer": "ፍርሃት", **scene}, {"id": "2", "answer": "aweo", **scene}]
     )
     [problem] = check(folder, capsys)["problems"]
-    assert "text.csv, row 2, field 'answer': found 'ፍርሃት', fear in English" in problem
+    assert (
+        "text.csv, row 2, field 'answer': found 'ፍርሃት', another emotion than 'awe' in 'english_ver_answer'" in problem
+    )
 
 
 def test_names_that_are_taken_and_folders_that_are_missing_are_refused(tmp_path):
