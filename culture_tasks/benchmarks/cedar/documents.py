@@ -297,9 +297,9 @@ def english_label(word: str, language: Language | AddedWords, place: str) -> Emo
     if label := translated(word, language) or translated(word, "en"):
         return label
     if isinstance(language, str):
-        data, labels, words = FILE_NAMES[language], _labels(language), OPTION_WORDS[language].values()
+        data, labels, words = FILE_NAMES[language], _labels(language), list(OPTION_WORDS[language].values())
     else:
-        data, labels, words = language.language, language.labels, language.forms.keys()
+        data, labels, words = language.language, language.labels, list(language.forms)
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {data} data.{nearest(fold(word).strip(), labels)} "
         f"Expected one of: {', '.join(words)}. Correct it."
