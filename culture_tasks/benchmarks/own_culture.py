@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FILE, DATA, IMAGES, RATINGS = "culture.toml", "data", "images", "ratings.csv"
 """The parts of a culture's folder; nothing else in it is read."""
 
+_TABLES = (".csv", ".jsonl", ".json")
 _MOST_BYTES = {FILE: 20_000, IMAGES: 50_000_000}
 _MOST_BYTES_OF_TABLES = 200_000_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")  # a culture's name
@@ -73,7 +74,7 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 class CultureFile(BaseModel):
     """What ``culture.toml`` says of every culture; a benchmark adds keys of its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: Annotated[str, AfterValidator(_a_name)]
     title: Line
@@ -140,6 +141,8 @@ class Ratings:
         labels = [one_of(self.labels)] if self.labels else []
         kind = Annotated[float, AfterValidator(in_scale)] if self.scale else Annotated[Label, *labels]
         columns: dict[str, Any] = {column: (kind, ...)}
+        if not (folder / RATINGS).is_file():
+            raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
         table = read_file(folder / RATINGS)
         rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {})
         values: dict[tuple[str, str], Any] = {}
@@ -236,10 +239,10 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
     folder, path = folder.resolve(), folder.resolve() / FILE
     if not path.is_file():
         raise DataError(f"{folder}: holds no {FILE}. Expected the folder of a culture: docs/own_culture.md shows one.")
-    if not (folder / DATA).is_dir():
-        raise DataError(f"{folder}: holds no folder {DATA!r}. Put the tables there.")
     if problems := list(_unsafe_files(folder)):
         raise DataError("\n".join(problems))
+    if not any(path.suffix.lower() in _TABLES for path in (folder / DATA).rglob("*")):
+        raise DataError(f"{folder / DATA}: holds no table. Expected a file that ends in {', '.join(_TABLES)}.")
     try:
         content = tomllib.loads(path.read_text("utf-8-sig"))
         like = content.get("like")
@@ -268,7 +271,8 @@ def _unsafe_files(folder: Path) -> Iterator[str]:
     """Yields the files of a culture that lead out of its folder, are no files, or are larger than any should be."""
     for part in (FILE, DATA, IMAGES, RATINGS):
         most = _MOST_BYTES.get(part, _MOST_BYTES_OF_TABLES)
-        for path in (folder / part, *sorted((folder / part).rglob("*"))):
+        below = () if (folder / part).is_symlink() else sorted((folder / part).rglob("*"))
+        for path in (folder / part, *below):
             if path.is_symlink():
                 yield f"{path}: a symbolic link. Expected a file of the culture. Put the file itself there."
             elif path.exists() and not path.is_file() and not path.is_dir():
@@ -276,4 +280,4 @@ def _unsafe_files(folder: Path) -> Iterator[str]:
             elif path.is_file() and path.stat().st_size > most:
                 yield f"{path}: {path.stat().st_size:,} bytes. Expected {most:,} at most. Make it smaller."
             elif part == DATA and path.suffix.lower() == ".parquet":
-                yield f"{path}: a Parquet file. Expected .csv, .jsonl or .json. Save the table as one of these."
+                yield f"{path}: a Parquet file. Expected {', '.join(_TABLES)}. Save the table as one of these."

@@ -62,32 +62,17 @@ def test_both_harnesses_run_it_and_a_report_has_its_columns_outside_of_means(tmp
 # Tasks
 
 
-@pytest.mark.parametrize(
-    ("like", "names"),
-    [
-        ("care", ["care_korea", "care_korea_greedy", "care_korea_roleplay", "care_korea_cot"]),
-        ("culturalvqa", ["culturalvqa_korea", "culturalvqa_korea_fewshot", "culturalvqa_korea_blind"]),
-        ("cedar", ["cedar_korea_text", "cedar_korea_multimodal"]),
-        (
-            "crosscult",
-            ["crosscult_korea", "crosscult_korea_single_generality", "crosscult_korea_sequential_locality_ko"],
-        ),
-    ],
-)
-def test_tasks_have_the_metrics_and_prompts_of_the_benchmark(tmp_path, capsys, like, names):
-    found = check(make(tmp_path / "own", like), capsys, status=0)
-    assert found["problems"] == []
-    assert {*names} <= {*found["tasks"]}
+@pytest.mark.parametrize(("like", "number"), [("care", 4), ("culturalvqa", 4), ("cedar", 2), ("crosscult", 14)])
+def test_tasks_have_the_metrics_and_prompts_of_the_benchmark(tmp_path, capsys, like, number):
+    names = check(make(tmp_path / "own", like), capsys, status=0)["tasks"]
+    assert len(names) == number
     with cultures_in(tmp_path / "own"):
         released = {entry.metric for entry in registry.benchmarks()[like].entries() if isinstance(entry, Task)}
-        for name in names:
-            task = registry.task_named(name)
+        for task in map(registry.task_named, names):
             docs = task.data.load(Settings()).rows
-            assert docs
             assert task.metric in released
-            assert registry.metrics_of(name, task.name, task.metric)
-            parts = task.prompt(docs[0]).parts
-            assert (Picture() in parts) == task.shows_images
+            assert registry.metrics_of(task.name, like, task.metric)
+            assert (Picture() in task.prompt(docs[0]).parts) == task.shows_images
         assert registry.benchmarks()[f"{like}_korea"].report().as_published == ()
 
 
@@ -110,12 +95,11 @@ def test_a_task_without_its_data_says_what_it_needs(tmp_path, capsys):
 
 def test_no_task_file_of_the_folder_is_used(tmp_path):
     folder = make(tmp_path / "own", "care")
-    (folder / "lm_eval" / "care_korea").mkdir(parents=True)
-    (folder / "lm_eval" / "care_korea" / "care_korea.yaml").write_text("doc_to_text: !function os.getcwd\n", "utf-8")
+    (folder / "care_korea.yaml").write_text("task: care_korea\ndoc_to_text: !function os.getcwd\n", "utf-8")
     with cultures_in(folder):
         for _ in range(2):  # a second process finds them there
             own = Path(task_index()["care_korea"]["yaml_path"])
-            assert not own.is_relative_to(folder)
+            assert "getcwd" not in own.read_text("utf-8")
         assert own.parents[2] / "lm_eval" in registry.task_folders("lm_eval")
         assert stale_files(registry.benchmarks()["care_korea"], own.parents[2]) == []
 
@@ -127,21 +111,17 @@ def test_no_task_file_of_the_folder_is_used(tmp_path):
     ("keys", "said"),
     [
         ({"like": "caer"}, "key 'like': found 'caer'. Did you mean 'care'? Expected one of care, cedar"),
-        ({"like": None}, "key 'like': found None"),
         ({"name": "../x"}, "key 'name': found '../x'. Expected small letters, digits and underscores"),
-        ({"name": "korea\n"}, "key 'name'"),
         ({"titel": "x"}, "unknown key 'titel'. Did you mean 'title'?"),
         ({"title": "x\nprocess_docs: !function os.system"}, "key 'title': found 'x\\nprocess_docs"),
         ({"title": "\u202eaerok"}, "key 'title'"),
         ({"title": None, "place": "Korea"}, "key 'title': found nothing. Expected a value. Correct it.\n"),
-        ({"place": "Korea"}, "key 'place': found 'Korea'. Expected the code of a place, such as 'KR'"),
         ({"language": "Korean"}, "key 'language': found 'Korean'. Expected the code of a language"),
         ({"like": "cedar", "words": {"fear": ["x"]}, "prompts": {"text": "{narrative} {question}"}}, "none of anger"),
         ({"like": "cedar", "words": WORDS | {"awe": ["fearo", "ፈራ"]}}, "'ፈራ' is one of fear and of awe"),
         ({"like": "cedar", "words": WORDS | {"angr": ["x"]}}, "Did you mean 'anger'?"),
         ({"like": "cedar", "prompts": {"text": "{narrative} {x}"}}, "the slots {narrative} and {question}"),
         ({"like": "cedar", "prompts": {}}, "key 'prompts'"),
-        ({"like": "crosscult", "system": None}, "key 'system': found nothing"),
         ({"like": "crosscult", "language": "en"}, "key 'contrasts': found ['en']. Expected a partition in another"),
     ],
 )
@@ -187,7 +167,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path, capsys):
     (folder / "data" / "all.csv").rename(folder / "data" / "all.parquet")
     assert "a Parquet file. Expected .csv" in refusal(folder)
     (folder / "data").rename(folder / "tables")
-    assert "holds no folder 'data'" in refusal(folder)
+    assert f"{folder / 'data'}: holds no table" in refusal(folder)
     assert "holds no culture.toml" in refusal(tmp_path)
 
 
@@ -228,7 +208,9 @@ def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
         folder / "data" / "text.csv", [{"id": "1", "answer": "ፍርሃት", **scene}, {"id": "2", "answer": "aweo", **scene}]
     )
     [problem] = check(folder, capsys)["problems"]
-    assert "text.csv, row 2, field 'answer': found 'ፍርሃት', fear in English" in problem
+    assert (
+        "text.csv, row 2, field 'answer': found 'ፍርሃት', another emotion than 'awe' in 'english_ver_answer'" in problem
+    )
 
 
 def test_names_that_are_taken_and_folders_that_are_missing_are_refused(tmp_path):
@@ -263,10 +245,8 @@ def test_agreement_of_ratings_is_that_of_table_2(tmp_path, capsys):
     assert rows["Spearman's rho", "p1 and p2"] == (3, pytest.approx(0.5))
     assert rows["Kendall's tau", "p1 and p2"] == (3, pytest.approx(1 / 3))
     assert rows["Krippendorff's alpha (ordinal)", "all"][0] == 3
-    more = agree(tmp_path / "own", f"{RATED}a,p3,2\nb,p3,5\nc,p3,9\n", capsys)
-    # p1 and p3 (2, 5, 9): p2's r with p3 is cov((1, 9, 5), (2, 5, 9)) = 14 / 3 over sqrt(32 / 3 * 74 / 9)
-    mean = (0.5 + 1.0 - (1.0 - more["Pearson's r", "p1 and p3"][1]) + more["Pearson's r", "p2 and p3"][1]) / 3
-    assert more["Pearson's r", "mean of 3 pairs"] == (9, pytest.approx(mean))
+    more = agree(tmp_path / "own", f"{RATED}a,p3,1\nb,p3,5\nc,p3,9\n", capsys)
+    assert more["Pearson's r", "mean of 3 pairs"] == (9, pytest.approx((0.5 + 1.0 + 0.5) / 3))  # p3 rates as p1 does
 
 
 def test_agreement_of_labels_is_alpha_and_macro_f1(tmp_path, capsys):

@@ -17,7 +17,7 @@ from culture_tasks.preferences import held_out
 
 @contextmanager
 def cultures_in(*folders: Path) -> Iterator[None]:
-    """Makes the built cultures of folders known in a block of code, and nothing else by ``CULTURE_TASKS_CULTURES``."""
+    """Makes the cultures of folders known in a block of code, and nothing else by ``CULTURE_TASKS_CULTURES``."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as cache:
         patch.setenv("XDG_CACHE_HOME", cache)
         patch.setenv("CULTURE_TASKS_CULTURES", ",".join(map(str, folders)))

@@ -24,27 +24,17 @@ _CARE = {"associated_culture": "Native (Korea)", "geographic_scope": "Nationwide
 _VQA = {"facet": "food", "all_answers": "['kimchi', '김치']"}
 _SCENE = {"narrative": "ውሻ", "question": "ምን ተሰማህ?"}
 _CASE = {"question_en": "Fine?", "answer_us_en": "Yes.", "question_ko": "괜찮아요?", "answer_korea_ko": "아니요."}
-_TOPICS = ("social", "religious", "ethical")
+_TOPICS, _TWENTY = ("social", "religious", "ethical"), range(20)
+_CARE_ROWS = [{"question": f"질문 {n}?", "answer": f"답 {n}", "culture_type": CATEGORIES[n % 5]} for n in _TWENTY]
+_CASES = [{"scenario": f"s{n % 6}", "topic": _TOPICS[n % 3], "image": f"p{n % 4}.png"} for n in range(12)]
 _TABLES: Mapping[str, Mapping[str, list[dict[str, Any]]]] = {
-    "care": {
-        "questions": [
-            {"question": f"질문 {n}?", "answer": f"답 {n}", "culture_type": CATEGORIES[n % 5]} | _CARE
-            for n in range(20)
-        ]
-    },
-    "culturalvqa": {
-        "all": [{"u_id": f"q{n}", "question": f"What {n}?", "image": f"p{n}.png"} | _VQA for n in range(4)]
-    },
+    "care": {"questions": [row | _CARE for row in _CARE_ROWS]},
+    "culturalvqa": {"all": [{"u_id": n, "question": f"What {n}?", "image": f"p{n}.png"} | _VQA for n in range(4)]},
     "cedar": {
         "text": [{"id": "1", "answer": "ፍርሃት"} | _SCENE, {"id": "2", "answer": "Relief"} | _SCENE],
         "multimodal": [{"id": "1", "answer": "reliefo", "image": "p1.png"} | _SCENE],
     },
-    "crosscult": {
-        "c": [
-            {"id": n, "scenario": f"s{n % 6}", "topic": _TOPICS[n % 3], "image": f"p{n % 4}.png"} | _CASE
-            for n in range(12)
-        ]
-    },
+    "crosscult": {"c": [row | _CASE for row in _CASES]},
 }
 
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -38,11 +39,14 @@ from culture_tasks.benchmarks.cedar.documents import (
     CedarDoc,
     CedarRow,
     check,
+    contradicts,
     documents_of,
+    gold_label,
     load_languages,
     problems_of,
     prompt_of,
     render,
+    translated,
     with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import (
@@ -83,8 +87,12 @@ from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import RowTable, one_of, validated
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -176,20 +184,17 @@ class CedarCulture(CultureBenchmark):
 
     def check_tables(self) -> DataReport:
         """Checks its tables and images."""
+        words = self._added.words
 
         def problems(modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
-            english = {index: self._in_english(row) for index, row in rows.items()}
-            yield from problems_of("en", self.folder, set() if modality == "multimodal" else None, table, english)
-            for index, row in english.items():
-                said = (row.english_ver_answer or row.answer).strip().casefold()
-                if row.answer in EMOTIONS and row.answer != said:
+            yield from problems_of(words, self.folder, set() if modality == "multimodal" else None, table, rows)
+            for index, row in rows.items():
+                label = row.english_ver_answer
+                if label and (gold := translated(label, "en")) and contradicts(row, gold, words):
                     yield (
-                        f"{table.where(index)}, field 'answer': found {rows[index].answer!r}, {row.answer} in English. "
-                        f"Expected what 'english_ver_answer' says, {row.english_ver_answer!r}. Correct one of them."
+                        f"{table.where(index)}, field 'answer': found {row.answer!r}, another emotion than {label!r} "
+                        "in 'english_ver_answer'. Expected the same. Correct one of them."
                     )
-
-        def counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
-            return _counts(modality, [self._in_english(row) for row in rows])
 
         checks = [
             TableCheck(
@@ -198,7 +203,7 @@ class CedarCulture(CultureBenchmark):
                 aliases=ALIASES,
                 id="id",
                 problems=partial(problems, modality),
-                counts=partial(counts, modality),
+                counts=partial(_counts, modality, words),
             )
             for modality in self._tasks
         ]
@@ -206,14 +211,9 @@ class CedarCulture(CultureBenchmark):
 
     def _load(self, modality: Modality, settings: Settings) -> Documents:
         table, language = read_source(self.source(modality), settings.data_folder), self.file.language
-        rows = [self._in_english(row) for row in validated(table, CedarRow, ALIASES)]
-        documents = documents_of(table, rows, modality, "en", language, language, self.folder)
+        rows = validated(table, CedarRow, ALIASES)
+        documents = documents_of(table, rows, modality, self._added.words, language, language, self.folder)
         return replace(documents, rows=with_minorities(documents.rows))
-
-    def _in_english(self, row: CedarRow) -> CedarRow:
-        """Returns a row whose labels in the culture's own words are English ones."""
-        labels = {name: self._added.words.label(getattr(row, name) or "") for name in ("answer", "minority")}
-        return row.model_copy(update={name: label for name, label in labels.items() if label})
 
 
 class Cedar(LikeBenchmark):
@@ -410,12 +410,15 @@ RATIO_FROM = 30
 at 30, and 0.9 at 5, for a ratio near 1."""
 
 
-def _counts(modality: Modality, rows: Iterable[CedarRow]) -> Iterator[Count]:
-    golds = Counter((row.english_ver_answer or row.answer).casefold() for row in rows).most_common()
-    items = sum(number for _, number in golds)
-    yield Count(f"{modality}: items", str(items))
+def _counts(modality: Modality, words: AddedWords, rows: Sequence[CedarRow]) -> Iterator[Count]:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        with suppress(DataError):
+            counts[gold_label(row, words, "")] += 1
+    golds = counts.most_common()
+    yield Count(f"{modality}: items", str(len(rows)))
     for emotion, number in golds[:1]:
-        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / items:.1%}")
+        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
     yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))
 

@@ -224,7 +224,7 @@ def documents_of(
     table: RowTable,
     rows: Sequence[CedarRow],
     modality: Modality,
-    label_language: Language,
+    label_language: Language | AddedWords,
     language: str,
     prompt_language: str,
     folder: Path,
@@ -265,29 +265,30 @@ def _labels(language: Language) -> Mapping[str, Emotion]:
     return {fold(word).strip(): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
-def translated(word: str, language: Language) -> Emotion | None:
-    """Returns the English label of a localized one; None for an unknown word."""
-    return _labels(language).get(fold(word).strip())
+def translated(word: str, language: Language | AddedWords) -> Emotion | None:
+    """Returns the English label of one in a language or in an own culture's words; None for an unknown word."""
+    labels = _labels(language) if isinstance(language, str) else language.labels
+    return labels.get(fold(word).strip())
 
 
-def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
+def gold_label(row: CedarRow, language: Language | AddedWords, place: str) -> Emotion:
     """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``."""
     if row.english_ver_answer:
         return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
-def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:
+def minority_label(row: CedarRow, language: Language | AddedWords, place: str) -> Emotion | None:
     """Returns the English minority label, in whichever language it is written; None where the row has none."""
     return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
-def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
+def contradicts(row: CedarRow, gold: Emotion, language: Language | AddedWords) -> bool:
     """Returns whether ``answer`` is a known word for another label than the gold one."""
     return translated(row.answer, language) not in (gold, None)
 
 
-def english_label(word: str, language: Language, place: str) -> Emotion:
+def english_label(word: str, language: Language | AddedWords, place: str) -> Emotion:
     """Returns the English label of a gold label in a language or in English; the place begins the message of an error.
 
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
@@ -295,10 +296,13 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
     """
     if label := translated(word, language) or translated(word, "en"):
         return label
+    if isinstance(language, str):
+        data, labels, words = FILE_NAMES[language], _labels(language), list(OPTION_WORDS[language].values())
+    else:
+        data, labels, words = language.language, language.labels, list(language.forms)
     raise DataError(
-        f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(fold(word).strip(), _labels(language))} Expected one of: "
-        f"{', '.join(OPTION_WORDS[language].values())}. Correct it."
+        f"{place}: cedar: {word!r} is no gold label of {data} data.{nearest(fold(word).strip(), labels)} "
+        f"Expected one of: {', '.join(words)}. Correct it."
     )
 
 
@@ -349,7 +353,11 @@ def check(data_folder: Path | None) -> DataReport:
 
 
 def problems_of(
-    language: Language, folder: Path, images: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
+    language: Language | AddedWords,
+    folder: Path,
+    images: set[str] | None,
+    table: RowTable,
+    rows: Mapping[int, CedarRow],
 ) -> Iterator[str]:
     """Yields rows with an unknown label, and broken images that aren't in ``images`` yet, which it extends."""
     for index, row in rows.items():

@@ -84,17 +84,13 @@ class AddedWords:
     forms: Mapping[str, Emotion]
 
     @cached_property
-    def _words(self) -> Mapping[str, Emotion]:
+    def labels(self) -> Mapping[str, Emotion]:
         """The label of each folded word."""
         return {fold(form).strip(): emotion for form, emotion in self.forms.items()}
 
-    def label(self, word: str) -> Emotion | None:
-        """Returns the label that a word is; None for another word."""
-        return self._words.get(fold(word).strip())
-
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        words = sorted(self._words, key=lambda word: (-len(word), word))
+        words = sorted(self.labels, key=lambda word: (-len(word), word))
         return re.compile("|".join(map(re.escape, words)))
 
     def mentions(self, text: str) -> Iterator[Mention]:
@@ -103,7 +99,7 @@ class AddedWords:
             edges = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
             is_part = any(unicodedata.category(edge)[0] in "LMN" for edge in edges)
             if _UNSPACED_SCRIPT.match(match.group()) or not is_part:
-                yield Mention(*match.span(), self._words[match.group()], None)
+                yield Mention(*match.span(), self.labels[match.group()], None)
 
 
 @cache
