@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -180,18 +181,29 @@ _UNLISTED = (argparse._SubParsersAction, argparse._HelpAction)
 
 
 def _help(_: str) -> str:
-    sections: list[str] = []
-    for name, summary, parser in all_commands(build_parser()):
-        formatter, text = argparse.HelpFormatter(parser.prog), markdown_cell(parser.description or summary or "")
-        body = [
-            (_call(action), markdown_cell(formatter._expand_help(action) if action.help else ""))
-            for action in parser._actions
-            if not isinstance(action, _UNLISTED) and action.help is not argparse.SUPPRESS
-        ]
-        if body:
-            table = as_markdown(("argument", "meaning"), body)
-            sections.append(f"## {name}\n\n{text[:1].upper() + text[1:].rstrip('.')}.\n\n{table}")
+    parsers = list(all_commands(build_parser()))
+    entries = {name: list(_entries(parser)) for name, _, parser in parsers}
+    uses = Counter(entry for of_command in entries.values() for entry in of_command)
+    repeated = [entry for entry, number in uses.items() if number > 1 and entry.startswith("- `-")]
+    calls_of_repeated = Counter(entry.partition(":")[0] for entry in repeated)
+    shared = [entry for entry in repeated if calls_of_repeated[entry.partition(":")[0]] == 1]
+    sections = ["\n".join(["## Options of several commands\n", *sorted(shared)])]
+    for name, summary, parser in parsers:
+        if entries[name]:
+            text = markdown_cell(parser.description or summary or "")
+            listed = [entry for entry in entries[name] if entry not in shared]
+            calls = ", ".join(entry[2:].partition(":")[0] for entry in entries[name] if entry in shared)
+            lines = [*listed, *([f"- as above: {calls}"] if calls else [])]
+            sections.append("\n".join([f"## {name}\n", f"{text[:1].upper() + text[1:].rstrip('.')}.\n", *lines]))
     return "\n\n".join(sections)
+
+
+def _entries(parser: argparse.ArgumentParser) -> Iterator[str]:
+    formatter = argparse.HelpFormatter(parser.prog)
+    for action in parser._actions:
+        if not isinstance(action, _UNLISTED) and action.help is not argparse.SUPPRESS:
+            help_text = markdown_cell(formatter._expand_help(action)) if action.help else ""
+            yield f"- {_call(action)}" + (f": {help_text}" if help_text else "")
 
 
 def _call(action: argparse.Action) -> str:

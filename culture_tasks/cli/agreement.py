@@ -30,9 +30,7 @@ from culture_tasks.settings import Settings
 _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
 tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
-and by category. With several judges, each is compared with people and with each other. Only scored verdicts count;
-coverage and the numbers of other outcomes are reported. Verdicts in the cache (CULTURE_JUDGE_CACHE) aren't asked for
-again.
+and by category. With several judges, each is compared with people and with each other. Only scored verdicts count.
 """
 
 _EPILOG = """\

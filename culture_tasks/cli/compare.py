@@ -21,18 +21,16 @@ from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
-benchmarks), and how many items would make it significant; then the same for each culture of a benchmark
-(adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
-task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings; after
-`rejudge --sample` of both, by the better judge's. The corrected differences are tested.
+benchmarks), and how many items would make it significant; then the same for each culture of a benchmark. A and B are
+result files, folders or patterns with one model each. Of several runs of a task, B's newest counts, and A's newest that
+can be compared with it. Benchmarks that can't be compared are listed with the reason. With --spotcheck, differences of
+judged scores are corrected by people's ratings; after `rejudge --sample` of both, by the better judge's.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
   1  B is significantly worse, by more than the margin, on a benchmark or for a culture
   2  an error: an option or a path that can't be used
-  3  something couldn't be compared: B lacks a benchmark or items, has no score or too few scored responses, was run
-     under other settings, or left damaged files
+  3  something couldn't be compared: items or scores of B are missing, or its settings differ
 """
 
 _EPILOG = """\
@@ -55,13 +53,11 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("b", metavar="B", help="the second model's results")
     regression = "let the exit status say whether B may pass, as above"
     parser.add_argument("--fail-on-regression", action="store_true", help=regression)
-    require = (
-        "compare only this task or group, and require it; may be a pattern, and be repeated (default: all that A has)"
-    )
+    require = "compare only this task, group or pattern, and require it; may be repeated (default: all that A has)"
     add_repeatable(parser, "--require", "NAME", require)
     margin = (
-        "tolerate a drop up to this size, on the benchmark's scale; NAME may be a pattern, or name a culture as "
-        "in culturalvqa:nigeria; may be repeated"
+        "tolerate a drop up to this size, on the benchmark's scale; NAME is a benchmark, a pattern or a culture "
+        "(culturalvqa:nigeria); may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
     json = "write the outcome to a JSON file; without FILE, print it and nothing else"

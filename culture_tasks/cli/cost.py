@@ -60,14 +60,14 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
     add_tasks(parser, "tasks, groups or tags, as for a run")
-    results = "finished runs that are to be graded: result files, folders with result files, or patterns"
+    results = "finished runs: result files, folders or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     add_judge_and_prices(parser)
     sample = "with --results: estimate for N responses of each task, as for rejudge --sample"
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
     width = (
         "with --results: how many questions of each task give a 95 %% interval of ±W, in points of 100 of the score's "
-        "scale (for a rating from 1 to 10, 3 points are 0.27), and what the judge costs for them"
+        "scale, and what the judge costs for them"
     )
     parser.add_argument("--width", type=positive, metavar="W", help=width)
     parser.add_argument("--batch", action="store_true", help="estimate at the price of batches (see rejudge --batch)")

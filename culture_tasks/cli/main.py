@@ -34,7 +34,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
     "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
-    "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
+    "insertion": ("insertion:register", "fit a method of knowledge insertion, and list the methods"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
 }
 """Of each command: the function that makes its parser and sets the ``handler``, and its help."""

@@ -50,8 +50,7 @@ CARE's tests are left out. The folder is written whole or not at all, and is the
 
 _STAT = """\
 Shows, by language, category and culture: questions, rated responses, pairs, ties, gaps, and the length of chosen
-against rejected responses (a model that is trained on pairs whose better response is mostly the longer one learns to
-write more). Then who wrote the responses, and what the questions share with tests. Nothing is held out.
+against rejected responses. Then who wrote the responses, and what the questions share with tests. Nothing is held out.
 """
 
 
@@ -99,7 +98,7 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text-overlap", action="store_true", help="use text overlap as the rating: for trial runs")
     add_tasks(
         parser,
-        "also leave out the questions of these tasks or groups; 'none' keeps the questions of all tests",
+        "also leave out the questions of these tasks or groups; 'none' keeps all",
         "--hold-out",
     )
 

@@ -34,8 +34,8 @@ _INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after CULTURE_JUDGE=none,
-and writes result and sample files in the same layout beside the old ones. Several judges grade the same responses, each
-into separate files. For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini
+and writes result and sample files in the same layout beside the old ones, for each judge its own.
+For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini
 """
 
 
@@ -48,8 +48,8 @@ def register(add_parser: AddParser) -> None:
     failed_only = "keep the scored verdicts, and ask only for the others"
     parser.add_argument("--failed-only", action="store_true", help=failed_only)
     sample = (
-        "grade N responses of each task, drawn evenly from cultures and clusters; the report gives this judge's score "
-        "of all responses, with the help of the verdicts on all of them"
+        "grade N responses of each task, drawn evenly from cultures and clusters; where another judge graded all of "
+        "them, the report estimates this judge's score of all"
     )
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
     batches = parser.add_mutually_exclusive_group()
@@ -57,11 +57,10 @@ def register(add_parser: AddParser) -> None:
     wait = "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)"
     batches.add_argument("--batch", const="wait", help=wait, **mode)
     batches.add_argument("--submit", const="submit", help="send batches, and don't wait", **mode)
-    collect = "fetch the results of the batches that were sent, also from another machine; exit status 3 while some run"
+    collect = "fetch the results of batches that were sent; exit status 3 while some run"
     batches.add_argument("--collect", const="collect", help=collect, **mode)
     resend = (
-        "with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for them "
-        "a second time"
+        "with --batch or --submit, send requests again whose results can't be fetched, and pay for them a second time"
     )
     parser.add_argument("--resend", action="store_true", help=resend)
     add_json(parser)

@@ -26,11 +26,10 @@ from culture_tasks.settings import Settings
 from culture_tasks.text_tables import plain
 
 _DESCRIPTION = """\
-Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
-over all models and benchmarks: with intervals, tests on common items, the spread over cultures, and the layouts of the
-papers. Runs that can't be compared (another judge, prompt, chat template, version, data, decoding or limit, or low
-coverage) are marked, and neither ranked nor tested against each other. For each model, task and settings, the newest
-run counts.
+Reads result and sample files of lm-eval and lmms-eval and writes tables over all models and benchmarks: with
+intervals, tests on common items, the spread over cultures, and the layouts of the papers. Runs that can't be compared
+(another judge, prompt, data, decoding …) are marked, and neither ranked nor tested against each other. For each model,
+task and settings, the newest run counts.
 """
 
 _EPILOG = """\
@@ -54,34 +53,30 @@ def register(add_parser: AddParser) -> None:
     images = "folder of the samples' images, for thumbnails in the HTML"
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     samples = (
-        "maximum number of samples of each run behind a cell of the HTML, failures first and a random sample beside "
-        "them; 0 for none (default: %(default)s)"
+        "most samples of each run behind a cell of the HTML, failures first, then at random (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=at_least(0), default=SAMPLES_PER_CELL, metavar="N", help=samples)
     contents = parser.add_argument_group("contents")
-    tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
+    tables = "only these tables, by the names of their files, or patterns: summary,care_table_*"
     contents.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
-    columns = "only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'"
+    columns = "only these columns, by their headers or keys in report.json, or patterns: mean,'Chinese *'"
     contents.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
     contents.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     metrics = (
-        "of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, 'mmlu*:*', or "
-        "'*' for all; may be repeated"
+        "also show these metrics of the harnesses' own tasks: acc_norm, 'mmlu*:*', or '*' for all; may be repeated"
     )
     add_repeatable(contents, "--other-metrics", "PATTERN", metrics)
     mean = "put the harnesses' own tasks into the mean, too"
     contents.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
     prices = (
-        'what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}, '
-        '"Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
-        "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)"
+        'what models and judges cost: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}, '
+        '"Qwen/*": {"hour": 2}}}, per million tokens or hour (default: CULTURE_JUDGE_PRICES, or list prices)'
     )
     contents.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     comparisons = parser.add_argument_group("comparisons")
     trained = (
-        "set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count as "
-        "runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside its base "
-        "without this"
+        "set a trained model beside its base, by patterns of models; models that fit one pattern count as runs of one "
+        "model; may be repeated. Not needed for adapters (peft=, lora_local_path=)"
     )
     add_repeatable(comparisons, "--trained", "TRAINED=BASE", trained)
     add_choices(parser)
@@ -92,13 +87,13 @@ def register(add_parser: AddParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     export = parser.add_argument_group("export")
-    target = "also export the numbers: as logs of Every Eval Ever, into exports/eee/"
+    target = "also export the numbers as logs of Every Eval Ever, into exports/eee/"
     export.add_argument("--export", choices=("eee",), help=target)
     organization = "who evaluated, for the export (default: %(default)s)"
     export.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
     relationship = "what the organization is to the models' developers (default: %(default)s)"
     export.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
-    address = "address with more about the evaluation, for the export, such as a repository"
+    address = "address with more about the evaluation, for the export"
     export.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
@@ -107,14 +102,13 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
     name = "name for the models or result files that match a pattern; may be repeated"
     add_repeatable(parser, "--name", "PATTERN=NAME", name, dest="names")
     trained_on = (
-        "folder of `culture-tasks preferences build` that the models matching a pattern were trained on, needed where "
-        "its manifest.json isn't found beside their weights: scores on tests that are among the data are marked, and "
-        "neither ranked nor tested; may be repeated"
+        "folder of `preferences build` that the models matching a pattern were trained on, where its manifest.json "
+        "isn't beside their weights: scores on tests that are among the data are only marked; may be repeated"
     )
     add_repeatable(parser, "--trained-on", "MODEL=DIR", trained_on)
     rated = (
-        "correct the judge's scores by people's ratings of a part of the responses: the rated.json of `culture-tasks "
-        "spotcheck score`, or its folder; may be repeated"
+        "correct the judge's scores by people's ratings: the rated.json of `spotcheck score`, or its folder; may be "
+        "repeated"
     )
     add_repeatable(parser, "--spotcheck", "FILE", rated, type=Path)
     anyway = "rank and test runs even if settings differ; they stay marked"

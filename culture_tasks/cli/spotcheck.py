@@ -23,18 +23,15 @@ that allows for the judge's bias and for rare gross errors. First draw, then giv
 """
 
 _DRAW = """\
-Draws responses at random, from each culture of each task of each model, and writes a sheet for people: a page that
-needs no network, and a CSV file, neither of which names the judge or the model. A larger -n with the same seed and
-results keeps all earlier responses, so that earlier ratings still count. All models are drawn on the same items. Where
-`rejudge --sample` had a judge grade a sample of the responses, it is the sample that is drawn from. Keep
-spotcheck.json, which says what was drawn, to yourself.
+Draws responses at random, from each culture of each task, the same items for all models, and writes a sheet for people:
+a page that needs no network, and a CSV file, neither of which names the judge or the model. A larger -n with the same
+seed and results keeps all earlier responses. After `rejudge --sample` it draws from that sample. Keep spotcheck.json,
+which says what was drawn, to yourself.
 """
 
 _SCORE = """\
 Reads the ratings that people returned, and shows the score corrected by them and how well judge and people agree, by
-culture. Ratings of responses that weren't drawn, ratings off the scale, and results whose responses have changed since
-are refused. Writes rated.json beside the draw, from which `culture-tasks report RESULTS --spotcheck` makes the same
-tables.
+culture. Writes rated.json beside the draw, from which `culture-tasks report RESULTS --spotcheck` makes the same tables.
 """
 
 _EPILOG = """\
