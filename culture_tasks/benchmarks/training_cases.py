@@ -26,7 +26,6 @@ class AnsweredQuestion:
 class InsertionCase:
     """One sample to insert, with questions that test the insertion."""
 
-    case_id: str
     scenario: str  # of the sample; a method may not be evaluated on the scenarios that it was trained on
     inserted: AnsweredQuestion
     generality: tuple[AnsweredQuestion, ...]  # which the insertion should answer too

@@ -187,7 +187,6 @@ def training_cases(data_folder: Path | None, limit: int | None = None, edition: 
         first = case_documents[0]
         questions = {doc["role"]: answered_question(doc["image_id"], doc["language"]) for doc in case_documents}
         case = InsertionCase(
-            case_id=first["case_id"],
             scenario=first["scenario"],
             inserted=answered_question(first["insertion_image_id"], first["partition"]),
             generality=(questions["generality"],),

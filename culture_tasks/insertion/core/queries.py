@@ -158,7 +158,6 @@ class TrainingCase:
     items its negatives N_j.
     """
 
-    case_id: str
     scenario: str
     insertion: Insertion
     generality: tuple[Insertion, ...]

@@ -54,7 +54,6 @@ def load_training_data(
 
     cases = [
         TrainingCase(
-            case.case_id,
             case.scenario,
             insertion(case.inserted),
             generality=tuple(map(insertion, case.generality)),
