@@ -38,7 +38,6 @@ def register(add_parser: AddParser) -> None:
     clear, export = actions.choices["clear"], actions.choices["export"]
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
-    export.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
 
 
@@ -94,10 +93,10 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    completions, path = cache_files.export(_file(options)), options.output or options.former
-    if path is None:
+    completions = cache_files.export(_file(options))
+    if options.output is None:
         jsonlines.Writer(sys.stdout).write_all(completions)
         return 0
-    with writing("cache", path), path.open("w", encoding="utf-8") as output:
+    with writing("cache", options.output), options.output.open("w", encoding="utf-8") as output:
         jsonlines.Writer(output).write_all(completions)
     return 0

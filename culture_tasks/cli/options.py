@@ -38,7 +38,7 @@ _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that act on a terminal, and that JSON leaves as they are."""
-_FORMER_NAMES = {"--into": "--output", "--pretrained": "--model"}
+_FORMER_NAMES = {"--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 

@@ -75,7 +75,7 @@ def test_export_leaves_out_rows_that_are_not_as_they_were_written(file, tmp_path
     assert len(capsys.readouterr().out.splitlines()) == 3
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE completions SET text = 'rating=1' WHERE rowid = 2")
-    assert run("export", tmp_path / "out.jsonl") == 0
+    assert run("export", "-o", tmp_path / "out.jsonl") == 0
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [(line["text"], line["model"], line["sampling"]) for line in lines] == [("rating=2", "judge", None)] * 2
     assert "1 rows are not as they were written, and left out" in caplog.text
