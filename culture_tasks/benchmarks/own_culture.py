@@ -218,7 +218,7 @@ class CultureBenchmark(Benchmark):
             try:
                 values, problems = self.ratings.read(self.folder)
             except DataError as error:
-                values, problems = {}, [str(error)]
+                values, problems = {}, str(error).split("\n")
             report.counts.append(Count(RATINGS, str(len(values))))
             report.problems += problems
         return report

@@ -118,7 +118,7 @@ def check_tables(title: str, data_folder: Path | None, checks: Sequence[TableChe
         except DataUnavailableError as error:
             missing.append(error)
         except DataError as error:
-            report.problems.append(str(error))
+            report.problems += str(error).split("\n")
         else:
             report.counts += check.counts(usable)
     if len(missing) == len(checks):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_MOST_PROBLEMS = 100  # in the message about one file
+
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
 
@@ -184,8 +186,21 @@ def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
 
 def _json_lines(path: Path) -> Iterator[Any]:
     # Lines end at no other line break: JSON may contain U+2028.
-    lines = enumerate(_text(path).split("\n"), start=1)
-    return (_parse_json(path, line, number) for number, line in lines if line.strip())
+    problems: list[str] = []
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                yield _parse_json(path, line, number)
+            except DataError as error:
+                problems.append(str(error))
+    _raise(problems)
+
+
+def _raise(problems: Sequence[str]) -> None:
+    """Raises DataError with the first problems of a file, if there are any."""
+    if problems:
+        more = [f"… and {len(problems) - _MOST_PROBLEMS} more rows"] if len(problems) > _MOST_PROBLEMS else []
+        raise DataError("\n".join([*problems[:_MOST_PROBLEMS], *more]))
 
 
 def _parse_json(path: Path, text: str, line: int | None = None) -> Any:
@@ -212,7 +227,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    rows = filter(None, reader)
+    rows, problems = filter(None, reader), list[str]()
     try:
         header = next(rows, [])
         for mark, marks in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
@@ -225,14 +240,16 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             if times > 1:
                 raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
         for number, row in enumerate(rows, start=2):
-            if len(row) != len(header):
-                raise DataError(
+            if len(row) == len(header):
+                yield dict(zip(header, row, strict=True))
+            else:
+                problems.append(
                     f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
                     "Quote fields that hold commas, and leave no field out."
                 )
-            yield dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
+    _raise(problems)
 
 
 def _parquet(path: Path) -> datasets.Dataset | None:

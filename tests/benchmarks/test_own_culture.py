@@ -14,7 +14,7 @@ from support.reports import cells_of, report_of
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.interface import Picture, Task
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.lmms_eval.plugin import task_index
 from culture_tasks.harness.task_files import stale_files, write_task_files_of_cultures
 from culture_tasks.settings import Settings
@@ -197,8 +197,12 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
         f"{ratings}, row 9, field 'item'",
     ]
     assert "found '11'. Expected a number from 1 to 10." in problems[5]
-    with pytest.raises(DataError, match="found ''"):
-        registry.culture_in(folder).entries()[0].data.load(Settings())
+    (folder / "ratings.csv").write_text("item,person,rating\na,p1\nb,p1,2\nc,p1,3,4\n", "utf-8")
+    (folder / "data" / "questions.csv").rename(folder / "data" / "q.jsonl").write_text('{"a"\n{}\n{"b"\n', "utf-8")
+    problems = [problem.removeprefix(f"{folder}") for problem in check(folder, capsys)["problems"]]
+    assert [problem.partition(":")[0].partition(", c")[0] for problem in problems] == [
+        *("/data/q.jsonl, line 1", "/data/q.jsonl, line 3", "/ratings.csv, row 2", "/ratings.csv, row 4")
+    ]
 
 
 def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
