@@ -105,7 +105,7 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
         for (key, cell), value in zip(report.units["culturalvqa"].cells.items(), (40.0, 60.0, 50.0), strict=True)
     }
     unit = replace(report.units["culturalvqa"], cells=cells, standing=Standing(("m1", "m2", "m0"), best=("m1", "m2")))
-    mean = ModelMeans("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, {}, unit.standing, ())
+    mean = ModelMeans("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, unit.standing, ())
     report = replace(report, units=report.units | {"culturalvqa": unit}, means=(mean,))
     chart = overview(report)
     assert [panel.title for panel in chart.panels][:3] == ["Mean of 2", "CulturalVQA", "CARE Arabic"]
