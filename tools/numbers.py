@@ -160,18 +160,18 @@ def metrics(folder: Path) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def cells(folder: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yields every cell of a report's CSV files, with its table, the words of its row and its column."""
+    """Yields every number and mark of a report's CSV files, with its table, the words of its row and its column."""
     for path in sorted(folder.glob("csv/*.csv")):
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file)
         rows_so_far: Counter[tuple[str, ...]] = Counter()
         for row in rows:
-            dated = zip(header, row, strict=True)
-            words = tuple(value for column, value in dated if column != "Date" and value and not is_number(value))
+            entries = {column: value for column, value in zip(header, row, strict=True) if value and column != "Date"}
+            numbers = {name: value for name, value in entries.items() if is_number(value) or name.endswith(" flags")}
+            words = tuple(value for column, value in entries.items() if column not in numbers)
             rows_so_far[words] += 1
-            for column, value in zip(header, row, strict=True):
-                if is_number(value):
-                    yield (path.name, *words, str(rows_so_far[words]), column), value
+            for column, value in numbers.items():
+                yield (path.name, *words, str(rows_so_far[words]), column), value
 
 
 def is_number(text: str) -> bool:
