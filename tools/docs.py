@@ -192,7 +192,7 @@ def _help(_: str) -> str:
         if entries[name]:
             text = markdown_cell(parser.description or summary or "")
             listed = [entry for entry in entries[name] if entry not in shared]
-            calls = ", ".join(entry[2:].partition(":")[0] for entry in entries[name] if entry in shared)
+            calls = ", ".join(f"`{entry[3:].split()[0].rstrip('`:')}`" for entry in entries[name] if entry in shared)
             lines = [*listed, *([f"- as above: {calls}"] if calls else [])]
             sections.append("\n".join([f"## {name}\n", f"{text[:1].upper() + text[1:].rstrip('.')}.\n", *lines]))
     return "\n\n".join(sections)

@@ -252,7 +252,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attn-implementation", help="attention kernels")
     for option in _IMAGE_OPTIONS:
         flag = f"--{option.replace('_', '-')}"
-        parser.add_argument(flag, type=int, metavar="N", help="option of the image processor; evaluate with the same")
+        parser.add_argument(flag, type=int, metavar="N", help="for the image processor, as in the evaluation")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
     parser.add_argument("--enable-thinking", action="store_true", help="let a reasoning model reason")
 

@@ -44,8 +44,8 @@ sources:
 
 _BUILD = """\
 Writes a folder to train on with TRL: the best-rated response of each question against the worst-rated one, one pair per
-question (CARE, section 4), as sft/, dpo/ and kto/, each with train.jsonl and dev.jsonl, and manifest.json. Questions of
-CARE's tests are left out. The folder is written whole or not at all, and is the same for the same input and seed.
+question (CARE, section 4), as sft/, dpo/ and kto/, and manifest.json. Questions of CARE's tests are left out. The same
+input and seed give the same folder.
 """
 
 _STAT = """\
