@@ -20,35 +20,30 @@ _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 class ChatRequest:
     """Everything that changes a judge's answer.
 
-    Delimiters are made from a secret of the run, so messages differ from run to run. A request may be named by the
-    texts that its messages are made of, without the secret: then runs share completions.
+    Delimiters are made from a secret of the run, so messages differ from run to run. A request is named by the texts
+    that its messages are made of, without the secret, so that runs share completions.
     """
 
     endpoint: str  # who is asked, without secrets: a base URL, or ``lm_eval:<backend>``
     model: str  # model name, or model arguments
-    messages: Sequence[Message] | Callable[[], Sequence[Message]]  # as sent; a function makes them when they are needed
+    messages: Callable[[], Sequence[Message]]  # makes the messages as sent, when they are needed
     sampling: Mapping[str, Any]  # as meant; an endpoint that refuses a parameter is sent others, always the same ones
     _: KW_ONLY
-    texts: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
+    texts: InitVar[object]  # texts that the messages are made of
     sample: int = 0  # counts fresh samples for one verdict: 0, then 1 for the first time of asking again
     place: str = ""  # fingerprint of whatever else tells the endpoint's model from another of that name
     most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up; no part of the key
     key: bytes = field(init=False)  # SHA-256 of its canonical JSON: the name of the completion in the cache
 
     def __post_init__(self, texts: object) -> None:
-        content = self.chat if texts is None else texts
-        name = _json([self.endpoint, self.place, self.model, content, self.sampling, self.sample])
+        name = _json([self.endpoint, self.place, self.model, texts, self.sampling, self.sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-
-    @property
-    def chat(self) -> Sequence[Message]:
-        """The messages as sent."""
-        return self.messages() if callable(self.messages) else self.messages
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
         messages = [
-            _wording(message["content"]) if message["role"] == "system" else _encode(message) for message in self.chat
+            _wording(message["content"]) if message["role"] == "system" else _encode(message)
+            for message in self.messages()
         ]
         parameters = _json({"model": self.model, **sampling})
         return f'{{"messages":[{",".join(messages)}],{parameters[1:]}'.encode()

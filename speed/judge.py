@@ -195,7 +195,7 @@ def post_all(url: str, headers: Mapping[str, str], in_flight: int, bodies: Seque
 def _body(item: JudgeItem, model: str = "judge", sampling: Mapping[str, Any] = LAVE.sampling) -> bytes:
     from culture_tasks.judges.completions import ChatRequest
 
-    return ChatRequest("", model, LAVE.messages(item), sampling).body(sampling)
+    return ChatRequest("", model, lambda: LAVE.messages(item), sampling, texts=item.question).body(sampling)
 
 
 def peak_memory() -> float:

@@ -236,7 +236,8 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
     Raises:
         DataError: With every problem of ``culture.toml``, or every file that isn't read.
     """
-    folder, path = folder.resolve(), folder.resolve() / FILE
+    folder = folder.resolve()
+    path = folder / FILE
     if not path.is_file():
         raise DataError(f"{folder}: holds no {FILE}. Expected the folder of a culture: docs/own_culture.md shows one.")
     if problems := list(_unsafe_files(folder)):

@@ -17,11 +17,10 @@ from culture_tasks.text_tables import as_text
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
-    for handler, summary, description in (
-        (_check, "list everything that is wrong with a culture", "Exit status 1: its tasks can't run."),
-        (_agree, "tell how well its people agree", "Reads ratings.csv: item, person, and rating or label."),
+    for name, handler, summary, description in (
+        ("check", _check, "list everything that is wrong with a culture", "Exit status 1: its tasks can't run."),
+        ("agree", _agree, "tell how well its people agree", "Reads ratings.csv: item, person, and rating or label."),
     ):
-        name = handler.__name__.removeprefix("_")
         parser = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}. {description}")
         parser.add_argument("folder", type=Path, metavar="FOLDER", help="the culture's folder, with culture.toml")
         add_json(parser)

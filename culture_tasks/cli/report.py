@@ -17,8 +17,8 @@ from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship
-from culture_tasks.report.formats import parse_formats, write_export, write_report
+from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship, write_eval_logs
+from culture_tasks.report.formats import parse_formats, write_report, writing_to
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
@@ -133,9 +133,10 @@ def _run(options: argparse.Namespace) -> int:
     report = build(options.results, choices(options), progress=partial(with_progress, label="results"))
     images, most, progress = options.images, options.samples_per_cell, partial(with_progress, label="figures")
     paths = write_report(report, folder, formats, images, most, progress)
-    evaluator = Evaluator(options.organization, options.relationship, options.source_url)
     if options.export:
-        paths += write_export(report, folder / "exports" / "eee", evaluator)
+        evaluator = Evaluator(options.organization, options.relationship, options.source_url)
+        with writing_to(logs := folder / "exports" / "eee"):
+            paths += write_eval_logs(report, logs, evaluator)
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))

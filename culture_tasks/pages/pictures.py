@@ -15,14 +15,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from culture_tasks.text import storable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
 
 _logger = logging.getLogger(__name__)
 
@@ -214,11 +209,3 @@ def styled(texts: Iterable[str]) -> Iterator[None]:
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
-
-
-def save(figure: Figure, stem: Path) -> list[Path]:
-    """Writes a picture as PNG and SVG, the same for the same data, and returns both paths."""
-    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
-    figure.savefig(png, dpi=160)
-    figure.savefig(svg, dpi=160, metadata={"Date": None})
-    return [png, svg]

@@ -127,7 +127,7 @@ class Estimator:
         kept = sum(ticket.is_resolved for ticket in tickets)
         total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
         for job in open_jobs:
-            prompt = self._tokens(job.request.chat)
+            prompt = self._tokens(job.request.messages())
             total = self._with_requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 

@@ -15,7 +15,6 @@ from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
 
 if TYPE_CHECKING:
-    from culture_tasks.report.exports.every_eval_ever import Evaluator
     from culture_tasks.report.figures.charts import Chart
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
@@ -45,7 +44,7 @@ def write_report(
     """
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
-    with _writing_to(folder):
+    with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
         figures: Sequence[Chart] = ()
         if files:
@@ -74,16 +73,9 @@ def write_report(
     return paths
 
 
-def write_export(report: Report, folder: Path, evaluator: Evaluator) -> list[Path]:
-    """Writes a report's numbers as logs of Every Eval Ever, and returns the paths."""
-    from culture_tasks.report.exports.every_eval_ever import write_eval_logs
-
-    with _writing_to(folder):
-        return write_eval_logs(report, folder, evaluator)
-
-
 @contextmanager
-def _writing_to(folder: Path) -> Iterator[None]:
+def writing_to(folder: Path) -> Iterator[None]:
+    """Has a folder that can't be written be a SettingsError."""
     try:
         yield
     except OSError as error:

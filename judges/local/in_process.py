@@ -189,7 +189,7 @@ class InProcessJudge(Judge):
                 settle(key, completion)
 
         for key, (first, *_) in list(open_.items()):
-            prompt, meant = model.prompt(first.request.chat), first.request.sampling
+            prompt, meant = model.prompt(first.request.messages()), first.request.sampling
             samplings = (adaptations.apply(meant, most_tokens), meant)
             if fitting := [sampling for sampling in samplings if model.fits(prompt, sampling["max_tokens"])]:
                 _, prompts = batches.setdefault(repr(fitting[0]), (fitting[0], {}))

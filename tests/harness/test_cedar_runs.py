@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from support.cedar_data import RUBBISH, counted, gold, rows, said, worked_out, write_folder
-from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.in_process import variant
 from support.scripted_models import run_scripted
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
@@ -213,24 +213,3 @@ def test_every_run_of_a_repeated_question_counts(harness, tmp_path, monkeypatch)
     ]
     assert [record["outcomes"] for record in records] == [{"scored": 3}, {"scored": 2, "unparsable": 1}]
     agrees(worked_out(records, is_pooled=False), IN_ALL_RUNS)
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_tiny_model_of_images_computes_its_answers(harness, tiny_vlm, fixture_data, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    options = {
-        "limit": 14,
-        "bootstrap_iters": 0,
-        "gen_kwargs": "max_gen_toks=8" if harness == "lm_eval" else "max_new_tokens=8",
-    }
-    if harness == "lm_eval":
-        arguments = {"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"}
-        results = run_lm_eval("hf-multimodal", ["cedar_multimodal"], model_args=arguments, **options)
-    else:
-        arguments = f"pretrained={tiny_vlm},device=cpu,device_map=cpu"
-        results = run_lmms_eval("internvl_hf", ["cedar_multimodal"], model_args=arguments, **options)
-    records = logged(results, "cedar_multimodal")
-    assert len(records) == 14
-    assert len({record["runs"][0]["response"] for record in records}) > 7  # each image and language has its answer
-    again = worked_out(records, is_pooled=True)
-    agrees(reported(results, "cedar_multimodal"), {name: again[name] for name in ("acc", "unparsed")})

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 import torch
+from support.scripts import speed_script
 
-SCRIPT = Path(__file__).parents[2] / "speed" / "insertion.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("insertion_benchmark", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    sys.modules["insertion_benchmark"] = script
-    spec.loader.exec_module(script)
-    return script
-
-
-def run(script, monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *arguments])
-    script.main()
-    return capsys.readouterr().out
+script = speed_script("insertion")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +21,7 @@ def run(script, monkeypatch, capsys, *arguments):
         ("qwen3.5-0.8b", 0.85),
     ],
 )
-def test_the_shapes_have_the_parameters_of_table_4(script, shape, billions):
+def test_the_shapes_have_the_parameters_of_table_4(shape, billions):
     kind, config, _ = script.shaped(shape)
     with torch.device("meta"):
         assert round(kind(config).num_parameters() / 1e9, 2) == billions
@@ -45,12 +29,14 @@ def test_the_shapes_have_the_parameters_of_table_4(script, shape, billions):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_rows_are_measured(script, monkeypatch, capsys, tmp_path):
+def test_rows_are_measured(monkeypatch, capsys, tmp_path):
     for name in ("CULTURE_TASKS_DATA", "CULTURE_JUDGE", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(name, "")  # which the script sets; undone afterwards
     folder = ("--folder", str(tmp_path), "--raw-cases", "12")
     more = ("--methods", "mcki", "--batches", "2", "--limit", "1", "--cases", "4")
-    shown = run(script, monkeypatch, capsys, "--part", "measure", *folder, *more)
+    monkeypatch.setattr(sys, "argv", ["insertion.py", "--part", "measure", *folder, *more])
+    script.main()
+    shown = capsys.readouterr().out
     assert "of that the fingerprint" in shown
     rows = {line.split("  ")[0]: line.split() for line in shown.splitlines()}
     assert float(rows["MCKI"][2]) > 0  # milliseconds a training case

@@ -18,7 +18,7 @@ from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def put(file, model, completion, number=0, **changes):
-    request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
+    request = ChatRequest("http://x/v1", model, list, {}, texts=number)
     with closing(VerdictCache(file)) as cache:
         cache.put_many([CachedRow(request, "lave", completion, **changes)])
         assert cache.get_many([request.key])[request.key].reply == completion

@@ -21,7 +21,7 @@ from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def row(number: int, text: str = "rating=2") -> CachedRow:
-    request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {"max_tokens": 5})
+    request = ChatRequest("http://x/v1", "judge", list, {"max_tokens": 5}, texts=number)
     return CachedRow(request, "lave", Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5}))
 
 

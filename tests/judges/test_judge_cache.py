@@ -25,8 +25,8 @@ from culture_tasks.judges.rubric.parsers import Reading
 
 
 def test_keys_cover_all_that_changes_the_answer():
-    base = {"endpoint": "e", "model": "m", "messages": [{"role": "user", "content": "q"}], "sampling": {"t": 0}}
-    changes = [{"endpoint": "f"}, {"model": "n"}, {"messages": [{"role": "system", "content": "q"}]}]
+    base = {"endpoint": "e", "model": "m", "messages": list, "sampling": {"t": 0}, "texts": ["q"]}
+    changes = [{"endpoint": "f"}, {"model": "n"}, {"texts": ["r"]}]
     changes += [{"sampling": {"t": 1}}, {"sample": 1}, {"place": "p"}, {}]
     keys = {ChatRequest(**{**base, **change}).key for change in changes}
     assert (len(keys), {len(key) for key in keys}) == (7, {32})

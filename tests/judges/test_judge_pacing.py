@@ -152,7 +152,7 @@ def run(endpoint, requests, *, concurrency=64):
 
 
 def request(text):
-    return ChatRequest("e", "m", [{"role": "user", "content": text}], {})
+    return ChatRequest("e", "m", lambda: [{"role": "user", "content": text}], {}, texts=text)
 
 
 def failing(*spans, status=None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from functools import partial
 from importlib import resources
 
 import pytest
@@ -48,7 +49,7 @@ def test_adversarial_text_stays_data(text):
         assert user.count(f"<{tag}>") == user.count(f"</{tag}>") == 1
         assert f"<{tag}>\n{shortened(text)}\n</{tag}>" in user
         assert len(user) < LONGEST_TEXT + 10_000
-        body = ChatRequest("e", "m", messages, rubric.sampling).body(rubric.sampling)
+        body = ChatRequest("e", "m", messages.copy, rubric.sampling, texts=text).body(rubric.sampling)
         assert json.loads(body.decode("utf-8"))["messages"] == messages
         assert b"\x00" not in body
 
@@ -80,11 +81,14 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
 def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
     item = JudgeItem(text, (text, text), text)
     for rubric in rubrics().values():
-        messages, texts = rubric.messages(item, secret="of this run"), rubric.messages(item)
-        request = ChatRequest("e", "m", texts, rubric.sampling)
-        assert json.loads(request.body(rubric.sampling))["model"] == "m"
-        delimited_request = ChatRequest("e", "m", lambda messages=messages: messages, rubric.sampling, texts=texts)
-        assert (delimited_request.key, delimited_request.chat != texts) == (request.key, True)
+        texts = [item.question, item.references, item.response]
+        requests = [
+            ChatRequest("e", "m", partial(rubric.messages, item, secret=secret), rubric.sampling, texts=texts)
+            for secret in ("of this run", "of another")
+        ]
+        assert json.loads(requests[0].body(rubric.sampling))["model"] == "m"
+        assert len({request.key for request in requests}) == 1
+        assert requests[0].messages() != requests[1].messages()
     json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
 
 

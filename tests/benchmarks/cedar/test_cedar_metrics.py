@@ -14,8 +14,6 @@ from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.documents import gold_counts
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
 from culture_tasks.benchmarks.cedar.metrics import bootstrapped, tabulate
-from culture_tasks.benchmarks.cedar.report import REPORT
-from culture_tasks.benchmarks.reporting import Answers, Texts
 from culture_tasks.errors import DataError
 from culture_tasks.published import load
 
@@ -161,30 +159,6 @@ def test_bootstrap_is_repeatable_and_near_the_analytic_error():
         d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
         assert errors.grqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
     assert math.isnan(bootstrapped(tabulate(["fear"], ["awe"], ["en"])).gepp["fear"])  # no gold label
-
-
-def texts(values):
-    names = list(dict.fromkeys(value or "" for value in values))
-    return Texts(np.array([names.index(value or "") for value in values]), names)
-
-
-def test_a_report_gives_the_numbers_of_the_harness(table):
-    predictions, golds, languages = columns(ROWS)
-    columns_of = {"language": languages, "prediction": predictions, "gold": golds}
-    scores = np.array([100.0 * (prediction == gold) for prediction, gold, _ in ROWS])
-    groups = {field: texts(values) for field, values in columns_of.items()}
-    answers = Answers(scores, np.arange(len(ROWS), dtype=np.int32), groups)
-    found = {
-        (each.name, group): np.mean(values)
-        for each in REPORT.derived
-        for group, values in each.compute(answers).items()
-    }
-    assert found["acc_avg", ""] == pytest.approx(100 * metrics.acc_avg(table))
-    assert found["acc_var", ""] == pytest.approx(10_000 * metrics.acc_var(table))
-    for emotion, value in metrics.gepp(table).items():
-        assert found["gepp", emotion] == pytest.approx(value, nan_ok=True)
-    for quadrant, value in metrics.grqb(table).items():
-        assert found["grqb", quadrant] == pytest.approx(100 * value)
 
 
 # The paper's Tables 4 and 8 against each other and against the figures that its text quotes
