@@ -3,13 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from PIL import Image
 from support.browser import find_chromium, steered
-from support.example_report import PERCENT, example_report, with_hostile_texts
+from support.example_report import example_report, with_hostile_texts
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.html.page import write_html
-from culture_tasks.report.html.samples import choose_samples
 from culture_tasks.report.model import Cell, Conclusion, CountryScore, Phrase
 from culture_tasks.vocabulary import places
 
@@ -56,9 +54,7 @@ _LEFT_TO_RIGHT = """((last) => {
   return [last.data.slice(0, 2), edge(2) < edge(3), edge(3) < edge(last.data.length - 1)]; })"""
 """How a text node begins, and whether the numbers in it are in their order."""
 _COUNTRIES = "document.querySelector('#table-culturalvqa_country')"
-_CARDS = """[...document.querySelectorAll("#samples article")].map((card) => [
-  ...card.querySelectorAll("h3")].map((head) => [...head.children].map((part) => part.textContent)))"""
-"""Model and badge of every answer that is shown, by card."""
+
 _RESPONSE = "h4:nth-of-type(3) + p').textContent"
 
 
@@ -94,33 +90,6 @@ def page(tmp_path_factory):
     return path
 
 
-MANY = 120
-
-
-@pytest.fixture(scope="module")
-def vqa_report():
-    """A report of CulturalVQA alone, with twelve samples of each country and model."""
-    report = example_report(per_group=12)
-    tables = {table.key: table for table in report.tables}
-    rows = tuple(replace(row, cells=row.cells[:1]) for row in tables["summary"].rows)
-    summary = replace(tables["summary"], columns=tables["summary"].columns[:1], rows=rows)
-    runs = {key: run for key, run in report.runs.items() if run.task == "culturalvqa"}
-    units = {"culturalvqa": report.units["culturalvqa"]}
-    parts = {"tables": (summary, tables["culturalvqa_country"]), "groups": (), "contrasts": ()}
-    return replace(report, runs=runs, units=units, **parts)
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory, vqa_report):
-    """A page with many samples of each cell, and an image of one."""
-    folder = tmp_path_factory.mktemp("many")
-    (folder / "images").mkdir()
-    Image.new("RGB", (900, 600), "green").save(folder / "images" / "brazil_4.png")
-    path = folder / "report.html"
-    write_html(vqa_report, path, samples_per_cell=MANY, images=folder / "images")
-    return path
-
-
 def is_alone(tab):
     """Makes sure that nothing failed, that no request left the machine, and that the page loaded no file."""
     assert tab.of("Runtime.exceptionThrown") == []
@@ -129,23 +98,6 @@ def is_alone(tab):
     requests = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
     assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
     assert len({url for url in requests if url.startswith("file:")}) == 1
-
-
-def choose(tab, field, value):
-    """Sets a filter of the samples, and returns what the browser says then."""
-    return tab.run(
-        f"""(async () => {{
-        const chosen = document.querySelector("#filters form").elements[{field!r}];
-        chosen.value = {value!r};
-        chosen.dispatchEvent(new Event("input", {{ bubbles: true }}));
-        await new Promise((done) => setTimeout(done, 400));
-        return document.querySelector("#browser-count").textContent; }})()"""
-    )
-
-
-def total(said):
-    """The number of samples in ``20 of 132 samples shown``."""
-    return int(said.split(" ")[2])
 
 
 def search(tab, **values):
@@ -234,22 +186,6 @@ def test_the_first_screen_has_findings_and_two_pictures_and_the_mean_stays_in_si
     is_alone(tab)
 
 
-def test_folds_open_by_key_by_link_and_by_filter(tab, page):
-    tab.visit(page)
-    tab.run(f"{_COUNTRIES}.querySelector('summary').focus()")
-    for key, code, text in (("Enter", 13, "\r"), (" ", 32, " ")):
-        before = tab.run(f"{_COUNTRIES}.open")
-        tab.press(key, code, text)
-        assert tab.run(f"{_COUNTRIES}.open") == (not before)
-    tab.run("location.hash = '#table-culturalvqa_country'")
-    tab.until(f"{_COUNTRIES}.open")
-    assert not tab.run("document.querySelector('#table-care').open")
-    search(tab, columns="norms")
-    tab.until("document.querySelector('#table-care').open")
-    assert tab.run(f"{_COUNTRIES}.hidden")
-    is_alone(tab)
-
-
 def test_tables_are_sorted_with_the_keyboard_and_filtered(tab, page):
     visible = "[...document.querySelectorAll('#table-culturalvqa_country .scroll {what}')].filter((one) => !one.hidden)"
     rows, headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
@@ -306,97 +242,6 @@ def test_a_cell_opens_its_samples_and_those_of_other_models_and_escape_closes_th
     tab.until("document.querySelectorAll('#samples article').length === 16")
     models = tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")
     assert (len(models), len(set(models[:4]))) == (16, 4)
-    is_alone(tab)
-
-
-def test_filters_of_samples_their_prompts_doubts_and_direction(tab, page):
-    shown = "document.querySelectorAll('#samples article').length"
-    tab.visit(page)
-    tab.run("document.querySelector('#browse').click()")
-    everything = total(tab.run("document.querySelector('#browser-count').textContent"))
-    assert tab.run(shown) == 20
-    tab.run("document.querySelector('#more').click()")
-    assert tab.run(shown) == 40
-
-    def clear():
-        tab.run("document.querySelector('#filters button[type=reset]').click()")
-        tab.until(
-            f"document.querySelector('#browser-count').textContent === '20 of {everything} samples shown'",
-        )
-
-    assert 0 < total(choose(tab, "model", "Qwen3-VL-8B")) < everything
-    assert choose(tab, "group", '["country","iran"]') == "4 of 4 samples shown"
-    assert choose(tab, "text", "IRAN-2") == "1 of 1 sample shown"
-    assert choose(tab, "text", "nowhere") == "0 of 0 samples shown"
-    for field, value in (("outcome", "refused"), ("language", "hi")):
-        clear()
-        assert 0 < total(choose(tab, field, value)) < everything
-    clear()
-    direction = """(language) => {
-      const texts = [...document.querySelectorAll(`#samples .text[lang=${language}]`)];
-      return [...new Set(texts.map((text) => getComputedStyle(text).direction))]; }"""
-    assert "rtl" in tab.run(f"({direction})('ar')")
-    assert tab.run(f"({direction})('zh')") in ([], ["ltr"])
-    choose(tab, "doubt", "yes")
-    doubts = "[...document.querySelectorAll('#samples article')].map((one) => one.querySelector('.doubt')?.textContent)"
-    assert set(tab.run(doubts)) == {"Judge in doubt: the judge was reminded of the format"}
-    assert tab.run("document.querySelector('#samples details .text').textContent").startswith("Answer in one word.")
-    is_alone(tab)
-
-
-def test_failures_come_first_and_a_fair_draw_is_told_apart(tab, many, vqa_report):
-    chosen = choose_samples(vqa_report.samples.rows("m0.culturalvqa"), PERCENT, MANY)
-    tab.visit(many)
-    open_cell(tab, "summary", 20)
-    badges = [card[0][1] for card in tab.run(_CARDS)]
-    assert badges[0].startswith("wrong")
-    kinds = [badge.partition(",")[0] for badge in badges]
-    assert kinds == sorted(kinds, key=("wrong", "not scored", "right").index)
-    assert choose(tab, "pick", "fair") == f"20 of {len(chosen.fair)} samples shown"
-    assert choose(tab, "pick", "") == f"20 of {MANY} samples shown"
-    failures = total(choose(tab, "pick", "failures"))
-    choose(tab, "pick", "")
-    assert failures + total(choose(tab, "correctness", "right")) == MANY
-    choose(tab, "correctness", "")
-    assert choose(tab, "text", "BRAZIL-4") == "1 of 1 sample shown"
-    tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.naturalWidth === 280)")
-    assert tab.run("document.querySelectorAll('#samples img').length") == 1
-    is_alone(tab)
-
-
-def test_two_models_side_by_side(tab, many):
-    tab.visit(many)
-    open_cell(tab, "culturalvqa_country", 12)
-    names = ("Qwen3-VL-8B", "中文模型 日本語モデル")
-    assert choose(tab, "beside", names[1]) == "12 of 12 pairs shown"
-    counts = {}
-    for which, rights in (("first", [1, 0]), ("second", [0, 1]), ("neither", [0, 0]), ("both", [1, 1])):
-        counts[which] = total(choose(tab, "pairs", which))
-        for first, second in tab.run(_CARDS):
-            assert (first[0], second[0]) == names
-            assert [one[1].startswith("right") for one in (first, second)] == rights
-    assert sum(counts.values()) == 12
-    assert min(counts["first"] + counts["second"], counts["neither"] + counts["both"]) > 0
-    choose(tab, "pairs", "")
-    results = [[one[1].partition(",")[0] for one in pair] for pair in tab.run(_CARDS)]
-    assert 0 < sum(first != second for first, second in results) == total(choose(tab, "pairs", "differs")) < 12
-    is_alone(tab)
-
-
-def test_every_sample_has_a_link_that_opens_it(tab, page):
-    tab.visit(page)
-    open_cell(tab, "culturalvqa_country", 4)
-    link = tab.run("document.querySelector('#samples a.link').hash")
-    response = tab.run(f"document.querySelector('#samples {_RESPONSE}")
-    tab.call("Page.navigate", url="about:blank")
-    tab.call("Page.navigate", url=f"{page.as_uri()}{link}")
-    tab.until("document.querySelectorAll('#samples article').length === 4")
-    assert tab.run(f"document.querySelector('#samples .wanted {_RESPONSE}") == response
-    assert len({card[0][0] for card in tab.run(_CARDS)}) == 4
-    tab.run("document.querySelector('#close').click()")
-    tab.until("location.hash === ''")
-    tab.run("location.hash = '#sample-nowhere-3'")
-    tab.until("document.querySelector('#browser-title').textContent === 'No such sample'")
     is_alone(tab)
 
 
