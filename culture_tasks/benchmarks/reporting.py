@@ -45,7 +45,7 @@ class Field:
         order: Its groups in the order in which they are shown; others come after them.
         names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
         places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`): the same place of several
-            benchmarks has one row in the report's table of countries, and one tile on its map.
+            benchmarks has one row in the report's table of countries.
     """
 
     name: str
