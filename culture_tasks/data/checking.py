@@ -47,8 +47,9 @@ class DataReport:
         for count in self.counts:
             paper = "" if count.paper is None else f"   paper: {count.paper}{'   DIFFERS' if count.differs else ''}"
             lines.append(f"  {count.name:<{width}}   {count.found}{paper}")
-        lines += [f"problem: {problem}" for problem in self.problems[:most_problems]]
-        more = len(self.problems) - most_problems
+        problems = list(dict.fromkeys(self.problems))  # a missing folder is one for each of its files
+        lines += [f"problem: {problem}" for problem in problems[:most_problems]]
+        more = len(problems) - most_problems
         if more > 0:
             lines.append(f"… and {more} more problems")
         return "\n".join(lines)

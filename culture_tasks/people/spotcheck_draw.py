@@ -233,8 +233,8 @@ def _shares(sizes: Mapping[tuple[int, str], int], number: int) -> Counter[tuple[
     if number < shares.total():
         raise SettingsError(
             f"spotcheck: -n {number} is too few for {len(sizes)} strata (cultures of each task of each model), "
-            f"which need {LEAST} each. Choose at least -n {shares.total()}, or fewer tasks with --tasks, or "
-            "name fewer results."
+            f"which need {LEAST} each, or all of fewer. Choose at least -n {shares.total()}, or fewer tasks with "
+            "--tasks, or name fewer results."
         )
     turns = sorted(
         ((2 * share + 1) / size, stratum) for stratum, size in sizes.items() for share in range(shares[stratum], size)

@@ -149,7 +149,8 @@ def _add(
     run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.model_name(result), kind=kind, loaded=loaded)
     is_defined = kind is not None and bool(kind.metrics)
     if loaded is not None and kind is not None and not is_defined:
-        why = f"no installed package defines {kind.metric} of {kind.benchmark}: the result file counts alone"
+        where = "neither an installed package nor a culture of CULTURE_TASKS_CULTURES"
+        why = f"{where} defines {kind.metric} of {kind.benchmark}: the result file counts alone"
         problems.append(UnusedFile(str(result.samples_file), "foreign", why))
     if items := trained_on.items(result, run.model, problems):
         trained_items = len(items.get(result.task, ()))

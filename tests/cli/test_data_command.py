@@ -57,6 +57,11 @@ def test_the_toy_data_are_usable_and_differ_from_the_paper_and_none_are_an_error
     assert file in capsys.readouterr().err
 
 
+def test_a_folder_that_is_missing_is_said_once(tmp_path, capsys):
+    status, said = check("care", tmp_path / "nowhere", capsys)
+    assert (status, said.count("no such folder")) == (1, 1)
+
+
 def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_said_at_once(copied, capsys):
     for name in ("Arabic", "Chinese", "Japanese"):
         change(

@@ -422,7 +422,7 @@ def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, 
     assert draw(runs / "others", 9) == 1
     assert "no responses that a judge grades" in capsys.readouterr().err
     for number, options, said in (
-        (14, [], r"-n 14 is too few for 3 strata .* which need 5 each\. Choose at least -n 15"),
+        (14, [], r"-n 14 is too few for 3 strata .* which need 5 each, or all of fewer\. Choose at least -n 15"),
         (20, ["--tasks", "care_zn"], r"--tasks 'care_zn' fits no judged task\. Did you mean 'care_zh'"),
         (20, ["--images", "nowhere"], "no such folder"),
     ):

@@ -174,7 +174,7 @@ def test_of_a_package_that_is_not_here_the_result_file_s_number_counts(tmp_path)
     assert {cell.flags for cell in unit.cells.values()} == {("from_result_file",)}
     assert not [*report.groups, *report.comparisons]
     assert kinds(report) == ["foreign", "foreign"]
-    assert "no installed package defines points of elsewhere" in report.problems[0].detail
+    assert "nor a culture of CULTURE_TASKS_CULTURES defines points of elsewhere" in report.problems[0].detail
     assert report.tables[0].columns[0].key == "elsewhere_hard"
 
 
