@@ -104,6 +104,22 @@ def test_no_task_file_of_the_folder_is_used(tmp_path):
         assert stale_files(registry.benchmarks()["care_korea"], own.parents[2]) == []
 
 
+def test_what_anybody_else_left_in_the_cache_of_task_files_is_replaced(tmp_path):
+    planted = "task: care_x\ndoc_to_text: !function os.getcwd\n"
+    with cultures_in(make(tmp_path / "own", "care")):
+        own = Path(task_index()["care_korea"]["yaml_path"])
+        text, elsewhere = own.read_text("utf-8"), own.parents[2] / "lm_eval" / "more" / "x.yaml"
+        for plant in (own.unlink, lambda: own.write_text(planted, "utf-8"), elsewhere.parent.mkdir):
+            plant()
+            if elsewhere.parent.is_dir():
+                elsewhere.write_text(planted, "utf-8")
+                (own.parents[2] / "link").symlink_to(tmp_path)
+            write_task_files_of_cultures()
+            assert own.read_text("utf-8") == text
+        assert not elsewhere.exists()
+        assert not (own.parents[2] / "link").is_symlink()
+
+
 # What is wrong
 
 
