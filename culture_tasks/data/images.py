@@ -28,6 +28,8 @@ _LARGE = 8_000_000
 """Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
+_PROGRAMS = ("EPS", "IPTC")
+"""Formats that Pillow has Ghostscript run, and those that may hold one of them: PostScript is a program."""
 _EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."
 
 _Reader: TypeAlias = Callable[[], bytes]
@@ -185,6 +187,8 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
         if not content:
             return f"found an empty image. {_EXPECTED}"
         with Image.open(io.BytesIO(content)) as image:
+            if image.format in _PROGRAMS:
+                return f"found {image.format}, which may be a program in PostScript. {_EXPECTED}"
             pixels = image.width * image.height
             if pixels > most:
                 return (

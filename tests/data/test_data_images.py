@@ -113,6 +113,12 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
 
+def test_an_image_that_is_a_program_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", lambda *_: pytest.fail("ran"))
+    (tmp_path / "a.png").write_bytes(encoded("EPS"))
+    assert "found EPS, which may be a program in PostScript. Expected a PNG" in refused(load, tmp_path, "a.png")
+
+
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
     """A file of a few bytes claims the size: decoded, it would be called truncated."""
     content, side = encoded(), 12_000
