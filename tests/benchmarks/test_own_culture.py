@@ -219,6 +219,13 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     assert [problem.partition(":")[0].partition(", c")[0] for problem in problems] == [
         *("/data/q.jsonl, line 1", "/data/q.jsonl, line 3", "/ratings.csv, row 2", "/ratings.csv, row 4")
     ]
+    (folder / "ratings.csv").unlink()
+    lines = [row | {"id": number} for number, row in enumerate(rows[::3])] + [{"question": "q"}, {"question": "r"}]
+    (folder / "data" / "q.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    said = [problem.removeprefix(f"{folder}") for problem in check(folder, capsys)["problems"]]
+    assert [problem.partition(" Found")[0] for problem in said] == [
+        f"/data/q.jsonl, row {row}: no column 'answer'." for row in (3, 4)
+    ]
 
 
 def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
@@ -275,6 +282,12 @@ def test_agreement_of_labels_is_alpha_and_macro_f1(tmp_path, capsys):
     # Observed disagreement 1/2; expected 1 - (2 * 1 + 0 + 0) / (4 * 3) = 5/6; F1 of fear 1, of awe and relief 0.
     assert rows["Krippendorff's alpha (nominal)", "all"] == (2, pytest.approx(1 - (1 / 2) / (5 / 6)))
     assert rows["macro F1", "gold and p1"] == (2, pytest.approx(1 / 3))
+    # Any label will do: observed disagreement 1/2; expected 1 - (3 * 2) / (4 * 3).
+    verdicts = "item,person,label\n1,p1,holds\n1,p2,holds\n2,p1,holds\n2,p2,no one\n3,p1,rewrite\n"
+    [(key, numbers)] = agree(make(tmp_path / "verdicts", "crosscult"), verdicts, capsys).items()
+    assert (key, numbers) == (("Krippendorff's alpha (nominal)", "all"), (2, pytest.approx(1 - (1 / 2) / (1 / 2))))
+    alone = agree(tmp_path / "own", "item,person,label\n1,p1,fear\n", capsys)
+    assert alone["macro F1", "all"] == (0, None)
 
 
 def test_ratings_that_cannot_be_used_are_told(tmp_path, capsys):
