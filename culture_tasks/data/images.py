@@ -26,6 +26,8 @@ KEY_LENGTH = 16
 _SMALL = (64, 64)
 _LARGE = 8_000_000
 """Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
+_MOST_BYTES = 400_000_000
+"""Bytes of a file that is read: more than the most pixels that are allowed by default take without compression."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
 _PROGRAMS = ("EPS", "IPTC")
@@ -124,6 +126,11 @@ def _find_file(where: str, name: str | None, folder: Path) -> Path:
             continue
         if is_file and not candidate.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
+        if is_file and (size := candidate.stat().st_size) > _MOST_BYTES:
+            raise DataError(
+                f"{where}, field 'image': {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most. "
+                "Scale the image down."
+            )
         if is_file:
             return candidate.resolve()
     raise DataError(
