@@ -138,8 +138,8 @@ class Ratings:
             return rating
 
         column = "rating" if self.scale else "label"
-        labels = [one_of(self.labels)] if self.labels else []
-        kind = Annotated[float, AfterValidator(in_scale)] if self.scale else Annotated[Label, *labels]
+        label = Annotated[Label, one_of(self.labels)] if self.labels else Label
+        kind = Annotated[float, AfterValidator(in_scale)] if self.scale else label
         columns: dict[str, Any] = {column: (kind, ...)}
         if not (folder / RATINGS).is_file():
             raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
@@ -176,7 +176,9 @@ class Ratings:
             if len(defined) > 1:
                 mean = sum(row.value for row in defined) / len(defined)
                 yield AgreementRow(name, f"mean of {len(defined)} pairs", sum(row.n for row in defined), mean)
-            yield from (row for row in pairs if row.n)
+            yield from [row for row in pairs if row.n] or [
+                AgreementRow(name, "all", 0, math.nan, "no item of two people")
+            ]
 
 
 class CultureBenchmark(Benchmark):

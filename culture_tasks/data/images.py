@@ -26,8 +26,12 @@ KEY_LENGTH = 16
 _SMALL = (64, 64)
 _LARGE = 8_000_000
 """Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
+_MOST_BYTES = 400_000_000
+"""Bytes of a file that is read: more than the most pixels that are allowed by default take without compression."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
+_PROGRAMS = ("EPS", "IPTC")
+"""Formats that Pillow has Ghostscript run, and those that may hold one of them: PostScript is a program."""
 _EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."
 
 _Reader: TypeAlias = Callable[[], bytes]
@@ -122,6 +126,11 @@ def _find_file(where: str, name: str | None, folder: Path) -> Path:
             continue
         if is_file and not candidate.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
+        if is_file and (size := candidate.stat().st_size) > _MOST_BYTES:
+            raise DataError(
+                f"{where}, field 'image': {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most. "
+                "Scale the image down."
+            )
         if is_file:
             return candidate.resolve()
     raise DataError(
@@ -185,6 +194,8 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
         if not content:
             return f"found an empty image. {_EXPECTED}"
         with Image.open(io.BytesIO(content)) as image:
+            if image.format in _PROGRAMS:
+                return f"found {image.format}, which may be a program in PostScript. {_EXPECTED}"
             pixels = image.width * image.height
             if pixels > most:
                 return (

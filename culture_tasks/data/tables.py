@@ -302,10 +302,14 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
 def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
     """Checks every row by itself; returns the valid rows by their index, and the problems of the others, each once."""
     rows: dict[int, Row] = {}
-    problems: dict[str, None] = {}  # a wrong column is reported once, not for every row
-    for index in range(len(table.rows)):
+    problems: dict[str, None] = {}  # a wrong column of all rows is reported once, not for every row
+    alike = all(row.keys() == table.rows[0].keys() for row in table.rows)
+    for index, row in enumerate(table.rows):
+        where = table.where(index)
         try:
-            (rows[index],) = validated(table.part([index]), model, aliases)
+            renamed = _rename_columns(where, row, aliases)
+            _check_columns(table if alike else replace(table, origin=where), model, set(renamed))
+            rows[index] = _check_row(where, renamed, model)
         except DataError as error:
             problems[str(error)] = None
     return rows, list(problems)

@@ -196,17 +196,32 @@ def _scalar(value: Any) -> str:
 
 
 def write_task_files_of_cultures() -> None:
-    """Writes the task files of own cultures into the user's cache, where they aren't yet."""
+    """Writes the task files of own cultures into the user's cache, unless they, and nothing else, are there.
+
+    A harness runs what a task file names, so files that anybody else left there are replaced.
+    """
     for benchmark in cultures().values():
         folder = benchmark.task_files
-        if folder.is_dir():
+        if _holds_only(folder, task_files(benchmark)):
             continue
         unfinished = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
         write_task_files(benchmark, unfinished)
+        if folder.is_symlink():
+            folder.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
         try:
             unfinished.replace(folder)
         except OSError:  # another process was first
             shutil.rmtree(unfinished)
+
+
+def _holds_only(folder: Path, files: Mapping[Path, str]) -> bool:
+    there = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    if folder.is_symlink() or any(path.is_symlink() or not path.is_file() for path in there):
+        return False
+    return {path.relative_to(folder): path.read_bytes() for path in there} == {
+        path: text.encode() for path, text in files.items()
+    }
 
 
 def write_task_files(benchmark: Benchmark, folder: Path) -> None:

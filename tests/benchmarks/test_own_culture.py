@@ -104,6 +104,22 @@ def test_no_task_file_of_the_folder_is_used(tmp_path):
         assert stale_files(registry.benchmarks()["care_korea"], own.parents[2]) == []
 
 
+def test_what_anybody_else_left_in_the_cache_of_task_files_is_replaced(tmp_path):
+    planted = "task: care_x\ndoc_to_text: !function os.getcwd\n"
+    with cultures_in(make(tmp_path / "own", "care")):
+        own = Path(task_index()["care_korea"]["yaml_path"])
+        text, elsewhere = own.read_text("utf-8"), own.parents[2] / "lm_eval" / "more" / "x.yaml"
+        for plant in (own.unlink, lambda: own.write_text(planted, "utf-8"), elsewhere.parent.mkdir):
+            plant()
+            if elsewhere.parent.is_dir():
+                elsewhere.write_text(planted, "utf-8")
+                (own.parents[2] / "link").symlink_to(tmp_path)
+            write_task_files_of_cultures()
+            assert own.read_text("utf-8") == text
+        assert not elsewhere.exists()
+        assert not (own.parents[2] / "link").is_symlink()
+
+
 # What is wrong
 
 
@@ -203,6 +219,13 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     assert [problem.partition(":")[0].partition(", c")[0] for problem in problems] == [
         *("/data/q.jsonl, line 1", "/data/q.jsonl, line 3", "/ratings.csv, row 2", "/ratings.csv, row 4")
     ]
+    (folder / "ratings.csv").unlink()
+    lines = [row | {"id": number} for number, row in enumerate(rows[::3])] + [{"question": "q"}, {"question": "r"}]
+    (folder / "data" / "q.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    said = [problem.removeprefix(f"{folder}") for problem in check(folder, capsys)["problems"]]
+    assert [problem.partition(" Found")[0] for problem in said] == [
+        f"/data/q.jsonl, row {row}: no column 'answer'." for row in (3, 4)
+    ]
 
 
 def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
@@ -259,6 +282,12 @@ def test_agreement_of_labels_is_alpha_and_macro_f1(tmp_path, capsys):
     # Observed disagreement 1/2; expected 1 - (2 * 1 + 0 + 0) / (4 * 3) = 5/6; F1 of fear 1, of awe and relief 0.
     assert rows["Krippendorff's alpha (nominal)", "all"] == (2, pytest.approx(1 - (1 / 2) / (5 / 6)))
     assert rows["macro F1", "gold and p1"] == (2, pytest.approx(1 / 3))
+    # Any label will do: observed disagreement 1/2; expected 1 - (3 * 2) / (4 * 3).
+    verdicts = "item,person,label\n1,p1,holds\n1,p2,holds\n2,p1,holds\n2,p2,no one\n3,p1,rewrite\n"
+    [(key, numbers)] = agree(make(tmp_path / "verdicts", "crosscult"), verdicts, capsys).items()
+    assert (key, numbers) == (("Krippendorff's alpha (nominal)", "all"), (2, pytest.approx(1 - (1 / 2) / (1 / 2))))
+    alone = agree(tmp_path / "own", "item,person,label\n1,p1,fear\n", capsys)
+    assert alone["macro F1", "all"] == (0, None)
 
 
 def test_ratings_that_cannot_be_used_are_told(tmp_path, capsys):

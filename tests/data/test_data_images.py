@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zlib
 
 import datasets
@@ -111,6 +112,19 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     *_, last = broken_images(embedded([*cells, None]), [None] * 3, None)
     assert last.startswith("data/test.parquet, row 3, field 'image': found an empty image. Expected a PNG, JPEG or")
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
+
+
+def test_an_image_that_is_a_program_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", lambda *_: pytest.fail("ran"))
+    (tmp_path / "a.png").write_bytes(encoded("EPS"))
+    assert "found EPS, which may be a program in PostScript. Expected a PNG" in refused(load, tmp_path, "a.png")
+
+
+def test_a_file_that_memory_cannot_hold_is_not_read(tmp_path):
+    (tmp_path / "a.png").write_bytes(encoded())
+    os.truncate(tmp_path / "a.png", 10**12)
+    for read in (load, lambda folder, name: image_keys(RowTable("", [{}]), [name], folder)):
+        assert "'a.png' has 1,000,000,000,000 bytes. Expected 400,000,000" in refused(read, tmp_path, "a.png")
 
 
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):

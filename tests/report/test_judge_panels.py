@@ -116,3 +116,22 @@ def test_verdicts_that_were_kept_or_of_another_prompt_are_no_second_look(tmp_pat
     regraded(tmp_path, [1.0, 0.0], STAMPS[1], runs=kept)
     regraded(tmp_path, [1.0, 1.0], STAMPS[2], judge=JUDGE | {"prompt": "lave.v2", "prompt_sha256": "b" * 64})
     assert "judge_again" not in tables_of(report_of(tmp_path))
+
+
+def test_verdicts_that_failed_only_keeps_are_no_second_look(tmp_path):
+    write_run(tmp_path, "toy/model", vqa([1.0, 0.0, None, None, None, None]), STAMPS[0])
+    samples = vqa([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+    for number, sample in enumerate(samples["culturalvqa"]):
+        kept = {"kept": True} if number < 2 else {}
+        sample["lave"]["runs"] = [{"response": "x", "outcome": "scored", "rating": None, "tokens": [1, 1], **kept}]
+    rewrite(write_run(tmp_path, "toy/model", samples, STAMPS[1]), config={"rejudged_from": f"{STAMPS[0]}_results.json"})
+    assert "judge_again" not in tables_of(report_of(tmp_path))
+
+
+def test_a_second_look_is_beside_the_first_verdicts_of_its_prompt(tmp_path):
+    write_run(tmp_path, "toy/model", vqa([1.0, 0.0]), STAMPS[0])
+    for stamp, scores in zip(STAMPS[1:], ([1.0, 1.0], [0.0, 1.0]), strict=True):
+        regraded(tmp_path, scores, stamp, judge=JUDGE | {"prompt": "lave.v2", "prompt_sha256": "b" * 64})
+    table = tables_of(report_of(tmp_path))["judge_again"]
+    assert [row.labels[3] for row in table.rows] == [f"{STAMPS[2]}_results.json"]
+    assert [row_of(table, 0)[key].value for key in ("old", "new", "identical")] == [1.0, 0.5, 0.5]

@@ -35,7 +35,7 @@ _SHARE = Scale("share", 0.0, 1.0, better=None)
 _ABOUT_REPEATS = (
     "The same responses, graded again by a judge of the same name and settings: has the model behind the name changed? "
     "Scores, difference (with its 95 % interval), the share of identical scores and Krippendorff's alpha (ordinal) are "
-    "of the responses with both verdicts. Gradings most of whose verdicts the cache had are left out."
+    "of the responses with both verdicts. Gradings are left out where most of these were kept, as in the cache."
 )
 
 
@@ -85,29 +85,35 @@ def repeated_verdicts(runs: Sequence[LoadedRun]) -> Table:
         *columns_of(COUNT, responses="Items"),
     )
     rows: list[Row] = []
-    for first, *further in gradings.values():
-        for loaded in further:
-            run = loaded.run
-            if not _is_mostly_kept(loaded) and "other_judge_prompt" not in differences(
-                first.run.settings, run.settings
-            ):
-                labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.result.path.name)
-                rows.append(row_of(labels, _repeat_numbers(first, loaded), columns))
+    for loaded, earlier in ((each, group[:at]) for group in gradings.values() for at, each in enumerate(group)):
+        run = loaded.run
+        first = next(
+            (each for each in earlier if "other_judge_prompt" not in differences(each.run.settings, run.settings)), None
+        )
+        if first and (numbers := _repeat_numbers(first, loaded)):
+            labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.result.path.name)
+            rows.append(row_of(labels, numbers, columns))
     title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
     return Table("judge_again", title, headers, columns, tuple(rows), notes=(_ABOUT_REPEATS,), question="judges")
 
 
-def _is_mostly_kept(loaded: LoadedRun) -> bool:
-    """Whether most verdicts weren't asked for, such as those that the cache had."""
+def _share_kept(loaded: LoadedRun) -> float:
+    """Returns the share of the verdicts, by their tokens, that weren't asked for, such as those that the cache had."""
     spent = loaded.run.spent
     if spent is None or spent.judge is None or spent.judge_kept is None:
-        return False
-    return 2 * spent.judge_kept.completion_tokens > spent.judge.completion_tokens
+        return 0.0
+    return spent.judge_kept.completion_tokens / max(spent.judge.completion_tokens, 1)
 
 
-def _repeat_numbers(first: LoadedRun, loaded: LoadedRun) -> tuple[Cell | float | None, ...]:
-    """Returns both scores of the responses with both verdicts, their mean difference, and how well they agree."""
-    old, new = aligned(*(in_order(observe([run], [run.run.task])) for run in (first, loaded)))
+def _repeat_numbers(first: LoadedRun, loaded: LoadedRun) -> tuple[Cell | float | None, ...] | None:
+    """Returns both scores of the responses with both verdicts, their mean difference, and how well they agree.
+
+    None where most of these verdicts were kept, as those are that ``--failed-only`` doesn't ask for.
+    """
+    observed = [in_order(observe([run], [run.run.task])) for run in (first, loaded)]
+    old, new = aligned(*observed)
+    if 2.0 * _share_kept(loaded) * np.count_nonzero(~np.isnan(observed[1].scores)) > old.n:
+        return None
     if first.kind is None or not old.n:
         return (None, None, None, None, None, Cell(0.0, COUNT))
     scale, gap = first.kind.scale, new.scores - old.scores
