@@ -6,13 +6,10 @@ import pytest
 from support.browser import find_chromium, steered
 from support.example_report import example_report, with_hostile_texts
 
-from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.html.page import write_html
-from culture_tasks.report.model import Cell, Conclusion, CountryScore, Phrase
-from culture_tasks.vocabulary import places
+from culture_tasks.report.model import Conclusion, Phrase
 
 _CHROMIUM = find_chromium()
-FROM_ALL_OVER = ("Brazil", "Nepal", "India", "Japan", "China", "Egypt", "Ethiopia", "Nigeria", "France", "New Zealand")
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,24 +63,16 @@ def tab(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Findings, the overview, a wide table with a column that sums up and a missing number, and some samples."""
+    """The overview, a wide table with a column that sums up and a missing number, and some samples."""
     report = example_report(per_group=4)
     summary, *others = report.tables
     columns = (*summary.columns[:-1], replace(summary.columns[-1], sums_up=True))
     row = summary.rows[0]
     gap = replace(row, cells=(replace(row.cells[0], value=None), *row.cells[1:]))
     tables = (replace(summary, columns=columns, rows=(gap, *summary.rows[1:])), *others)
-    finding = Conclusion(
-        "best", (Phrase("Qwen3-VL-8B", is_name=True), Phrase(" is best on CARE (7.10, 6.90 to 7.30).")), first=True
-    )
-    countries = tuple(
-        CountryScore(key, code, Cell(50.0, Scale("points of 100", 0, 100), n=30), 50.0, {}, ())
-        for key in list(report.entrants)[:4]
-        for code in places(FROM_ALL_OVER).values()
-    )
     shown = [key for key, unit in report.units.items() if "_prompt_" not in key][:6]
     units = {key: report.units[key] for key in shown}
-    report = replace(report, findings=(finding,) * 4, tables=tables, units=units, countries=countries)
+    report = replace(report, tables=tables, units=units)
     report = replace(report, groups=(), contrasts=())
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_html(report, path, samples_per_cell=5)
@@ -158,32 +147,6 @@ def test_policy_stops_scripts_and_requests_that_get_in_all_the_same(tab, page):
 
 
 # Tables
-
-
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-def test_the_first_screen_has_findings_and_two_pictures_and_the_mean_stays_in_sight(tab, page, width, height):
-    tab.visit(page, width, height)
-    tab.until("document.querySelector('#figure-overview img').complete")
-    findings, overview = (
-        f"document.querySelector('{one}').getBoundingClientRect()" for one in (".findings", "#figure-overview")
-    )
-    assert tab.run(f"{findings}.bottom < innerHeight || {overview}.bottom <= {findings}.top")
-    assert tab.run(f"{overview}.top < innerHeight / 2")
-    assert tab.run(f"{overview}.top < {findings}.top") == (width < 600)
-    if width > 600:
-        assert tab.run("document.querySelector('#figure-countries').getBoundingClientRect().bottom < innerHeight")
-    for scrolled in (0, 200):
-        edges = tab.run(
-            f"""(() => {{
-          const scroll = document.querySelector("#table-summary .scroll");
-          scroll.scrollLeft = {scrolled};
-          const cell = scroll.querySelector("tbody td.sum").getBoundingClientRect();
-          const room = scroll.getBoundingClientRect();
-          return [scroll.scrollWidth > scroll.clientWidth, cell.left > room.left, cell.right <= room.right + 1];
-        }})()"""
-        )
-        assert edges == [True, True, True]
-    is_alone(tab)
 
 
 def test_tables_are_sorted_with_the_keyboard_and_filtered(tab, page):
