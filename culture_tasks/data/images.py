@@ -187,7 +187,7 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
 
     Its header alone says whether it has too many pixels.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         content = read()
@@ -207,6 +207,8 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
                 alone.submit(image.load).result()
             else:
                 image.load()
+    except UnidentifiedImageError:  # its own words name a place in memory
+        return f"broken image (in no known format). {_EXPECTED}"
     except (OSError, ValueError, SyntaxError) as error:
         return f"broken image ({error}). {_EXPECTED}"
     return None
