@@ -30,9 +30,9 @@ _MOST_BYTES = 400_000_000
 """Bytes of a file that is read: more than the most pixels that are allowed by default take without compression."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
-_PROGRAMS = ("EPS", "IPTC")
-"""Formats that Pillow has Ghostscript run, and those that may hold one of them: PostScript is a program."""
-_EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."
+_FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "TIFF", "WEBP")
+"""Formats that are read. Of Pillow's others, some are programs: it has Ghostscript run PostScript."""
+_EXPECTED = f"Expected one of {', '.join(_FORMATS)}. Replace the image, or remove the row."
 
 _Reader: TypeAlias = Callable[[], bytes]
 
@@ -194,8 +194,8 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
         if not content:
             return f"found an empty image. {_EXPECTED}"
         with Image.open(io.BytesIO(content)) as image:
-            if image.format in _PROGRAMS:
-                return f"found {image.format}, which may be a program in PostScript. {_EXPECTED}"
+            if image.format not in _FORMATS:
+                return f"found the format {image.format}. {_EXPECTED}"
             pixels = image.width * image.height
             if pixels > most:
                 return (

@@ -85,14 +85,17 @@ def repeated_verdicts(runs: Sequence[LoadedRun]) -> Table:
         *columns_of(COUNT, responses="Items"),
     )
     rows: list[Row] = []
-    for loaded, earlier in ((each, group[:at]) for group in gradings.values() for at, each in enumerate(group)):
-        run = loaded.run
-        first = next(
-            (each for each in earlier if "other_judge_prompt" not in differences(each.run.settings, run.settings)), None
-        )
-        if first and (numbers := _repeat_numbers(first, loaded)):
-            labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.result.path.name)
-            rows.append(row_of(labels, numbers, columns))
+    for group in gradings.values():
+        firsts: list[LoadedRun] = []  # the first verdicts of each version of the judge's prompt
+        for loaded in group:
+            run = loaded.run
+            known = (old for old in firsts if "other_judge_prompt" not in differences(old.run.settings, run.settings))
+            first = next(known, None)
+            if first is None:
+                firsts.append(loaded)
+            elif numbers := _repeat_numbers(first, loaded):
+                labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.result.path.name)
+                rows.append(row_of(labels, numbers, columns))
     title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
     return Table("judge_again", title, headers, columns, tuple(rows), notes=(_ABOUT_REPEATS,), question="judges")
 
