@@ -235,7 +235,8 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
 def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | None]]:
     """Yields the runs, each with the reason to leave it out if a newer one of the same settings takes its place.
 
-    A run that was recorded without a judge gives way to its gradings by any judge.
+    A run that was recorded without a judge gives way to its gradings by any judge, and a sample that a judge grades
+    again to its grading of all of the same responses.
     """
     regraded_files = {run.result.graded_from for run in runs if run.result.graded_from}
     newer_runs: dict[tuple[object, ...], list[LoadedRun]] = {}
@@ -253,7 +254,9 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
         rivals.append(run)
         if run.result.path in regraded_files and {judge.backend for judge in settings.judges} == {"none"}:
             reasons[key] = "it was graded later, in another file"
-    for run in runs:
+    for run in with_full_gradings(runs):
+        if run.whole is not None and run.is_repeat:
+            reasons[run.run.key] = f"the same judge graded all of it, in {run.whole.run.results_file}"
         reason = reasons.get(run.run.key)
         yield run, UnusedFile(run.run.results_file, "superseded", f"{run.run.task}: {reason}") if reason else None
 
