@@ -5,7 +5,7 @@ import itertools
 import pytest
 from support.checked_runs import write_sample
 from support.reports import charts_of, report_of, row_of, tables_of, values_of
-from support.sample_files import crosscult_sample, write_inserted, write_run
+from support.sample_files import JUDGE, crosscult_sample, write_inserted, write_run
 
 from culture_tasks import published
 from culture_tasks.insertion import methods
@@ -125,7 +125,11 @@ def test_a_judge_s_sample_leaves_the_overlap_that_of_all_requests(tmp_path):
         for role in ROLES
     }
     whole = write_run(tmp_path, "m", tasks)
-    write_sample(whole, "m", {task: own[:2] for task, own in tasks.items()}, "20260102_000000")
+    graded = {
+        task: [{"judge_score": one["judge_score"] | {"judge": JUDGE | {"model": "judge-2"}}} for one in own[:2]]
+        for task, own in tasks.items()
+    }
+    write_sample(whole, "m", graded, "20260102_000000")
     report = report_of(tmp_path)
     [key] = [key for key, cell in report.units["crosscult_single"].cells.items() if "subset" in cell.flags]
     found = [one.cell for one in report.groups if (one.entrant, one.statistic) == (key, "rouge_l")]
