@@ -106,8 +106,7 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     said = refused(load, tmp_path, "a.png", "b.png", "a.png")
     assert said.startswith("data/test.json, row 2, field 'image': ")
     assert ("broken image (" if content else "found an empty image") in said
-    assert said.endswith("Replace the image, or remove the row.")
-    assert "object at" not in said
+    assert (said.endswith("Replace the image, or remove the row."), "object at" in said) == (True, False)
     cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
     assert refused(image_column, embedded(cells), [None, None], None).startswith("data/test.parquet, row 2, field ")
     *_, last = broken_images(embedded([*cells, None]), [None] * 3, None)

@@ -51,7 +51,6 @@ _LEFT_TO_RIGHT = """((last) => {
   return [last.data.slice(0, 2), edge(2) < edge(3), edge(3) < edge(last.data.length - 1)]; })"""
 """How a text node begins, and whether the numbers in it are in their order."""
 _COUNTRIES = "document.querySelector('#table-culturalvqa_country')"
-
 _RESPONSE = "h4:nth-of-type(3) + p').textContent"
 
 
