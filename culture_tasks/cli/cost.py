@@ -177,7 +177,8 @@ def _show_widths(tasks: Sequence[Task], settings: Settings, prices: Prices, opti
         estimates.append(replace(estimate, money=None if money is None else money.times(share)))
     if not estimates:
         raise DataError(
-            "cost: no task of these runs has logged samples, scores that vary, and their mean as its score."
+            "cost: no task of these runs has logged samples, scores that vary (the lexical judge's don't count), and "
+            "their mean as its score."
         )
     if options.json:
         print_json(estimates)

@@ -31,10 +31,14 @@ class WidthEstimate:
 
 
 def runs_by_task(paths: Sequence[str]) -> dict[str, list[LoadedRun]]:
-    """Returns runs with samples, without gradings of samples: these are of runs that count already."""
+    """Returns runs with samples, without gradings of samples and those by the lexical judge.
+
+    The first are of runs that count already, and text overlap varies in other ways than a judge's verdicts.
+    """
     by_task: dict[str, list[LoadedRun]] = {}
     for run, superseded in newest(load(paths, Names()).runs):
-        if superseded is None and run.columns is not None and not (run.result.subset and run.result.graded_from):
+        is_sample = run.result.subset is not None and run.result.graded_from is not None
+        if superseded is None and run.columns is not None and not is_sample and not run.lexical:
             by_task.setdefault(run.run.task, []).append(run)
     return by_task
 

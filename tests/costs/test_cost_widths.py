@@ -47,9 +47,8 @@ def test_money_is_the_judges_share_and_the_table_says_what_it_means(tmp_path, ca
     [of_all] = json.loads(capsys.readouterr().out)["tasks"]
     assert estimate["money"]["high"] == pytest.approx(of_all["money"]["high"] / 2)
     assert main(["cost", "--results", str(tmp_path), "--width", "8", "--judge", "lexical"]) == 0
-    said = capsys.readouterr().out
-    assert "| care_zh | 10 | ±8.4 | 5 | - |" in said
-    assert "Set CULTURE_SUBSET" in said
+    printed = capsys.readouterr().out
+    assert ("| care_zh | 10 | ±8.4 | 5 | - |" in printed, "Set CULTURE_SUBSET" in printed) == (True, True)
 
 
 def test_several_runs_count_as_their_mean_and_a_grading_of_a_sample_not_at_all(tmp_path, capsys):
@@ -58,14 +57,15 @@ def test_several_runs_count_as_their_mean_and_a_grading_of_a_sample_not_at_all(t
     # Of 6, 1.96 * sqrt(25 / 9 * (1 / 6 - 1 / 10)) = 0.843, 9.4 points; of 7, 0.676, 7.5 points.
     assert widths(capsys, tmp_path, 9)[0]["needed"] == 7
     sample = write_ratings(tmp_path, [1.0, 10.0], "20260103_000000")
-    subset = {"documents": 2, "of_documents": 10, "items": 10, "spread": 0.0, "seed": 0}
-    rewrite(sample, config={"rejudged_from": first.name}, configs={"care_zh": {"metadata": {"subset": subset}}})
+    subset = {"subset": {"documents": 2, "of_documents": 10, "items": 10, "spread": 0.0, "seed": 0}}
+    rewrite(sample, config={"rejudged_from": first.name}, configs={"care_zh": {"metadata": subset}})
     [estimate] = widths(capsys, tmp_path, 9)
     assert (estimate["needed"], estimate["questions"]["low"]) == (7, 10)
 
 
-def test_scores_that_are_all_alike_tell_nothing(tmp_path, capsys):
+def test_scores_that_are_all_alike_and_text_overlap_tell_nothing(tmp_path, capsys):
     write_ratings(tmp_path, [4.0] * 10)
+    write_run(tmp_path, "b", {"care_zh": [{"care_rating_lexical": care_sample(n, n)["care_rating"]} for n in (1, 9)]})
     assert main(["cost", "--results", str(tmp_path), "--width", "3", *PAPERS_JUDGE]) == 1
     assert "scores that vary" in capsys.readouterr().err
 
