@@ -46,7 +46,7 @@ def digest(*parts: object) -> int:
 
 
 def reference(doc: Mapping[str, Any]) -> str:
-    """Returns a reference of a document, or a text of its own."""
+    """Returns a reference of a document, or a text that follows from its fields."""
     for name in ("answer", "target", "reference", "answers", "label", "all_answers"):
         value = doc.get(name)
         while isinstance(value, list | tuple) and value:

@@ -72,7 +72,7 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class CultureFile(BaseModel):
-    """What ``culture.toml`` says of every culture; a benchmark adds keys of its own."""
+    """What ``culture.toml`` says of every culture; a benchmark adds further keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -213,7 +213,7 @@ class CultureBenchmark(Benchmark):
     def check_tables(self) -> DataReport:
         """Checks its tables and images."""
 
-    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - it has a folder of its own
+    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - its data are in its own folder
         """Checks its tables, images and ratings."""
         report = self.check_tables()
         if (self.folder / RATINGS).exists():

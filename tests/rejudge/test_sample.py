@@ -120,7 +120,7 @@ def test_a_judge_that_changed_behind_its_name_is_seen_and_its_sample_takes_no_pl
     assert alpha.value == pytest.approx(1 - 15 / 9)
     assert difference.note.startswith("no interval")  # all differences are alike
     cells = {report.entrants[key].label: cell.value for key, cell in report.units["care_zh"].cells.items()}
-    assert cells == {"toy": 4.0}  # no row of its own, and no test of the model against itself
+    assert cells == {"toy": 4.0}  # no second row, and no test of the model against itself
     assert "comparisons" not in tables_of(report)
 
 
