@@ -5,15 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pycountry
 import pytest
+from matplotlib.colors import to_rgb
 from support.example_report import example_report
 from support.reports import charts_of, report_of, tables_of
 from support.sample_files import care_sample, cedar_sample, judged, record, vqa_record, write_run
 
 from culture_tasks import frames
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
-from culture_tasks.report.figures.drawing import svg_images
+from culture_tasks.report.figures.charts import Chart, ChartPanel, Series
+from culture_tasks.report.figures.drawing import draw, svg_images
 from culture_tasks.report.model import Cell, CountryScore
-from culture_tasks.report.numbers.countries import FEW, mark_differences
+from culture_tasks.report.numbers.countries import mark_differences
 from culture_tasks.report.numbers.overall import COMMON
 
 
@@ -241,7 +243,12 @@ def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
     assert any("the table has all" in note for note in heat.notes)
 
 
-def test_few_questions_are_grey_in_the_heat_map():
-    few, many = (_of_many(1, ("NP",), n=n) for n in (FEW - 1, FEW))
-    few_heat, heat = svg_images([charts_of(report)["countries"] for report in (few, many)])
-    assert (b"#dbdbdb" in few_heat, b"#dbdbdb" in heat) == (True, False)
+def test_a_score_with_a_wider_interval_is_paler_in_the_heat_map():
+    cells = {"a": Cell(50.0, COMMON, low=50.0, high=50.0), "b": Cell(50.0, COMMON, low=20.0, high=80.0)}
+    series = (Series("model", cells | {"c": Cell(31.0, COMMON), "d": Cell(None, COMMON)}),)
+    heat = Chart("h", "H", "", "matrix", "country", "model", "score", (ChartPanel("", tuple("abcd"), series),))
+    [axes, _] = draw(heat).axes
+    certain, wide, unknown = (patch.get_facecolor()[:3] for patch in axes.patches)  # an empty cell has none
+    assert certain == to_rgb("#fde725")  # the upper end of the colour map: the numbers' range goes from 30 to 50
+    assert wide == pytest.approx([1 - (1 - part) * 0.2 for part in certain], abs=0.01)  # 60 of 75 points on to white
+    assert unknown == (1.0, 1.0, 1.0)

@@ -6,6 +6,7 @@ A figure has its panels in a grid, with one legend for all; a series looks the s
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,6 @@ import numpy as np
 
 from culture_tasks.pages.pictures import look, shown, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
-from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
@@ -432,6 +432,8 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
 # A colour is a number, readable for colour-blind readers and in print: heat maps
 
 _COLOUR_MAP = "viridis"
+_LUMINANCE, _DARK = (0.299, 0.587, 0.114), 0.55
+"""Shares of red, green and blue in how bright a colour looks, and how bright a colour with white letters is at most."""
 _HEAT_LETTERS = 40
 """Letters that fit below a heat map."""
 _WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
@@ -441,24 +443,25 @@ _WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False
 def _norm(chart: Chart) -> Normalize:
     """Returns the range of a chart's colours, the same in all panels.
 
-    It is the whole scale of countries' scores, and the range of the numbers in other heat maps.
+    It is the range of the numbers; that of countries' scores goes on to whole tens.
     """
     from matplotlib.colors import Normalize
 
-    low, high = chart.panels[0].scale.low, chart.panels[0].scale.high
-    if chart.kind == "heat" or low is None or high is None:
-        values = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
-        low, high = min(values), max(values) if max(values) > min(values) else min(values) + 1
-    return Normalize(low, high)
+    values = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
+    low, high = min(values), max(values)
+    if chart.kind == "matrix":
+        low, high = 10 * math.floor(low / 10), 10 * math.ceil(high / 10)
+    return Normalize(low, high if high > low else low + 1)
 
 
-def _paint(norm: Normalize, value: float) -> tuple[str, str]:
-    """Returns the colour of a number, and that of letters on it."""
+def _paint(norm: Normalize, value: float, paleness: float = 0.0) -> tuple[str, str]:
+    """Returns the colour of a number, paler up to white at a paleness of 1, and that of letters on it."""
     import matplotlib as mpl
     from matplotlib.colors import to_hex
 
-    share = float(norm(value))
-    return to_hex(mpl.colormaps[_COLOUR_MAP](share)), "white" if share < 0.55 else "black"
+    colour = np.array(mpl.colormaps[_COLOUR_MAP](float(norm(value)))[:3])
+    pale = colour + (1.0 - colour) * paleness
+    return to_hex(tuple(pale)), "white" if pale @ _LUMINANCE < _DARK else "black"
 
 
 def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
@@ -480,8 +483,12 @@ def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     return {}
 
 
+_WHITE_AT = 75.0
+"""The width of an interval, in points of 100, at which a country's score has no colour left."""
+
+
 def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws models by countries: whole numbers, bold where they differ, grey where there are few questions."""
+    """Draws models by countries: whole numbers, bold where they differ, paler the wider their intervals are."""
     from matplotlib.patches import Rectangle
 
     norm = _norm(chart)
@@ -490,7 +497,8 @@ def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
             cell = series.cells.get(group)
             if cell is None or cell.value is None:
                 continue
-            fill, ink = ("0.86", "0.35") if cell.n < FEW else _paint(norm, cell.value)
+            width = math.inf if cell.low is None or cell.high is None else cell.high - cell.low
+            fill, ink = _paint(norm, cell.value, min(1.0, width / _WHITE_AT))
             axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=fill, linewidth=0))
             font: dict[str, Any] = {"color": ink, "fontsize": 8, "fontweight": "bold" if cell.best else "normal"}
             axes.text(column, row, f"{cell.value:.0f}", **font, **_WITHIN)

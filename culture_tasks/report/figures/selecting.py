@@ -24,7 +24,6 @@ from culture_tasks.report.figures.charts import (
     split_panel,
 )
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
-from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.vocabulary import place
 
@@ -153,7 +152,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
         panels=(sorted_by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in codes), tuple(rows))),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
-            f"Holm's adjustment over all models and countries. Grey: fewer than {FEW} questions",
+            "Holm's adjustment over all models and countries. Paler: a wider interval",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
