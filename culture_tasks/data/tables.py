@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 import hashlib
 import io
 import json
@@ -133,8 +132,7 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
         raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        data = _parquet(path)
-        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+        table = from_dataset(read_parquet(path), str(path), image_column, local=True)
     elif suffix == ".csv":
         table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
     elif suffix == ".jsonl":
@@ -252,18 +250,20 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     _raise(problems)
 
 
-def _parquet(path: Path) -> datasets.Dataset | None:
+def read_parquet(path: Path) -> datasets.Dataset:
+    """Reads a Parquet file into memory; ``datasets`` would keep a copy, by the file's path and time of change.
+
+    Raises:
+        DataError: If the file is broken.
+    """
     import datasets
-    import pyarrow
     import pyarrow.parquet
 
     try:
-        if pyarrow.parquet.read_metadata(path).num_rows == 0:
-            return None
-        return datasets.Dataset.from_parquet(glob.escape(str(path)))
-    except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
-        reason = error.__cause__ or error
-        raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
+        with path.open("rb") as file:
+            return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
+    except (OSError, ValueError, TypeError, NotImplementedError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}). Save the file anew.") from error
 
 
 def _text(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Literal
 
 import datasets
@@ -80,6 +81,14 @@ def test_each_format_gives_the_rows_as_they_were_written(tmp_path, ending):
     if ending != ".parquet":  # a byte order mark is no part of the first column
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
         assert list(read_file(path).rows) == ROWS
+
+
+def test_a_parquet_file_is_read_anew_and_without_a_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "data.parquet" / "no folder")
+    for rows in (ROWS, ROWS[::-1]):
+        path = write(tmp_path / "data.parquet", rows)
+        os.utime(path, (1e9, 1e9))
+        assert list(read_file(path).rows) == rows
 
 
 def test_windows_line_ends_and_blank_lines_are_no_rows(tmp_path):
