@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -224,16 +225,13 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
 
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    text = _text(path)
+    first_line = re.sub('"[^"]*"', "", text.partition("\n")[0])
+    separator = next((mark for mark in ",;\t" if mark in first_line), ",")  # spreadsheets of many countries write ;
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     rows, problems = filter(None, reader), list[str]()
     try:
         header = next(rows, [])
-        for mark, marks in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
-            if len(header) == 1 and mark in header[0]:
-                raise DataError(
-                    f"{path}: columns are separated by {marks}, as in {header[0]!r:.60}. Expected commas: in the "
-                    "spreadsheet, save as CSV with commas, in UTF-8."
-                )
         for name, times in Counter(header).items():
             if times > 1:
                 raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
@@ -243,7 +241,7 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             else:
                 problems.append(
                     f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
-                    "Quote fields that hold commas, and leave no field out."
+                    f"Quote fields that hold {separator!r}, and leave no field out."
                 )
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
