@@ -26,6 +26,7 @@ _REASONING_MARK = re.compile(f"{REASONING_ENDS.pattern}|{REASONING_BEGINS.patter
 _PLAIN_CHANNELS = re.compile(r"\s*(?:analysis(?:.*?assistantfinal|(?=[A-Z]).*)|assistantfinal)", re.DOTALL)
 # Arabic diacritics, Quranic marks and tatweel (U+0640), which lengthen or vocalise a word and don't change it.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script than ASCII's
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token for each character.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -102,19 +103,34 @@ def storable(text: str) -> str:
     return text
 
 
+def folded(text: str) -> str:
+    """Returns text in which letters and digits that people type differently are alike, in lower case.
+
+    NFKC and casefold; the dot of a Turkic İ goes, Persian yeh and kaf become the Arabic ones, and digits of any script
+    those of ASCII; and NFKC again, since this takes some characters apart.
+
+    Examples:
+        >>> folded("İNÇİ"), folded("۳ Ｋg")
+        ('inçi', '3 kg')
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if plain.isascii():
+        return plain
+    plain = plain.replace("i\u0307", "i").replace("\u06cc", "\u064a").replace("\u06a9", "\u0643")
+    return unicodedata.normalize("NFKC", _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), plain))
+
+
 def tokens(text: str) -> list[str]:
     """Splits text of any script into comparable tokens.
 
-    NFKC and casefold, and NFKC again, since casefold takes some characters apart; Arabic diacritics and tatweel
-    removed; one token for each character in scripts written without spaces (Han, Kana, Thai, …); runs of letters and
-    digits elsewhere; punctuation dropped.
+    :func:`folded`; Arabic diacritics and tatweel removed; one token for each character in scripts written without
+    spaces (Han, Kana, Thai, …); runs of letters and digits elsewhere; punctuation dropped.
 
     Examples:
         >>> tokens("Ｋｉｍｃｈｉ, 泡菜 و كِتَاب!")
         ['kimchi', '泡', '菜', 'و', 'كتاب']
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _TOKEN.findall(_ARABIC_MARKS.sub("", folded))
+    return _TOKEN.findall(_ARABIC_MARKS.sub("", folded(text)))
 
 
 def token_f1(candidate: str, reference: str) -> float:

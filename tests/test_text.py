@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.text import answer_in, best_token_f1, storable, token_f1, tokens, without_reasoning
+from culture_tasks.text import answer_in, best_token_f1, folded, storable, token_f1, tokens, without_reasoning
 
 ANY = st.text(st.characters())  # lone surrogates and NUL too
 TAGGED = st.lists(
@@ -107,8 +107,18 @@ def test_tokens_of_many_scripts(text, expected):
 
 def test_two_spellings_of_one_character_are_the_same_token():
     spellings = (("é", "e\u0301"), ("\u0390", "\u03aa\u0301"), ("ﬁ", "FI"), ("ﷲ", "الله"), ("가", "\u1100\u1161"))
-    for one, other in spellings:
+    typed = [
+        ("İngilis dili", "ingilis DİLİ"),
+        ("چای", "چاي"),
+        ("ﮐﺘﺎﺏ", "كتاب"),
+        ("ی\u0654", "ئ"),
+        ("٤ ۴ ४ ๔", "4 4 4 4"),
+    ]
+    for one, other in (*spellings, *typed):
         assert tokens(one) == tokens(other) != []
+        assert folded(folded(one)) == folded(one)
+    for one, other in (("أكل", "اكل"), ("على", "علي"), ("ሰላም", "ሠላም"), ("τυρί", "τυρι"), ("qız", "qiz")):
+        assert tokens(one) != tokens(other)
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -203,14 +203,14 @@ class ComputedScore(Metric):
 
     Attributes:
         value: Works it out, from any number of values, in any order.
-        stderr: Works out its standard error, in the same unit; None where there is none, and for a main metric that
-            of the bootstrap.
+        stderr: Works out its standard error, in the same unit, from the values and the cluster of each; None where
+            there is none, and for a main metric that of the bootstrap.
         is_score: Whether the mean of several tasks' numbers means something.
         finish: Called once with the values, the task's name and the run, when a harness has its results.
     """
 
     value: Callable[[Sequence[Any]], float]
-    stderr: Callable[[Sequence[Any]], float] | None = None
+    stderr: Callable[[Sequence[Any], Sequence[Hashable]], float] | None = None
     is_score: bool = True
     finish: Callable[[Sequence[Any], str, Run], None] | None = None
 

@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import io
 import itertools
+import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
     import datasets
+    from PIL.Image import Image
 
 KEY_LENGTH = 16
 """Hexadecimal digits of an image's SHA-256 that identify it; two of a million images collide once in 10^7 data sets."""
@@ -34,7 +36,58 @@ _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "TIFF
 """Formats that are read. Of Pillow's others, some are programs: it has Ghostscript run PostScript."""
 _EXPECTED = f"Expected one of {', '.join(_FORMATS)}. Replace the image, or remove the row."
 
+_MODES = frozenset(["1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV"])
+"""Pillow's modes of at most eight bits that it can convert to RGB."""
+_BITS, _WHITE_IS = 258, 262  # tags of TIFF: bits per sample, and whether white is 0
+
+_EXPECTED_MODE = "Expected grey, a palette, RGB or CMYK. Save the image as RGB with 8 bits."
+
 _Reader: TypeAlias = Callable[[], bytes]
+
+
+def read_image(content: bytes) -> Image:
+    """Returns the image that a file's content holds, turned as its EXIF data say, by :func:`as_rgb`."""
+    import datasets
+
+    return as_rgb(datasets.Image().decode_example({"bytes": content, "path": None}))
+
+
+def as_rgb(image: Image) -> Image:
+    """Returns an image in RGB as people see it: more than eight bits are scaled, and transparency lies on white.
+
+    An image in RGB is returned as it is.
+
+    Raises:
+        DataError: If its values have no known white, or its mode is another.
+    """
+    from PIL.Image import alpha_composite, new
+
+    if image.mode[0] in "IF":
+        image = _in_eight_bits(image)
+    if image.mode not in _MODES:
+        raise DataError(f"found Pillow's mode {image.mode}. {_EXPECTED_MODE}")
+    if image.has_transparency_data:
+        straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode)).convert("RGBA")
+        image = alpha_composite(new("RGBA", image.size, "white"), straight)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _in_eight_bits(image: Image) -> Image:
+    """Scales grey of 12 or 16 bits, or of floats from 0 to 1, to eight bits."""
+    import numpy as np
+    from PIL.Image import fromarray
+
+    tags: Mapping[int, Any] = getattr(image, "tag_v2", {})
+    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # of these, Pillow reads 16 bits so
+        raise DataError(f"found integers of 32 bits. {_EXPECTED_MODE}")
+    white = 1.0 if image.mode == "F" else 2.0 ** tags.get(_BITS, (16,))[0] - 1.0
+    values = np.asarray(image).astype(np.float32)
+    if not (values.min() >= 0.0 and values.max() <= white):
+        raise DataError(f"found values from {values.min():g} to {values.max():g}, not 0 to {white:g}. {_EXPECTED_MODE}")
+    grey = fromarray(np.rint((white - values if tags.get(_WHITE_IS) == 0 else values) * (255.0 / white)).astype("u1"))
+    if "transparency" in image.info:
+        grey.putalpha(fromarray(np.where(values == image.info["transparency"], 0, 255).astype("u1")))
+    return grey
 
 
 def image_column(
@@ -124,7 +177,7 @@ def _find_file(where: str, name: str | None, folder: Path) -> Path:
             is_file = candidate.is_file()
         except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
             continue
-        if is_file and not candidate.resolve().is_relative_to(folder.resolve()):
+        if is_file and not _is_inside(candidate, folder):
             raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
         if is_file and (size := candidate.stat().st_size) > _MOST_BYTES:
             raise DataError(
@@ -137,6 +190,13 @@ def _find_file(where: str, name: str | None, folder: Path) -> Path:
         f"{where}, field 'image': no file {name!r:.200} in {folder} or {folder / 'images'}. "
         "Add the file, or correct the name."
     )
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    """Whether a file is in a folder or in a linked folder below it; not if it is itself a link that leads elsewhere."""
+    if file.resolve().is_relative_to(folder.resolve()):
+        return True
+    return not file.is_symlink() and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
 
 
 def _problems(
@@ -204,11 +264,19 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
                 )
             image.draft(image.mode, _SMALL)
             if pixels > _LARGE:
-                alone.submit(image.load).result()
+                alone.submit(_decode, image).result()
             else:
-                image.load()
+                _decode(image)
+    except DataError as error:
+        return str(error)
     except UnidentifiedImageError:  # its own words name a place in memory
         return f"broken image (in no known format). {_EXPECTED}"
     except (OSError, ValueError, SyntaxError) as error:
         return f"broken image ({error}). {_EXPECTED}"
     return None
+
+
+def _decode(image: Image) -> None:
+    image.load()
+    if image.mode not in _MODES:
+        as_rgb(image)

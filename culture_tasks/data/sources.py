@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
                 f"{data_folder.parent}."
             )
         return None
-    files = {path.relative_to(folder).as_posix().lower(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
     if file := _first(files, source.stems):
         return file
     if _first(files, source.additions):
@@ -82,6 +83,19 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
         f"{folder}: holds no {source.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
         f"Put the file there{instead}."
     )
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Returns the files in a folder at any depth, also in linked folders but for those that lead back up."""
+    files: list[Path] = []
+    for name, folders, names in os.walk(folder, followlinks=True):
+        here = Path(name)
+        above = (
+            [path.resolve() for path in (here, *here.parents)] if any((here / f).is_symlink() for f in folders) else []
+        )
+        folders[:] = [f for f in folders if not any(path.is_relative_to((here / f).resolve()) for path in above)]
+        files += [here / file for file in names if (here / file).is_file()]
+    return sorted(files)
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
@@ -100,7 +114,8 @@ def addition(source: Source, data_folder: Path | None) -> Path | None:
 
 def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
     for stem in stems:
-        paths = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
+        matches = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
+        paths = list({path.resolve(): path for path in reversed(matches)}.values())[::-1]  # a linked one counts once
         if len(paths) > 1:
             raise DataError(f"{paths[0].parent}: {paths[0].name} and {paths[1].name} both match. Keep one of them.")
         if paths:

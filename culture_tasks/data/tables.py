@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import glob
 import hashlib
 import io
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,8 +133,7 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
         raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        data = _parquet(path)
-        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+        table = from_dataset(read_parquet(path), str(path), image_column, local=True)
     elif suffix == ".csv":
         table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
     elif suffix == ".jsonl":
@@ -226,16 +225,13 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
 
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    text = _text(path)
+    first_line = re.sub('"[^"]*"', "", text.partition("\n")[0])
+    separator = next((mark for mark in ",;\t" if mark in first_line), ",")  # spreadsheets of many countries write ;
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     rows, problems = filter(None, reader), list[str]()
     try:
         header = next(rows, [])
-        for mark, marks in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
-            if len(header) == 1 and mark in header[0]:
-                raise DataError(
-                    f"{path}: columns are separated by {marks}, as in {header[0]!r:.60}. Expected commas: in the "
-                    "spreadsheet, save as CSV with commas, in UTF-8."
-                )
         for name, times in Counter(header).items():
             if times > 1:
                 raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
@@ -245,25 +241,27 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             else:
                 problems.append(
                     f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
-                    "Quote fields that hold commas, and leave no field out."
+                    f"Quote fields that hold {separator!r}, and leave no field out."
                 )
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
     _raise(problems)
 
 
-def _parquet(path: Path) -> datasets.Dataset | None:
+def read_parquet(path: Path) -> datasets.Dataset:
+    """Reads a Parquet file into memory; ``datasets`` would keep a copy, by the file's path and time of change.
+
+    Raises:
+        DataError: If the file is broken.
+    """
     import datasets
-    import pyarrow
     import pyarrow.parquet
 
     try:
-        if pyarrow.parquet.read_metadata(path).num_rows == 0:
-            return None
-        return datasets.Dataset.from_parquet(glob.escape(str(path)))
-    except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
-        reason = error.__cause__ or error
-        raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
+        with path.open("rb") as file:
+            return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
+    except (OSError, ValueError, TypeError, NotImplementedError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}). Save the file anew.") from error
 
 
 def _text(path: Path) -> str:

@@ -20,7 +20,13 @@ from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanS
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
-from culture_tasks.metrics.means import cluster_numbers, cluster_scores, contributions, mean_and_error
+from culture_tasks.metrics.means import (
+    cluster_numbers,
+    cluster_scores,
+    contributions,
+    mean_and_error,
+    ratio_contributions,
+)
 from culture_tasks.metrics.resampling import bootstrapped, replicates
 
 Record = Mapping[str, Any]
@@ -36,10 +42,9 @@ class Aggregation:
     Attributes:
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
-        is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
     """
 
-    __slots__ = ("_finish", "_stderr", "_value", "is_of_documents", "is_score", "name")
+    __slots__ = ("_finish", "_stderr", "_value", "is_score", "name")
 
     def __init__(
         self,
@@ -48,12 +53,10 @@ class Aggregation:
         stderr: Callable[[Sequence[Any]], float] | None = None,
         *,
         is_score: bool = True,
-        is_of_documents: bool = True,
         finish: Callable[[Sequence[Any], str, Run], None] | None = None,
     ) -> None:
         self.name = name
         self.is_score = is_score
-        self.is_of_documents = is_of_documents
         self._finish = finish
         self._value = value
         self._stderr = stderr
@@ -118,9 +121,16 @@ def coverage(records: Iterable[Record | None]) -> float:
 
 
 def coverage_stderr(records: Sequence[Record | None]) -> float:
-    """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
+    """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any.
+
+    Where documents share clusters, it is that of a mean with clusters.
+    """
     scored, requests = _counts(records)
-    return math.sqrt(scored / requests * (1.0 - scored / requests) / requests) if requests else math.nan
+    clusters = [cluster_of(record) for record in records if record is not None]
+    if not requests or len(set(clusters)) == len(clusters):
+        return math.sqrt(scored / requests * (1.0 - scored / requests) / requests) if requests else math.nan
+    counts = np.array([_counts([record]) for record in records if record is not None], dtype=np.float64)
+    return mean_and_error(ratio_contributions(counts[:, 0], counts[:, 1]), clusters).error
 
 
 def unscored(records: Iterable[Record | None]) -> int:
@@ -161,8 +171,7 @@ class MeanOfScores(Aggregation):
         super().__init__(
             name,
             lambda records: self._mean_of(self._scores(records)[0], records),
-            lambda records: self._error_of(self._scores(records)[0], records),
-            is_of_documents=per_cluster is None,
+            lambda records: self._error_of(*self._scores(records), records),
         )
         self._per_cluster = per_cluster
         self._is_judged = is_judged
@@ -173,7 +182,7 @@ class MeanOfScores(Aggregation):
         """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
 
         Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
-        :meth:`Aggregation.group_value`; else it is cluster-robust (CR1), as the report's.
+        :meth:`Aggregation.group_value`.
         """
         together = list(chain.from_iterable(tasks))
         parts = [self._scores(records) for records in tasks]
@@ -181,13 +190,14 @@ class MeanOfScores(Aggregation):
         clusters = [cluster for _, of_part in parts for cluster in of_part]
         is_plain = weight_by_size and sizes is None
         if is_plain:
-            value, error = self._mean_of(scores, together), _number(self._error_of(scores, together))
+            value, error = self._mean_of(scores, together), _number(self._error_of(scores, clusters, together))
         else:
             value, error = super().group_value(tasks, weight_by_size=weight_by_size, sizes=sizes)
-        if not math.isnan(value) and len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts):
+        shares_clusters = len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts)
+        if not is_plain and shares_clusters and not math.isnan(value):
             strata = np.repeat(np.arange(len(parts)), [part.size for part, _ in parts])
             shares = np.array(sizes, dtype=np.float64) if weight_by_size and sizes is not None else None
-            influence = contributions(scores, None if is_plain else strata, shares)
+            influence = contributions(scores, strata, shares)
             error = _number(mean_and_error(influence, clusters).error)
         return value, error
 
@@ -205,10 +215,9 @@ class MeanOfScores(Aggregation):
             return math.nan
         return float(scores.mean()) if scores.size else math.nan
 
-    def _error_of(self, scores: Floats, records: Sequence[Any]) -> float:
-        """The sample standard deviation over the square root of n; NaN where the mean is, and for a single score."""
-        is_covered = scores.size > 1 and self._is_covered(records)
-        return float(scores.std(ddof=1) / math.sqrt(scores.size)) if is_covered else math.nan
+    def _error_of(self, scores: Floats, clusters: Sequence[Hashable], records: Sequence[Any]) -> float:
+        """The cluster-robust standard error; NaN where the mean is, and for scores of a single cluster."""
+        return mean_and_error(scores, clusters).error if self._is_covered(records) else math.nan
 
     def _is_covered(self, records: Sequence[Any]) -> bool:
         """Whether some verdict is scored, and the share that the user asks for; true where no verdict is needed."""
@@ -252,9 +261,9 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
 
     def stderr(records: Sequence[Any]) -> float:
         values = values_of(records)
-        if metric.stderr is not None:
-            return metric.stderr(values)
         clusters = [cluster_of(record) for record in values]
+        if metric.stderr is not None:
+            return metric.stderr(values, clusters)
         again = replicates(lambda places: metric.value([values[place] for place in places]), clusters)
         return bootstrapped(metric.value(values), again, n=len(values), clusters=len(set(clusters))).error
 
@@ -267,7 +276,6 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
         lambda records: metric.value(values_of(records)),
         stderr if is_main or metric.stderr is not None else None,
         is_score=metric.is_score,
-        is_of_documents=not is_main,
         finish=finish,
     )
 

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import datasets
 
-from culture_tasks.data.images import image_key
+from culture_tasks.data.images import image_key, read_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,5 +75,5 @@ def _shared_image(cell: Mapping[str, Any]) -> Image:
     key = image_key(content)
     image = _images.get(key)
     if image is None:
-        image = _images[key] = datasets.Image().decode_example({"bytes": content, "path": None}).convert("RGB")
+        image = _images[key] = read_image(content)
     return image

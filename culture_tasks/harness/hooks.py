@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
 from culture_tasks.harness.scoring import metric_list, scorer_of
@@ -71,7 +72,7 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     """Returns the images that a document's prompt shows, in order; other documents may show the same objects."""
     rows = (part.row for part in prompt.parts if isinstance(part, Picture))
     images = [(doc if row is None else all_documents(task.name)[row])["image"] for row in rows]
-    return [image if image.mode == "RGB" else image.convert("RGB") for image in images]
+    return list(map(as_rgb, images))
 
 
 def describe_documents(task: Any) -> None:

@@ -11,7 +11,7 @@ while the log holds the record once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -96,7 +96,7 @@ class CountedRecord(PartRecord):
     """A view for a count or a spread, without the score, from which lmms-eval would make a standard error."""
 
     __slots__ = ()
-    names = frozenset({"item", "outcomes", "run_scores"})
+    names = frozenset({"benchmark", "cluster", "item", "outcomes", "run_scores"})
 
 
 class ClusteredValue(float):
@@ -113,3 +113,18 @@ class ClusteredValue(float):
 
     def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str]]]:
         return type(self), (float(self), self.cluster)
+
+
+class ClusteredLabels(tuple[Any, ...]):
+    """A document's labels for a metric that is worked out from them, with the document's cluster."""
+
+    cluster: tuple[str, str]
+
+    def __new__(cls, labels: Iterable[Any], cluster: tuple[str, str]) -> ClusteredLabels:
+        """Takes the labels, and the benchmark and the cluster of their document."""
+        instance = super().__new__(cls, labels)
+        instance.cluster = cluster
+        return instance
+
+    def __reduce__(self) -> tuple[type[ClusteredLabels], tuple[tuple[Any, ...], tuple[str, str]]]:
+        return type(self), (tuple(self), self.cluster)

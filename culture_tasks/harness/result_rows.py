@@ -85,7 +85,7 @@ def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
         if aggregation is not None:
             row[_with_ending(key, "_stderr")] = aggregation.stderr(records)
             of_documents = _with_ending(key, "_stderr_clt")  # which lmms-eval takes over documents
-            if of_documents in row and not aggregation.is_of_documents:
+            if of_documents in row:
                 row[of_documents] = row[_with_ending(key, "_stderr")]
         _drop_irrelevant(row, key, records)
 

@@ -19,7 +19,14 @@ from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore,
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
-from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
+from culture_tasks.harness.records import (
+    ClusteredLabels,
+    ClusteredValue,
+    CompleteRecord,
+    CountedRecord,
+    PartRecord,
+    PendingRecord,
+)
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import ReadyTicket, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -123,6 +130,8 @@ class Scorer:
         values |= {
             name: ClusteredValue(values[name], cluster) for name in self._mean_names if values.get(name) is not None
         }
+        labels = {id(value): ClusteredLabels(value, cluster) for value in values.values() if isinstance(value, tuple)}
+        values = {name: labels.get(id(value), value) for name, value in values.items()}
         score = values.pop(main)
         if answered.rubric is not None:
             described = self._fields(answered) | flags

@@ -10,7 +10,9 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from culture_tasks.data.images import KEY_LENGTH, image_key
+from culture_tasks.data.images import KEY_LENGTH, as_rgb, image_key
+from culture_tasks.data.sources import files_below
+from culture_tasks.errors import DataError
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +37,7 @@ class Thumbnails:
         self._files: dict[str, Path] = {}
         self._addresses: dict[Path, str | None] = {}
         if folder is not None:
-            below = (path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _SUFFIXES)
-            paths = [path for path in below if path.is_file()]
+            paths = [path for path in files_below(folder) if path.suffix.lower() in _SUFFIXES]
             for path in paths:
                 self._files[path.relative_to(folder).as_posix()] = path
             for name in ("name", "stem"):
@@ -70,10 +71,11 @@ def _address(path: Path, side: int) -> str | None:
     try:
         with Image.open(path) as image:
             image.draft("RGB", (side, side))
-            small = ImageOps.exif_transpose(image).convert("RGB")
-        small.thumbnail((side, side))
+            ImageOps.exif_transpose(image, in_place=True)
+            small = as_rgb(image)
+            small.thumbnail((side, side))
         small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (DataError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         _logger.warning("html: no thumbnail of %s: %s", path, error)
         return None
     return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

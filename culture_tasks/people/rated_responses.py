@@ -51,7 +51,7 @@ def offered() -> Mapping[str, HumanRatings]:
 def _number(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("Expected a number")
-    return value
+    return re.sub(r"(?<=\d),(?=\d)", ".", value) if isinstance(value, str) else value  # as spreadsheets may write it
 
 
 Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,7 +178,7 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
         for response in source.population.responses:
             item = f"{response.item}\n{response.run}"
             turn = _sha256(f"{seed}\n{source.task}\n{item}")
-            name = _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]
+            name = "r" + _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]  # or Excel reads a number
             strata.setdefault((place, response.culture), []).append((turn, name, response))
     sizes = {stratum: len(members) for stratum, members in strata.items()}
     shares = _shares(sizes, number)
@@ -249,6 +250,10 @@ _SIDE = 900
 """Pixels of the longer side of an image on the page."""
 
 
+# A response that a spreadsheet may turn into a number, a date or a truth value, unless an apostrophe is before it.
+_LIKE_A_NUMBER = re.compile(r"(?=.*\d)[^'\n]{1,40}|true|false", re.IGNORECASE)
+
+
 class _Entry(NamedTuple):
     row: DesignRow
     response: SheetResponse
@@ -304,7 +309,8 @@ def _rubrics(responses: Sequence[SheetResponse]) -> dict[str, str]:
 
 def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
     for row, response, *_ in entries:
-        cells = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
+        text = f"'{response.text}" if _LIKE_A_NUMBER.fullmatch(response.text) else response.text
+        cells = [row.row, response.culture, response.question, "\n".join(response.references), text]
         yield [*cells, response.image, row.lowest, row.highest, None, None, rater or None]
 
 

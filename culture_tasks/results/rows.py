@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.harness.result_rows import TaskMetrics, complete_group_row, complete_row
@@ -35,20 +33,9 @@ def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dic
             row[key] = aggregation(records)
             if harness == "lmms_eval":
                 metric, _, filter_name = key.partition(",")
-                row[f"{metric}_stderr_clt,{filter_name}"] = _stderr_of_documents(records)
-                row[f"{metric}_stderr_clustered,{filter_name}"] = "N/A"
+                row |= {f"{metric}_stderr_{kind},{filter_name}": "N/A" for kind in ("clt", "clustered")}
     complete_row(row, task.records)
     return row
-
-
-def _stderr_of_documents(records: Sequence[Any]) -> Any:
-    """Returns lmms-eval's standard error over documents: of numbers, and of the scores of records that have one."""
-    scores = [
-        record["score"] if isinstance(record, dict) else record
-        for record in records
-        if isinstance(record, (int, float)) or (isinstance(record, dict) and "score" in record)
-    ]
-    return float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else "N/A"
 
 
 def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> list[str]:

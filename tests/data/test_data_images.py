@@ -8,10 +8,11 @@ import os
 import zlib
 
 import datasets
+import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.images import broken_images, image_column, image_keys
+from culture_tasks.data.images import as_rgb, broken_images, image_column, image_keys, read_image
 from culture_tasks.data.reading import reading
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
@@ -80,8 +81,10 @@ def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     (folder / "link.png").symlink_to(outside)
     said = refused(load, folder, name.format(outside=outside))
     assert f"is outside {folder}. Expected a file inside it" in said
-    (tmp_path / "alias").symlink_to(tmp_path)  # the data folder itself may be a link
+    (tmp_path / "alias").symlink_to(tmp_path)  # the data folder itself may be a link, and so may a folder below it
     assert len(load(tmp_path / "alias", "secret.png")) == 1
+    (folder / "linked").symlink_to(tmp_path)
+    assert len(load(folder, "linked/secret.png")) == 1
 
 
 BROKEN = {
@@ -112,6 +115,63 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     *_, last = broken_images(embedded([*cells, None]), [None] * 3, None)
     assert last.startswith("data/test.parquet, row 3, field 'image': found an empty image. Expected one of AVIF")
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
+
+
+GREY16 = np.array([[0, 0x4000, 0x8000, 0xFFFF]], "u2")
+CLEAR = np.array([[[0, 0, 0, 0], [0, 0, 0, 255], [255, 0, 0, 128], [9, 8, 7, 255]]], "u1")
+SEEN = {
+    "grey": [(0,) * 3, (64,) * 3, (128,) * 3, (255,) * 3],
+    "clear": [(255,) * 3, (0,) * 3, (255, 127, 127), (9, 8, 7)],
+}
+PALETTE = Image.new("P", (4, 1))
+PALETTE.putpalette([0, 0, 0, 0, 0, 0, 255, 0, 0, 9, 8, 7])
+PALETTE.putdata([0, 1, 2, 3])
+INVERTED = Image.fromarray(65535 - GREY16)
+FLOATS = Image.fromarray((GREY16 / 65535).astype("f4"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "image", "options", "seen"),
+    [
+        ("PNG", Image.fromarray(GREY16), {}, "grey"),
+        ("PPM", Image.fromarray(GREY16), {}, "grey"),  # mode I
+        ("TIFF", Image.fromarray(GREY16), {}, "grey"),
+        ("TIFF", INVERTED, {"tiffinfo": {262: 0}}, "grey"),
+        ("TIFF", FLOATS, {}, "grey"),
+        ("PNG", Image.fromarray(np.maximum(GREY16, 1)), {"transparency": 0xFFFF}, "grey"),
+        ("PNG", Image.fromarray(CLEAR), {}, "clear"),
+        ("TIFF", Image.fromarray(CLEAR), {}, "clear"),
+        ("PNG", PALETTE, {"transparency": bytes([0, 255, 128])}, "clear"),
+        ("PNG", Image.fromarray(CLEAR).convert("RGB"), {"transparency": (255, 0, 0)}, None),
+        ("TIFF", Image.fromarray(CLEAR).convert("RGB").convert("CMYK"), {}, None),
+        ("TIFF", Image.fromarray((GREY16 / 257).astype("f4")), {}, "values from 0 to 255, not 0 to 1. Expected grey"),
+        ("TIFF", Image.fromarray(np.float32([[0.0, np.nan]])), {}, "values from nan to nan, not 0 to 1"),
+        (
+            "TIFF",
+            Image.fromarray(GREY16.astype("i4")),
+            {},
+            "integers of 32 bits. Expected grey, a palette, RGB or CMYK",
+        ),
+        ("TIFF", Image.new("RGB", (4, 1)).convert("LAB"), {}, "Pillow's mode LAB"),
+    ],
+)
+def test_a_model_sees_an_image_as_people_do_or_the_image_is_refused(tmp_path, kind, image, options, seen):
+    image.save(tmp_path / "a", kind, **options)
+    problems = list(broken_images(RowTable("data/test.json", [{}]), ["a"], tmp_path))
+    if seen is not None and seen not in SEEN:
+        (problem,) = problems
+        assert problem.startswith(f"data/test.json, row 1, field 'image': found {seen}")
+        return
+    assert problems == []
+    pixels = [tuple(pixel) for pixel in np.asarray(read_image((tmp_path / "a").read_bytes()))[0].tolist()]
+    white = (255, 255, 255)
+    plain = [(0, 0, 0), (0, 0, 0), white if "transparency" in options else (255, 0, 0), (9, 8, 7)]
+    assert pixels == SEEN.get(seen, plain)
+
+
+def test_premultiplied_and_palette_transparency_lie_on_white():
+    for mode in ("La", "RGBa", "PA"):
+        assert as_rgb(Image.new(mode, (1, 1))).getpixel((0, 0)) == (255, 255, 255)
 
 
 def test_an_image_that_is_a_program_is_not_run(tmp_path, monkeypatch):

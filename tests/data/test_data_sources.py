@@ -73,6 +73,22 @@ def test_a_folder_that_can_not_be_used_is_refused_and_says_why(tmp_path, hub, na
     assert hub == []
 
 
+def test_linked_folders_are_entered_but_not_those_that_lead_back_up(tmp_path, hub):
+    bench = put(tmp_path, "readme.txt").parent
+    real = put(tmp_path / "disk", "test.json")
+    (bench / "data").symlink_to(real.parent)
+    real.rename(real.with_name("other.json"))
+    for name, target in (("up", tmp_path), ("self", bench), ("data/back", bench), ("data/again", real.parent)):
+        (bench / name).symlink_to(target)
+    assert local_file(SOURCE, tmp_path) == bench / "data" / "other.json"
+    (bench / "alias").symlink_to(bench / "data")
+    assert local_file(replace(SOURCE, stems=("*er",)), tmp_path) == bench / "alias" / "other.json"
+    put(tmp_path, "a/other.json")
+    with pytest.raises(DataError, match=r"other\.json and other\.json both match"):
+        local_file(replace(SOURCE, stems=("*er",)), tmp_path)
+    assert hub == []
+
+
 def test_an_addition_leaves_the_rest_to_the_hub_or_stands_beside_a_local_file(tmp_path):
     assert addition(SOURCE, None) is None
     path = put(tmp_path, "Answers.csv")

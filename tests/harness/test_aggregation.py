@@ -7,7 +7,7 @@ import pytest
 
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import MeanOfScores
-from culture_tasks.harness.records import ClusteredValue
+from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.settings import Settings
 
@@ -69,6 +69,22 @@ def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage)
     for records in ([], [None], [FAILED]):
         assert math.isnan(aggregation.MEAN_OF_SCORED(records))
         assert aggregation.MEAN_OF_SCORED.stderr(records) == "N/A"
+
+
+def test_documents_that_share_a_cluster_are_no_independent_ones(min_coverage):
+    min_coverage(0.0)
+    # the mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(3/2 · 3/2) / 4
+    records = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
+    values = [ClusteredValue(record["score"], ("b", record["cluster"])) for record in records]
+    for rows in (records, [None, *values], [PartRecord(record) for record in records]):
+        assert MeanOfScores().stderr(rows) == pytest.approx(0.375)
+    assert MeanOfScores().stderr(records[:2]) == "N/A"  # one cluster
+    assert MeanOfScores().group_value([records[:2], records[2:]], weight_by_size=True) == (0.5, pytest.approx(0.375))
+    # scored verdicts 2 of 2, 0 of 1, 0 of 1
+    verdicts = [
+        CountedRecord(of(cluster, score)) for cluster, score in (("a", 1.0), ("a", 1.0), ("b", None), ("c", None))
+    ]
+    assert aggregation.COVERAGE.stderr([None, *verdicts]) == pytest.approx(0.375)
 
 
 def run_scores(*scores):

@@ -265,6 +265,24 @@ def test_ratings_that_cannot_be_right_are_named_and_what_a_spreadsheet_changes_i
         sheet, lambda lines: [line.update(response=line["response"].replace(" ", "\r\n")) for line in lines]
     )
     assert score(checked, wrapped) == 0
+    frame = pandas.read_csv(sheet)  # what looks like a number is one, as in a spreadsheet
+    assert frame["row"].str.match("r[0-9a-f]{12}$").all()
+    frame.assign(rating=5.5).to_csv(sheet, index=False, sep=";", decimal=",")
+    assert score(checked, sheet) == 0
+    frame["row"] = frame["row"].str[1:]  # of an earlier version
+    frame.astype({"row": str}).to_csv(sheet, index=False)
+    assert score(checked, sheet) == 0
+
+
+@pytest.mark.parametrize("response", ["007", "10-12", "1/2", "5 %", "3. March", "true"])
+def test_a_response_that_looks_like_a_number_stays_as_it_is_in_a_spreadsheet(tmp_path, response):
+    write_care(tmp_path / "runs", SIZES, response=response)
+    assert draw(tmp_path, 45) == 0
+    sheet = tmp_path / "sheet" / "sheet.csv"
+    frame = pandas.read_csv(sheet)
+    assert set(frame["response"]) == {f"'{response}"}
+    frame.assign(rating=5).to_csv(sheet, index=False)
+    assert score(tmp_path, sheet) == 0
 
 
 def test_other_results_are_refused(checked, capsys):

@@ -13,6 +13,7 @@ from culture_tasks.benchmarks.cedar.benchmark import ACC, TOP2, metrics
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
 from culture_tasks.benchmarks.interface import MeanScore
 from culture_tasks.harness.aggregation import aggregation_of
+from culture_tasks.harness.records import ClusteredLabels
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -86,7 +87,10 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     """Works metrics out again from logged records alone, with their standard errors."""
     groups = [record["groups"] for record in records]
     read = [[run["label"] for run in record["runs"]] for record in records]
-    labels = [(group["language"], group["gold"], *runs) for group, runs in zip(groups, read, strict=True)]
+    labels = [
+        ClusteredLabels((group["language"], group["gold"], *runs), (record["benchmark"], record["cluster"]))
+        for record, group, runs in zip(records, groups, read, strict=True)
+    ]
     values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
     if any("minority" in group for group in groups):
         minorities = [None if group["minority"] == "none" else group["minority"] for group in groups]

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
+from itertools import compress, product
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -314,7 +314,8 @@ def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
         for language in LANGUAGES:
             value = partial(_in_language, language, measures.accuracy)
             stderr = partial(_in_language, language, measures.accuracy_stderr)
-            yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
+            title = f"accuracy, {LANGUAGE_NAMES[language]}"
+            yield _metric(f"acc_{language}", title, PERCENT, value, stderr, (language,))
         yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
         yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
     propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
@@ -336,7 +337,12 @@ def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> Compu
 
 
 def _metric(
-    name: str, title: str, scale: Scale, value: _TableMetric, stderr: _TableMetric | None = None
+    name: str,
+    title: str,
+    scale: Scale,
+    value: _TableMetric,
+    stderr: _TableMetric | None = None,
+    languages: Collection[Language] = LANGUAGES,
 ) -> ComputedScore:
     def value_of(values: Sequence[Any]) -> float:
         return value(table_of(values))
@@ -344,9 +350,11 @@ def _metric(
     if stderr is None:
         return ComputedScore(name=name, title=title, scale=scale, value=value_of)
 
-    def stderr_of(values: Sequence[Any]) -> float:
-        if any(len(labels) > _ONE_RUN for labels in values):
-            return measures.jackknife_stderr(value, values)
+    def stderr_of(values: Sequence[Any], clusters: Sequence[Hashable]) -> float:
+        is_in = [labels[0] in (None, *languages) for labels in values]
+        values, clusters = list(compress(values, is_in)), list(compress(clusters, is_in))
+        if any(len(labels) > _ONE_RUN for labels in values) or len(set(clusters)) < len(clusters):
+            return measures.jackknife_stderr(value, values, clusters)
         return stderr(table_of(values))
 
     return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)

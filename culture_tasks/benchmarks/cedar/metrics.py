@@ -395,20 +395,29 @@ def _bootstrapped(content: bytes) -> StandardErrors:
     )
 
 
-def jackknife_stderr(value: Callable[[CountTable], float], documents: Iterable[Labels]) -> float:
-    """Standard error of any metric over documents with several runs, whose predictions depend on each other.
+def jackknife_stderr(
+    value: Callable[[CountTable], float], documents: Iterable[Labels], clusters: Iterable[Hashable]
+) -> float:
+    """Standard error of any metric over documents that share scenes or have several runs.
 
-    Formula: sqrt((n - 1) / n * Σ (v_i - v)²), v_i being the metric without document i, v their mean. Of the mean of a
-    score it is the standard deviation of the documents' own means over √n. A document without which the metric is
-    undefined stays out; fewer than two documents give NaN. Not in the paper.
+    Formula: sqrt((G - 1) / G * Σ (v_g - v)²), v_g being the metric without cluster g, v their mean. Of the mean of a
+    score, one document per cluster, it is the standard deviation of the documents' own means over √n. NaN where the
+    metric is undefined without one of the clusters, and with fewer than two. Not in the paper.
 
     Examples:
-        >>> jackknife_stderr(accuracy, [("en", "awe", "awe", "awe"), ("en", "fear", "fear", "awe")])
+        >>> documents = [("en", "awe", "awe", "awe"), ("en", "fear", "fear", "awe")]
+        >>> jackknife_stderr(accuracy, documents, ["1", "2"])
         0.25
     """
-    times = Counter(tuple(labels) for labels in documents)
-    counts = table_of(times.elements()).counts
-    values = np.array([value(CountTable(counts - table_of([labels]).counts)) for labels in times])
-    values = np.repeat(values, list(times.values()))
-    values = values[~np.isnan(values)]
+    tables = _cluster_tables(tuple(documents), tuple(clusters))
+    total = tables.sum(axis=0, dtype=np.int64)
+    values = np.array([value(CountTable(total - counts)) for counts in tables])
     return math.sqrt((values.size - 1) * values.var()) if values.size > 1 else math.nan
+
+
+@lru_cache(maxsize=2)  # all metrics of a task are over the same documents
+def _cluster_tables(documents: Sequence[Labels], clusters: Sequence[Hashable]) -> NDArray[np.int16]:
+    members: dict[Hashable, list[Labels]] = {}
+    for labels, cluster in zip(documents, clusters, strict=True):
+        members.setdefault(cluster, []).append(labels)
+    return np.array([table_of(of_cluster).counts for of_cluster in members.values()], dtype=np.int16)

@@ -51,7 +51,7 @@ from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
-from culture_tasks.text import answer_in
+from culture_tasks.text import answer_in, folded
 
 _log = logging.getLogger(__name__)
 
@@ -264,7 +264,7 @@ _STRAY_PERIOD = re.compile(r"\.(?!\d)")
 
 def normalised(answer: str) -> str:
     """Returns an answer in the form in which two answers are compared."""
-    text = unicodedata.normalize("NFKC", answer).casefold().translate(_MARKS)
+    text = folded(answer).translate(_MARKS)
     if "," in text:
         text = _THOUSANDS.sub("", text).replace(",", " ")
     if "." in text:

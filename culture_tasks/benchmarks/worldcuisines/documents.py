@@ -32,6 +32,7 @@ from culture_tasks.data.tables import (
     fingerprint,
     one_of,
     read_file,
+    read_parquet,
     unique,
     validated,
 )
@@ -341,11 +342,9 @@ def _countries(base: datasets.Dataset | None) -> dict[str, str]:
 
 
 def _knowledge_base(settings: Settings) -> datasets.Dataset:
-    import datasets
-
     path = local_file(KNOWLEDGE_BASE, settings.data_folder)
     if path is None:
         return load_split(str(KNOWLEDGE_BASE.hub), None, KNOWLEDGE_BASE.split, _WITHOUT_THE_HUB)
     if path.suffix != ".parquet":
         raise DataError(f"{path}: found a file ending in {path.suffix!r}. Expected the images in a Parquet file.")
-    return datasets.Dataset.from_parquet(str(path))
+    return read_parquet(path)

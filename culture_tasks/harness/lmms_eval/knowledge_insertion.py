@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
@@ -21,8 +22,8 @@ from accelerate.utils import InitProcessGroupKwargs, gather_object
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 from lmms_eval.caching.response_cache import ResponseCache
-from PIL import Image
 
+from culture_tasks.data.images import read_image
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.lmms_eval.extensions import tasks_of
@@ -177,8 +178,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         identity = _identity(changed, "insertion_image_id", "language", "question")
 
         def load() -> Sequence[Message]:
-            with Image.open(doc["insertion_image"]["path"]) as image:
-                return to_messages({**changed, "image": image.convert("RGB")})
+            return to_messages({**changed, "image": read_image(Path(doc["insertion_image"]["path"]).read_bytes())})
 
         return Insertion(self._query(identity, sample["question"], load), sample["answer"])
 

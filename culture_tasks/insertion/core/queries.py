@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass as validated_dataclass
 
 from culture_tasks.benchmarks.training_cases import Locality
+from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.progress import Progress
 
@@ -46,7 +47,7 @@ class QueryImage:
         if isinstance(image, QueryImage):
             return image
         digest = hashlib.sha256(repr(image.size).encode())
-        digest.update(image.convert("RGB").tobytes())
+        digest.update(as_rgb(image).tobytes())
         return cls(digest.hexdigest(), image.size, load or (lambda: image))
 
 
@@ -190,7 +191,7 @@ def image_part(image: Image | QueryImage) -> Part:
 
 def images_of(messages: Iterable[Message]) -> list[Image]:
     """Returns the images of a conversation, in its order."""
-    return [part["image"].convert("RGB") for part in _parts(messages) if part["type"] == "image"]
+    return [as_rgb(part["image"]) for part in _parts(messages) if part["type"] == "image"]
 
 
 def _parts(messages: Iterable[Message]) -> Iterable[Part]:

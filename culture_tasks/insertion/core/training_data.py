@@ -8,6 +8,7 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining
+from culture_tasks.data.images import read_image
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
@@ -42,10 +43,7 @@ def load_training_data(
 
     def query(item: AnsweredQuestion) -> Query:
         def load() -> Sequence[Message]:
-            from PIL import Image
-
-            with Image.open(item.image) as image:
-                return Query.about(image.convert("RGB"), item.question, item.system).messages()
+            return Query.about(read_image(item.image.read_bytes()), item.question, item.system).messages()
 
         return queries.setdefault((item.image, item.system, item.question), Query(item.question, load))
 

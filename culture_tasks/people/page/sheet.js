@@ -153,6 +153,8 @@ function save() {
 
 // Rows of a CSV file as lists of cells; quotes may hold commas, quotes and line breaks.
 function cells(text) {
+  const heading = text.split("\n", 1)[0].replaceAll(/"[^"]*"/g, "");
+  const separator = [",", ";", "\t"].find((mark) => heading.includes(mark));
   const rows = [[""]];
   let inside = false;
   for (let place = 0; place < text.length; place += 1) {
@@ -161,7 +163,7 @@ function cells(text) {
       row[row.length - 1] += mark;
       place += 1;
     } else if (mark === '"') inside = !inside;
-    else if (!inside && mark === ",") row.push("");
+    else if (!inside && mark === separator) row.push("");
     else if (!inside && (mark === "\n" || mark === "\r")) {
       if (row.length > 1 || row[0]) rows.push([""]);
     } else row[row.length - 1] += mark;
@@ -173,7 +175,7 @@ async function load(file) {
   const [header, ...lines] = cells((await file.text()).replace(/^\ufeff/, ""));
   const column = (name) => (header ?? []).indexOf(name);
   if (column("row") < 0 || column("rating") < 0) {
-    status.textContent = "This file has no columns row and rating with commas between them.";
+    status.textContent = "This file has no columns row and rating.";
     return;
   }
   const matches = fill(lines.map((line) =>

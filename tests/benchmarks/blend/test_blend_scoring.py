@@ -79,6 +79,9 @@ def test_a_response_is_cleaned_as_in_the_paper(response, expected):
         ("चाय", "चाय और दूध", True),
         ("ＭＩＬＫ", "milk", True),
         ("ড়", "\u09dc", True),
+        ("İt", "qara it", True),
+        ("نان و چاي", "چای و نان", True),
+        ("۱۲ ساعت", "12 ساعت", True),
         ("soy milk", "milk", False),
         ("চাহ", "কফি", False),
         ("কলা", "কল্ড ড্ৰিংক", False),  # one word's letters without its vowel signs

@@ -102,6 +102,7 @@ NORMAL = {
     "eleven": "eleven",
     "bone": "bone",
     "ＮＡＡＮ": "naan",
+    "İnci ۱٬۰": "inci 1 0",
     "(naan)!?": "naan",
     "Straße": "strasse",
     "饺子。": "饺子",

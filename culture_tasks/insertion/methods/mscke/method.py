@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 
+from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
@@ -91,7 +92,7 @@ def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
         return normalized(model.get_text_features, processor.tokenizer(texts, return_tensors="pt", **cut))
 
     def image_vectors(subjects: Sequence[Subject]) -> torch.Tensor:
-        images = [_picture(subject).load().convert("RGB") for subject in subjects]
+        images = [as_rgb(_picture(subject).load()) for subject in subjects]
         return normalized(model.get_image_features, processor.image_processor(images, return_tensors="pt"))
 
     parts = [
