@@ -72,6 +72,11 @@ class InProcessJudge(Judge):
                 "variable, or name the judge as openai:<model>."
             )
         self._backend, _, arguments = model.partition(",")
+        if self._backend == "steered":
+            raise SettingsError(
+                "CULTURE_JUDGE=lm_eval:steered: lm-eval unpickles the file steer_path, which can run any code. Name "
+                "another backend, such as lm_eval:hf."
+            )
         if settings.judge_form != "free" and self._backend != "vllm":
             raise SettingsError(
                 f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
