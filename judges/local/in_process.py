@@ -23,17 +23,13 @@ from pydantic import SecretStr
 from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
 from culture_tasks.judges.completions import Answer, Completion, Problem
-from culture_tasks.judges.endpoint.addresses import (
-    is_secret_name,
-    secrets_of,
-    secrets_of_arguments,
-    shown_arguments,
-)
+from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
 from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
 from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_arguments
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable, without_reasoning
 
@@ -236,14 +232,13 @@ def name_and_fingerprint(arguments: str) -> tuple[str, str]:
 
     The fingerprint also tells two models of one name apart: by address, and by path and files of a local folder.
     """
-    pairs = [argument for argument in arguments.split(",") if argument]
-    names = {argument: argument.partition("=")[0].strip() for argument in pairs}
-    naming = [argument for argument in pairs if names[argument] not in _PLACE_AND_SPEED]
-    addresses = [argument.partition("=")[2] for argument in pairs if names[argument] == "base_url"]
-    files = [_files_at(argument.partition("=")[2]) for argument in naming]
-    content = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
+    parts = list(arguments_of(arguments))
+    naming = [part for part in parts if part[0].strip() not in _PLACE_AND_SPEED]
+    addresses = [value for name, _, value in parts if name.strip() == "base_url"]
+    files = [_files_at(value) for *_, value in naming]
+    content = [["".join(part) for part in naming if not is_secret_name(part[0])], addresses, files]
     fingerprint = hashlib.sha256(json.dumps(content).encode("utf-8", "surrogatepass")).hexdigest()
-    return shown_arguments(",".join(naming)), fingerprint
+    return shown_arguments(",".join(map("".join, naming))), fingerprint
 
 
 def _files_at(value: str) -> list[Any] | None:
