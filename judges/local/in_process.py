@@ -283,6 +283,17 @@ def check_backend(backend: str) -> None:
         )
 
 
+def device_argument(cls: Any) -> dict[str, str]:
+    """Returns the device that ``lm-eval run`` hands to a model class; hf takes the CPU where there is no such GPU.
+
+    The class's own default is a GPU that must be there. Only classes of transformers' models have a use for it.
+    """
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval.models.huggingface import HFLM
+
+    return {"device": str(EvaluatorConfig.device)} if isinstance(cls, type) and issubclass(cls, HFLM) else {}
+
+
 class LocalModel:
     """One of lm-eval's model classes, loaded by its name in lm-eval's registry and its ``--model_args``."""
 
@@ -291,7 +302,7 @@ class LocalModel:
         from lm_eval.utils import simple_parse_args_string
 
         cls = get_model(backend)
-        options = simple_parse_args_string(arguments)
+        options = {**device_argument(cls), **simple_parse_args_string(arguments)}
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
         self._model = cls.create_from_arg_obj(options)
