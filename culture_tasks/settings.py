@@ -34,10 +34,10 @@ _log = logging.getLogger(__name__)
 
 _DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 _PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
-_NAME, _HUB_NAME = r"[\w:.-]+", r"\w[\w.-]*(?:/\w[\w.-]*)?"
+_NAME, _HUB_NAME, _REVISION = r"[\w:.-]+", r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
 _ARGUMENTS_IN_FILE: Mapping[str, str] = {
     "pretrained": _HUB_NAME,
-    "revision": r"\w[\w./-]*",
+    "revision": _REVISION,
     **dict.fromkeys(("dtype", "quantization", "device", "batch_size", "max_batch_size", "max_length"), _NAME),
     **dict.fromkeys(("max_model_len", "max_num_seqs", "tensor_parallel_size", "data_parallel_size"), _NAME),
     **dict.fromkeys(("gpu_memory_utilization", "parallelize", "enable_thinking"), _NAME),
@@ -166,7 +166,8 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         pairs = [[part.strip() for part in pair.split("=")] for pair in value.split(",") if pair.strip()]
-        if any(len(pair) != 2 or not all(pair) or " " in "".join(pair) for pair in pairs):
+        # A revision is a file's name in the cache of the Hub, so ".." in it could lead out of that.
+        if not all(re.fullmatch(rf"{_HUB_NAME}={_REVISION}", "=".join(pair)) for pair in pairs):
             raise ValueError("it is not owner/name=revision, or several of these with a comma between them")
         if len(dict(pairs)) < len(pairs):
             raise ValueError("it names a data set twice")

@@ -69,6 +69,8 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_JUDGE_DELIMITERS", "yes", "Input should be 'on' or 'off'"),
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1 c/d=v2", "it is not owner/name=revision"),
+        ("CULTURE_TASKS_REVISION", "a/b=/etc/hostname", "it is not owner/name=revision"),
+        ("CULTURE_TASKS_REVISION", "a/b=x/../../../secret", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
     ],
 )
