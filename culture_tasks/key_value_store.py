@@ -149,6 +149,8 @@ def open_database(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     uri = "file::memory:"
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
+        if file.exists() and not file.is_file():  # SQLite would wait for a pipe
+            raise sqlite3.OperationalError("not a plain file")
         uri = file.resolve().as_uri()
         if is_read_only(file):
             index, log = (file.with_name(f"{file.name}-{name}") for name in ("shm", "wal"))

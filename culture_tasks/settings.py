@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 import os
 import re
 import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -24,12 +26,34 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.plain_files import read_plain
 
 FILE_NAME = "culture-tasks.toml"
 
+_log = logging.getLogger(__name__)
+
 _DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 _PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
-_NOT_IN_FILE_OF_JUDGE = ("base_url", "trust_remote_code")
+_NAME, _HUB_NAME, _REVISION = r"[\w:.-]+", r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
+_ARGUMENTS_IN_FILE: Mapping[str, str] = {
+    "pretrained": _HUB_NAME,
+    "revision": _REVISION,
+    **dict.fromkeys(("dtype", "quantization", "device", "batch_size", "max_batch_size", "max_length"), _NAME),
+    **dict.fromkeys(("max_model_len", "max_num_seqs", "tensor_parallel_size", "data_parallel_size"), _NAME),
+    **dict.fromkeys(("gpu_memory_utilization", "parallelize", "enable_thinking"), _NAME),
+}
+"""Arguments of a harness's model that a settings file may have, each with the form of its value.
+
+None of them runs code, names a file or says where to send a key; ``pretrained`` is a name on the Hub.
+"""
+_EXTRA_BODY_IN_FILE = frozenset(
+    (
+        *("top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "repetition_penalty"),
+        *("temperature", "reasoning", "reasoning_effort", "thinking", "enable_thinking", "verbosity"),
+        "chat_template_kwargs",
+    )
+)
+"""Parameters of a request that a settings file may set: on sampling and reasoning, not on where a request goes."""
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
     "messages": "the rubric writes them",
@@ -142,7 +166,8 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         pairs = [[part.strip() for part in pair.split("=")] for pair in value.split(",") if pair.strip()]
-        if any(len(pair) != 2 or not all(pair) or " " in "".join(pair) for pair in pairs):
+        # A revision is a file's name in the cache of the Hub, so ".." in it could lead out of that.
+        if not all(re.fullmatch(rf"{_HUB_NAME}={_REVISION}", "=".join(pair)) for pair in pairs):
             raise ValueError("it is not owner/name=revision, or several of these with a comma between them")
         if len(dict(pairs)) < len(pairs):
             raise ValueError("it names a data set twice")
@@ -201,6 +226,8 @@ class Settings(BaseModel):
         file = settings_file() if environment is None else None
         in_file = {} if file is None else read_settings_file(file)
         set_here = _set(environ, variables())
+        if file is not None and (from_file := sorted(in_file.keys() - set_here.keys())):
+            _tell(file, *map(file_key, from_file))
         try:
             return cls.model_validate({**in_file, **set_here})
         except ValidationError as error:
@@ -281,6 +308,15 @@ def culture_folders() -> list[Path]:
     return [with_home(part.strip()) for part in values.get(_CULTURES, "").split(",") if part.strip()]
 
 
+@cache
+def _tell(file: Path, *keys: str) -> None:
+    """Says once that settings are those of a file, which may be anybody's, but for one in the user's home folder."""
+    with suppress(RuntimeError):  # the user has no home folder
+        if file.parent == Path.home():
+            return
+    _log.warning("settings: %s %s from %s.", ", ".join(keys), "comes" if len(keys) == 1 else "come", file)
+
+
 def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Returns the variables that are set, an empty one counting as unset."""
     return {name: value for name in names if (value := environment.get(name, "").strip())}
@@ -318,7 +354,7 @@ def settings_file() -> Path | None:
         folders.append(Path.home())
     for folder in folders:
         with suppress(OSError):
-            if (folder / FILE_NAME).is_file() and not _may_be_anybodys(folder / FILE_NAME):
+            if (folder / FILE_NAME).exists() and not _may_be_anybodys(folder / FILE_NAME):
                 return folder / FILE_NAME
     return None
 
@@ -326,21 +362,22 @@ def settings_file() -> Path | None:
 def _may_be_anybodys(file: Path) -> bool:
     if not hasattr(os, "getuid"):
         return False
-    return bool(file.parent.stat().st_mode & stat.S_IWOTH) and file.stat().st_uid not in (0, os.getuid())
+    return bool(file.parent.stat().st_mode & stat.S_IWOTH) and file.lstat().st_uid not in (0, os.getuid())
 
 
 def read_settings_file(file: Path) -> Mapping[str, str]:
     """Returns the values of a settings file by the variables that they take the place of.
 
-    Its keys are those of :func:`file_key` for the ``CULTURE_…`` variables; a list is joined by commas, and a relative
-    path is below the file's folder. API keys, addresses of endpoints and models with code are refused: whoever wrote
-    the file, such as the author of a project that was cloned, could have the user's API key sent elsewhere.
+    Its keys are those of :func:`file_key` for the ``CULTURE_…`` variables; a list is joined by commas, and a path is
+    below the file's folder. Anybody may have written the file, such as the author of a project that was cloned: what
+    could run code, send a key elsewhere, or read or write a file outside of the folder is refused.
 
     Raises:
-        SettingsError: If the file can't be read, a key is unknown, or a value is neither a text, a number nor a list.
+        SettingsError: If the file can't be read, a key is unknown, a value is neither a text, a number nor a list, or
+            it may only be set by a variable.
     """
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_plain(file).decode("utf-8-sig").replace("\r\n", "\n"))
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(
             f'settings: {file} can\'t be read ({error}). Expected TOML in UTF-8, such as judge = "openai:gpt-4o".'
@@ -366,17 +403,56 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
                 f"{variables_by_key[key]}."
             )
         name, text = variables_by_key[key], ",".join(str(part).strip() for part in parts)
-        risk = next((argument for argument in _NOT_IN_FILE_OF_JUDGE if argument in text), None)
-        if risk and name == "CULTURE_JUDGE":
+        if not text:  # an empty one counts as unset
+            continue
+        if name in _PATHS and text != "off":
+            paths = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
+            text = ",".join(str(_path_below(file, name, path)) for path in paths)
+        elif (problem := _problem_in_file(key, text)) is not None:
             raise SettingsError(
-                f"settings: {file}: judge has {risk}, which could run the code of a stranger or send your API key "
-                "away. Remove it, or set the environment variable CULTURE_JUDGE."
+                f"settings: {file}: {key} {problem} Anything else in a file could run a stranger's code, or send your "
+                f"keys away. Remove it, and set the environment variable {name} if you need it."
             )
-        if text:  # an empty one counts as unset
-            names = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
-            paths = ",".join(str(file.parent / with_home(path)) for path in names)
-            values[name] = paths if name in _PATHS and text != "off" else text
+        values[name] = text
     return values
+
+
+def _path_below(file: Path, variable: str, text: str) -> Path:
+    """Returns a path that a settings file names; one that leads out of its folder, as by a link, is refused."""
+    path = file.parent / with_home(text)
+    try:
+        is_below = path.resolve().is_relative_to(file.parent.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, or a text that no path can be
+        is_below = False
+    if not is_below:
+        raise SettingsError(
+            f"settings: {file}: {file_key(variable)} = {_excerpt(text)} isn't below the file's folder. Name a path "
+            f"that is, or remove it and set the environment variable {variable}."
+        )
+    return path
+
+
+def _problem_in_file(key: str, text: str) -> str | None:
+    """Says what a value has that only a variable may have, since anybody may have written a file; None for nothing."""
+    if key == "judge" and text.startswith("lm_eval"):
+        model_type, *arguments = (part.strip() for part in text.partition(":")[2].split(","))
+        if model_type not in ("hf", "vllm"):
+            return (
+                f"is {model_type!r:.40} of lm-eval. Expected openai:<model>, lexical, none, lm_eval:hf or lm_eval:vllm."
+            )
+        for name, _, value in (argument.partition("=") for argument in arguments if argument):
+            if name not in _ARGUMENTS_IN_FILE:
+                return f"has the argument {name!r:.40}. Expected one of {', '.join(_ARGUMENTS_IN_FILE)}."
+            if not re.fullmatch(_ARGUMENTS_IN_FILE[name], value):
+                return (
+                    f"has {name}={value!r:.80}. Expected a name, for pretrained one on the Hub, such as Qwen/Qwen3-8B."
+                )
+    if key == "judge_extra_body":
+        with suppress(ValueError):  # which is reported with the variable's other problems
+            body = from_json(text)
+            if unknown := sorted(set(body) - _EXTRA_BODY_IN_FILE) if isinstance(body, dict) else []:
+                return f"sets {unknown[0]!r:.40}. Expected some of {', '.join(sorted(_EXTRA_BODY_IN_FILE))}."
+    return None
 
 
 def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from culture_tasks.plain_files import written
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def csv_cell(value: str | float | None) -> str | float | None:
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> None:
     """Writes a CSV file in UTF-8 with a byte order mark, so that spreadsheets decode it correctly."""
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
+    with written(path, "utf-8-sig") as file:
         writer = csv.writer(file)
         writer.writerow([csv_cell(name) for name in header])
         writer.writerows([csv_cell(value) for value in row] for row in rows)

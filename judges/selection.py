@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
-from culture_tasks.judges.endpoint.addresses import shown_arguments
 from culture_tasks.judges.endpoint.budget import forget_budgets
 from culture_tasks.judges.judge import Judge, LexicalJudge, NoJudge
+from culture_tasks.secret_texts import shown_arguments
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")

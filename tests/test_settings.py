@@ -69,6 +69,8 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_JUDGE_DELIMITERS", "yes", "Input should be 'on' or 'off'"),
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1 c/d=v2", "it is not owner/name=revision"),
+        ("CULTURE_TASKS_REVISION", "a/b=/etc/hostname", "it is not owner/name=revision"),
+        ("CULTURE_TASKS_REVISION", "a/b=x/../../../secret", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
     ],
 )
@@ -120,17 +122,17 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
     write(
         project,
         'judge = "lexical"\njudge_budget = 5\njudge_timeout = 2.5\ndata = "data"\njudge_cache = "off"\n'
-        'judge_prices = "~/prices.json"\nlanguages = ["en", "zh"]\nrevision = ["o/a=v1", "o/b=v2"]\nsubset = ""\n',
+        'judge_prices = "prices.json"\nlanguages = ["en", "zh"]\nrevision = ["o/a=v1", "o/b=v2"]\nsubset = ""\n',
     )
     settings = Settings.from_environment()
     assert settings_file() == project / FILE_NAME
     assert (settings.judge, settings.judge_budget, settings.judge_timeout) == ("lexical", "5", 2.5)
-    assert (settings.data_folder, settings.prices_file) == (project / "data", home / "prices.json")
+    assert (settings.data_folder, settings.prices_file) == (project / "data", project / "prices.json")
     assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
     assert read(CULTURE_TASKS_DATA="~nobody-here/data").data_folder == Path("~nobody-here/data")
     assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
-    write(project, 'cultures = "one, ~/two,"')
-    assert Settings.from_environment().cultures == f"{project / 'one'},{home / 'two'}"
+    write(project, '\ufeffcultures = "one, sub/../two,"\r\n# saved by Notepad\r\n')
+    assert Settings.from_environment().cultures == f"{project / 'one'},{project / 'sub/../two'}"
     write(project, 'judge = "lexical"\ndata = "data"')
     monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
     monkeypatch.setenv("CULTURE_TASKS_DATA", "")
@@ -151,19 +153,54 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
         ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
         ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
         ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
-        ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has trust_remote_code, which could run"),
-        ('judge = ["lm_eval:openai-chat-completions", "base_url=http://evil"]', "judge has base_url, which could run"),
+        ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has the argument 'trust_remote_code'."),
+        (
+            'judge = ["lm_eval:openai-chat-completions", "base_url=http://evil"]',
+            "judge is 'openai-chat-completions' of",
+        ),
+        ('judge = "lm_eval:steered,pretrained=a/b,steer_path=x.pt"', "judge is 'steered' of lm-eval."),
+        *(
+            (f'judge = "lm_eval:hf,pretrained=a/b,{name}=x"', f"judge has the argument {name!r}.")
+            for name in ("peft", "offload_folder", "attn_implementation", "token", "tokenizer", "model_kwargs", "lora")
+        ),
+        ('judge = "lm_eval:vllm,pretrained=./weights"', "judge has pretrained='./weights'."),
+        ('judge = "lm_eval:hf,pretrained=a/b,pretrained=/tmp/x"', "judge has pretrained='/tmp/x'."),
+        ('judge_extra_body = \'{"top_p": 1, "api_base": "http://evil"}\'', "judge_extra_body sets 'api_base'."),
+        (
+            'judge_cache = "/tmp/verdicts.sqlite3"',
+            "judge_cache = '/tmp/verdicts.sqlite3' isn't below the file's folder.",
+        ),
+        ('judge_prices = "../prices.json"', "judge_prices = '../prices.json' isn't below"),
+        ('cultures = ["inside", "~/two"]', "cultures = '~/two' isn't below"),
+        ('data = "link/data"', "data = 'link/data' isn't below"),
+        ('submissions = "link"', "set the environment variable CULTURE_TASKS_SUBMISSIONS."),
         (f"judge = {'[' * 9999}", "can't be read (maximum recursion depth exceeded"),
         ("judge = gpt-4o", "can't be read (Invalid value (at line 1, column 9))"),
     ],
 )
 def test_what_a_file_may_not_hold_is_named_with_the_file(project, text, said):
     write(project, text)
+    (project / "link").symlink_to(project.parent)
     with pytest.raises(SettingsError) as caught:
         Settings.from_environment()
     assert said in str(caught.value)
     assert str(project / FILE_NAME) in str(caught.value)
     assert "sk-secret" not in str(caught.value)
+
+
+def test_what_a_file_sets_is_said_once_and_a_pipe_in_its_place_is_not_waited_for(project, caplog):
+    write(
+        project, 'judge = "lm_eval:vllm,pretrained=Qwen/Qwen3-8B,dtype=bfloat16,tensor_parallel_size=2"\nsubset = 400'
+    )
+    write(project.parent / "home", 'subset = "4"')
+    assert Settings.from_environment() == Settings.from_environment()
+    assert caplog.messages == [f"settings: judge, subset come from {project / FILE_NAME}."]
+    (project / FILE_NAME).unlink()
+    assert Settings.from_environment().subset == (4, 0)
+    assert len(caplog.messages) == 1  # the user's own file
+    os.mkfifo(project / FILE_NAME)
+    with pytest.raises(SettingsError, match="not a plain file"):
+        Settings.from_environment()
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")

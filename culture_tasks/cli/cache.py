@@ -14,6 +14,7 @@ from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import discounts_of
+from culture_tasks.plain_files import written
 from culture_tasks.settings import Settings
 
 
@@ -97,6 +98,6 @@ def _export(options: argparse.Namespace) -> int:
     if options.output is None:
         jsonlines.Writer(sys.stdout).write_all(completions)
         return 0
-    with writing("cache", options.output), options.output.open("w", encoding="utf-8") as output:
+    with writing("cache", options.output), written(options.output) as output:
         jsonlines.Writer(output).write_all(completions)
     return 0

@@ -11,6 +11,7 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.plain_files import write_whole
 from culture_tasks.report.compare.gate import GateResult, as_json, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, compare_models
 from culture_tasks.report.model import PEOPLE, Cell
@@ -102,7 +103,7 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
         return
     with writing("compare", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(as_json(result), encoding="utf-8", newline="\n")
+        write_whole(path, as_json(result))
 
 
 def _print(models: TwoModels) -> None:

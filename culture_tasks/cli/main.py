@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
-from culture_tasks.cli.options import Parser, coloured
+from culture_tasks.cli.options import INTERRUPTED, Parser, coloured
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
-        as for ``compare``).
+        as for ``compare``), 130 after Ctrl-C.
     """
     words = sys.argv[1:] if arguments is None else arguments
     options = argparse.Namespace()
@@ -102,6 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CultureTasksError as error:
         print(f"culture-tasks: {coloured('error', 'red', sys.stderr)}: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
+    except KeyboardInterrupt:
+        print("culture-tasks: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(getattr(options, "reader_gone_status", 0))

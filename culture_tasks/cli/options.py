@@ -34,6 +34,9 @@ AddParser = Callable[..., argparse.ArgumentParser]
 Colour = Literal["red", "green", "yellow"]
 Item = TypeVar("Item")
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells report it."""
+
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

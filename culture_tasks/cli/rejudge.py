@@ -11,7 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, show, with_progress, writing
+from culture_tasks.cli.options import (
+    INTERRUPTED,
+    AddParser,
+    add_json,
+    at_least,
+    print_json,
+    show,
+    with_progress,
+    writing,
+)
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -29,8 +38,6 @@ from culture_tasks.text_tables import as_markdown, printable
 
 _STILL_OPEN = 3
 """Exit status where batches are still being worked on, or something is left to be sent."""
-
-_INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after CULTURE_JUDGE=none,
@@ -81,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
             _say(f"Interrupted. The verdicts so far are kept ({cache}): the same command goes on with the others.")
         else:
             _say("Interrupted. Without a verdict cache (CULTURE_JUDGE_CACHE=off), the same command begins anew.")
-        return _INTERRUPTED
+        return INTERRUPTED
 
 
 def _rejudge(options: argparse.Namespace) -> int:

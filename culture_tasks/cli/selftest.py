@@ -53,7 +53,8 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
 
 
 def _model_findings(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
-    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
+    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments
+    from culture_tasks.secret_texts import shown_arguments
     from culture_tasks.selftest.models import HarnessModel, load_model
     from culture_tasks.selftest.probes import looks_at
 

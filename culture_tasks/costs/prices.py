@@ -16,6 +16,7 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.plain_files import read_plain
 
 _Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 _MILLION, _HOUR = 1e6, 3600.0
@@ -168,7 +169,7 @@ def read_prices(path: Path | None) -> Prices:
     if path is None:
         return list_prices()
     try:
-        return Prices.model_validate_json(path.read_bytes())
+        return Prices.model_validate_json(read_plain(path))
     except OSError as error:
         raise SettingsError(
             f"prices: can't read {path} ({error.strerror}). Name a file of prices: {EXAMPLE}."

@@ -54,7 +54,7 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
         from transformers import AutoTokenizer
 
         try:
-            auto_tokenizer = AutoTokenizer.from_pretrained(tokenizer)
+            auto_tokenizer = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
         except (OSError, ValueError) as error:
             raise SettingsError(
                 f"cost: --tokenizer {tokenizer}: it can't be loaded ({' '.join(str(error).split())[:200]}). Name a "

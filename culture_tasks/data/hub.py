@@ -13,10 +13,10 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from culture_tasks.data.reading import current
 from culture_tasks.errors import DataUnavailableError
+from culture_tasks.secret_texts import shown_text, shown_url
 
 if TYPE_CHECKING:
     import datasets
@@ -188,13 +188,11 @@ def _is_of_the_connection(error: BaseException) -> bool:
 def _reason(error: BaseException) -> str:
     """Returns the first line of what an error says, without secrets that are in an address."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    # A user and password before an @, and a query, which may hold a signature.
-    return re.sub(r"(?<=//)[^/@\s]*@|\?[^\s'\"]*", "", lines[0])[:200]
+    return re.sub(r"\?[^\s'\"]*", "", shown_text(lines[0]))[:200]  # a query, which may hold a signature
 
 
 def endpoint() -> str:
     """Returns the address of the Hub, or of a mirror, without a user's name and password."""
     from huggingface_hub import constants
 
-    parts = urlsplit(constants.ENDPOINT)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return shown_url(constants.ENDPOINT).rstrip("/")

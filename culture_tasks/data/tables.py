@@ -130,7 +130,8 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
         DataError: If the file is missing, empty, broken, or of another type.
     """
     if not path.is_file():
-        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+        found = "not a plain file" if path.exists() else "no such file"
+        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         table = from_dataset(read_parquet(path), str(path), image_column, local=True)

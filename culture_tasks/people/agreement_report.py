@@ -16,6 +16,7 @@ from culture_tasks.benchmarks.human_ratings import HumanRatings
 from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
 from culture_tasks.people.rated_responses import RatedResponses
 from culture_tasks.people.raters import GroupAgreement, Rater, RaterAgreement
+from culture_tasks.plain_files import write_whole
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 _SHORT: Mapping[Statistic, str] = {
@@ -134,8 +135,8 @@ def write_report(report: AgreementReport, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in ("agreement.json", "agreement.md", "agreement.csv", "ratings.csv")]
     content = json.dumps(report.to_json(), indent=2, ensure_ascii=True, allow_nan=False)
-    paths[0].write_text(content + "\n", encoding="utf-8")
-    paths[1].write_text(report.as_markdown(), encoding="utf-8")
+    write_whole(paths[0], content + "\n")
+    write_whole(paths[1], report.as_markdown())
     write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
     header = ["row", "language", "category", "rubric", "question"]
     for rater in report.raters:

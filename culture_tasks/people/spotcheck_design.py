@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, TableRow, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import OptionalRating
+from culture_tasks.plain_files import read_plain, write_whole
 from culture_tasks.results.samples import damage
 
 DESIGN_FILE, RATED_FILE = "spotcheck.json", "rated.json"
@@ -114,7 +115,7 @@ def read_rated(path: Path) -> RatedDesign:
 
 def write(content: Design | RatedDesign, path: Path) -> None:
     """Writes either, as JSON."""
-    path.write_text(json.dumps(content.model_dump(), indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(content.model_dump(), indent=1, ensure_ascii=True) + "\n")
 
 
 _Content = TypeVar("_Content", Design, RatedDesign)
@@ -123,7 +124,7 @@ _Content = TypeVar("_Content", Design, RatedDesign)
 def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
     expected = f"Expected a file that `{made_by}` has written."
     try:
-        return kind.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(read_plain(path))
     except OSError as error:
         raise DataError(f"spotcheck: {path} can't be read ({error.strerror}). {expected}") from None
     except ValidationError as error:

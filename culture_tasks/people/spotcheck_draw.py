@@ -26,6 +26,7 @@ from culture_tasks.pages.markup import as_markup, asset, content_security_policy
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
+from culture_tasks.plain_files import write_whole
 from culture_tasks.results.loaded_runs import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.text_tables import write_csv
@@ -294,7 +295,7 @@ def write_sheets(
         dealt = [entry for place, entry in enumerate(entries) if place < shared or (place - shared) % raters == rater]
         paths += [folder / f"{stem}.csv", folder / f"{stem}.html"]
         write_csv(paths[-2], COLUMNS, _lines(dealt, name))
-        paths[-1].write_text(_page(dealt, list(rubrics.values()), name), encoding="utf-8", newline="\n")
+        write_whole(paths[-1], _page(dealt, list(rubrics.values()), name))
     return paths
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.plain_files import write_whole
 from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.pairs import PreferencePair, pairs_of
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
@@ -125,12 +126,12 @@ class PreferenceStat:
         paths = [folder / f"stat.{ending}" for ending in ("json", "md", "csv")]
         groups = [asdict(group) for group in self.groups]
         text = json.dumps(self.content, indent=1, ensure_ascii=False) + "\n"
-        paths[0].write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_whole(paths[0], text)
         parts = ["# Rated responses"]
         for title, header, labels, rows in self._tables():
             cells = [[markdown_cell(cell) for cell in row] for row in rows]
             parts += [f"## {title}", as_markdown(header, cells, numbers=len(header) - labels)]
-        paths[1].write_text("\n\n".join([*parts, *map(markdown_cell, self._notes())]) + "\n", encoding="utf-8")
+        write_whole(paths[1], "\n\n".join([*parts, *map(markdown_cell, self._notes())]) + "\n")
         write_csv(paths[2], list(groups[0]), [list(group.values()) for group in groups])
         return paths
 

@@ -37,6 +37,7 @@ from culture_tasks.results.run_files import (
     write_samples,
 )
 from culture_tasks.results.samples import damage
+from culture_tasks.secret_texts import shown_value
 
 _log = logging.getLogger(__name__)
 
@@ -264,7 +265,8 @@ def finish(
     }
     if costs := judge_costs(judged_by_task, prices):
         results[COSTS] = costs
-    results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
+    results["config"] = shown_value("", results.get("config") or {})
+    results["config"][GRADED_FROM] = run.result_file.name
     if size := max((task.subset.documents for task in tasks if task.subset), default=0):
         results["config"][SAMPLED] = size
     write_result_file(new)

@@ -25,6 +25,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherS
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.plain_files import open_plain
 from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.results.runs import PromptHash, RunJudge, RunRows, RunSettings, RunUsage, Sample
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
@@ -318,7 +319,7 @@ class FileSamples:
         if run not in self._files:
             return
         path, columns = self._files[run]
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             for place in range(columns.items.size) if places is None else places:
                 offset = int(columns.offsets[place])
                 file.seek(offset)

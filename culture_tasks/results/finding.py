@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Harness as Harness
+from culture_tasks.plain_files import read_plain
 from culture_tasks.settings import with_home
 
 _LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[\d.]*)"  # 2026-01-31T12-30-59.123456
@@ -117,7 +118,7 @@ def _expanded(names: Iterable[str | Path], problems: list[UnusedFile]) -> Iterat
             inside = [file for file in sorted(path.rglob("*.json*")) if file.suffix in (".json", ".jsonl")]
             if not inside:
                 problems.append(UnusedFile(str(path), "empty", "the folder holds no JSON file"))
-            yield from ((file, True) for file in inside if file.is_file())
+            yield from ((file, True) for file in inside if not file.is_dir())
 
 
 def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]:
@@ -126,7 +127,7 @@ def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]
     problems: list[UnusedFile] = []
     for path in paths:
         try:
-            content = path.read_bytes().strip()
+            content = read_plain(path).strip()
         except OSError:
             content = b""
         # Files that are empty or can't be read aren't compared.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
 
+from culture_tasks.plain_files import read_plain, written
 from culture_tasks.results.finding import Harness, UnusedFile, parse_name, result_name, samples_name
 from culture_tasks.results.samples import parse_json
 
@@ -70,7 +69,7 @@ def read_run(path: Path) -> RunFiles | UnusedFile:
     if name is None or name.task:
         return UnusedFile(str(path), "foreign", "not the name of a result file")
     try:
-        text = path.read_bytes()
+        text = read_plain(path)
         if not text.strip():
             return UnusedFile(str(path), "empty", "nothing in it: the run was cut off")
         content = parse_json(text)
@@ -117,24 +116,11 @@ def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
 
 def write_samples(path: Path, samples: Iterable[Mapping[str, Any]]) -> None:
     """Writes samples, one JSON object a line; the file appears whole or not at all."""
-    with _atomic_file(path) as file, jsonlines.Writer(file) as writer:
+    with written(path) as file, jsonlines.Writer(file) as writer:
         writer.write_all(samples)
 
 
 def write_result_file(run: RunFiles) -> None:
     """Writes a run's result file, last of its files; it appears whole or not at all."""
-    with _atomic_file(run.result_file) as file:
+    with written(run.result_file) as file:
         json.dump(run.content, file, indent=2, ensure_ascii=False)
-
-
-@contextmanager
-def _atomic_file(path: Path) -> Iterator[IO[str]]:
-    """Opens a file that takes its name once everything is in it."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        # Half of a surrogate pair isn't UTF-8; with backslashreplace it is written as JSON writes it: \ud800.
-        with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

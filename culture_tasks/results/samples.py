@@ -21,6 +21,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Outcome, Usage, Verdict
+from culture_tasks.plain_files import open_plain
 
 _Count = Annotated[int, Field(ge=0, le=10**8)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -198,7 +199,7 @@ class LoggedSample:
 def samples_of(path: Path) -> Iterator[LoggedSample]:
     """Yields the lines of a sample file that are not blank, with their offsets, which ``jsonlines`` doesn't have."""
     offset = 0
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for number, text in enumerate(file, start=1):
             if not text.isspace():
                 yield LoggedSample(path, number, offset, text)

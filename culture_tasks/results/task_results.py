@@ -18,15 +18,16 @@ from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, RunUsage
+from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_text, shown_value
 
 _EXECUTION = frozenset(
     (
         *("pretrained", "model", "device", "device_map", "device_map_option", "batch_size", "max_batch_size"),
         *("num_concurrent", "max_retries", "timeout", "tokenized_requests", "trust_remote_code", "parallelize"),
         *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "max_cpu_memory", "offload_folder"),
-        *("attn_implementation", "use_cache", "answers", "paper_latency", "seed", "api_key"),
+        *("attn_implementation", "use_cache", "answers", "paper_latency", "seed"),
         *("base_url", "api_base", "api_type", "azure_endpoint", "azure_openai", "endpoint", "host", "port"),
-        *("auth_token", "ca_cert_path", "header", "token", "verify_certificate"),
+        *("ca_cert_path", "verify_certificate"),
         *("enforce_eager", "max_num_seqs", "swap_space"),
     )
 )
@@ -48,7 +49,7 @@ class TaskResult:
     """One task or group of one result file, as the harness left it.
 
     Attributes:
-        model_args: The model's arguments without those of :data:`_EXECUTION`.
+        model_args: The model's arguments without those of :data:`_EXECUTION` and those that hold secrets.
         pretrained: The model whose weights were loaded, below any adapter, as the arguments name it.
         settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
@@ -101,12 +102,14 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
-        "model": str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model"),
+        "model": shown_text(
+            str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model")
+        ),
         "model_args": tuple(
             sorted(
                 (name, value)
                 for name, value in args.items()
-                if name not in _EXECUTION and not value.startswith(("http://", "https://"))
+                if name not in _EXECUTION and not is_secret_name(name) and not re.match(r"\w+://", value)
             )
         ),
         "pretrained": args.get("pretrained") or args.get("model") or "",
@@ -158,13 +161,11 @@ def _spent(by_task: Any, task: str) -> RunUsage | None:
 
 
 def _model_args(arguments: Any) -> dict[str, str]:
-    """Returns the arguments of a model, without user, password and query of addresses."""
+    """Returns the arguments of a model, without secrets."""
     if not isinstance(arguments, dict):
-        parts = (part.partition("=") for part in str(arguments or "").split(","))
+        parts = arguments_of(str(arguments or ""))
         arguments = {name.strip(): value.strip() for name, _, value in parts}
-    # The scheme, user and password up to the last @, host and path, and the rest: a query or a fragment.
-    address = re.compile(r"(?i)^(https?://)(?:[^/?#]*@)?([^?#]*).*$")
-    return {str(name): address.sub(r"\1\2", str(value)) for name, value in arguments.items() if str(name)}
+    return {shown_text(str(name)): str(shown_value(str(name), value)) for name, value in arguments.items() if str(name)}
 
 
 def _date(run: RunFiles) -> str:

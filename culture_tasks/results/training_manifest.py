@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from culture_tasks.errors import DataError
+from culture_tasks.plain_files import read_plain
 from culture_tasks.text import tokens
 
 FILE_NAME = "manifest.json"
@@ -130,7 +131,7 @@ class Manifest(_ManifestPart):
         """Reads a manifest, or that of a folder; a DataError says that it is missing, broken, or of a later version."""
         file = path / FILE_NAME if path.is_dir() else path
         try:
-            return cls.model_validate_json(file.read_bytes())
+            return cls.model_validate_json(read_plain(file))
         except OSError as error:
             raise DataError(
                 f"{file}: can't be read ({error.strerror}). Name a folder that `culture-tasks preferences build` wrote."

@@ -179,15 +179,19 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
     if name == ENDPOINT:
         name, arguments = _CHAT_ENDPOINT, _endpoint_arguments(arguments)
-    options = {} if "batch_size=" in arguments else {"batch_size": 1}
+    options: dict[str, Any] = {} if "batch_size=" in arguments else {"batch_size": 1}
     model_types: list[str] = []
     if harness in ("lm_eval", None):
         import lm_eval.models  # noqa: F401 - fills the registry
         from lm_eval.api import registry
 
+        from culture_tasks.judges.local.in_process import device_argument
+
         model_types += registry.model_registry.keys()
         if name in model_types:
-            return _LmEvalModel(registry.get_model(name).create_from_arg_string(arguments, options))
+            cls = registry.get_model(name)
+            options |= {} if "device=" in arguments else device_argument(cls)
+            return _LmEvalModel(cls.create_from_arg_string(arguments, options))
     if harness in ("lmms_eval", None):
         from lmms_eval.models import MODEL_REGISTRY_V2, get_model
 

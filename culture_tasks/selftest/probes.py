@@ -56,14 +56,21 @@ def _images(model: HarnessModel) -> Finding:
     if not model.takes_images:
         return Finding("note", "the model type takes text only", leave_out)
     question = "What colour is this square: red, green or blue? Answer with one word."
+    text_only = model.ask(Prompt((question,)))
     try:
         arrivals = {name: model.ask(Prompt((Picture(), question)), _squares(name)) for name in _COLOURS}
-        pair = model.ask(Prompt((Picture(), Picture(), question)), _squares("red", "blue"))
-        text_only = model.ask(Prompt((question,)))
     except Exception as error:
         if not model.is_remote:
             raise
-        return Finding("fix", f"the endpoint refuses them ({type(error).__name__})", leave_out)
+        refused = f"the endpoint takes text only: it refuses a question with an image ({type(error).__name__})"
+        return Finding("note", refused, leave_out)
+    try:
+        pair = model.ask(Prompt((Picture(), Picture(), question)), _squares("red", "blue"))
+    except Exception as error:
+        if not model.is_remote:
+            raise
+        refused = f"the endpoint refuses a question with two of them ({type(error).__name__})"
+        return Finding("fix", refused, "Raise its limit of images, as by vLLM's --limit-mm-per-prompt.")
     red = arrivals["red"]
     replies = {name: arrival.reply for name, arrival in arrivals.items()}
     facts = {"replies": replies, "pixels": [red.pixels, pair.pixels]}

@@ -35,6 +35,7 @@ from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 from culture_tasks.judges.endpoint.jobs import VerdictJob, open_requests
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
 
 # Name of the file beside the results.
@@ -418,10 +419,8 @@ class BatchRounds:
                 f"{self.file}: another command has changed it. Nothing more is sent, so that nothing is paid for "
                 "twice: wait for the other command to end, and run this one again."
             )
-        part = self.file.with_name(f".{self.file.name}.part")
         self._content = self._state.model_dump_json(indent=1).encode()
-        part.write_bytes(self._content)
-        part.replace(self.file)
+        write_whole(self.file, self._content.decode())
 
 
 def described(running: Sequence[Status]) -> str:

@@ -164,7 +164,9 @@ class Claims:
         if cache is not None and sys.platform != "win32":
             with suppress(OSError):
                 cache.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(cache.with_name(f"{cache.name}-claims"), os.O_RDWR | os.O_CREAT, 0o666)
+                self._file = os.open(
+                    cache.with_name(f"{cache.name}-claims"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666
+                )
 
     def claim(self, key: bytes) -> bool:
         """Claims a completion; False where another process has done so."""

@@ -12,10 +12,10 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlun
 from pydantic import SecretStr
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.secret_texts import HIDDEN, arguments_of, shown_value
 from culture_tasks.settings import Settings
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-HIDDEN = "***"
 # Values that documentation tells users to give where no key is needed: error messages hold these words by themselves.
 _PLACEHOLDERS = {"empty", "none", "null", "dummy", "local", "ollama"}
 _PLACEHOLDERS |= {"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "token-abc123"}
@@ -23,7 +23,6 @@ _SHORTEST = 4
 # In a judge's rationale, shorter ones are more likely the judge's words.
 _SHORTEST_IN_A_REPLY = 12
 _SHORTEST_QUERY_VALUE = 8
-_SECRET_NAMES = ("key", "token", "secret", "password", "auth", "header")
 
 
 class Secrets:
@@ -70,41 +69,13 @@ def secrets_of_url(url: str) -> list[str]:
     return [value for value in candidates if value]
 
 
-def shown_url(url: str) -> str:
-    """Returns a URL without user, password, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    except ValueError:
-        return HIDDEN
-
-
-def shown_arguments(arguments: str) -> str:
-    """Returns model arguments without secrets: values whose names sound secret, and parts of URLs."""
-    parts = []
-    for argument in arguments.split(","):
-        name, equals, value = argument.partition("=")
-        if equals and is_secret_name(name):
-            value = HIDDEN
-        elif "://" in value:
-            value = shown_url(value)
-        elif "://" in name:
-            name, equals, value = shown_url(name), "", ""
-        parts.append(f"{name}{equals}{value}")
-    return ",".join(parts)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether an argument of this name holds a secret."""
-    return any(part in name.lower() for part in _SECRET_NAMES) and "tokenizer" not in name.lower()
-
-
 def secrets_of_arguments(arguments: str) -> Secrets:
-    """Returns the secrets among model arguments: values whose names sound secret, and parts of URLs."""
+    """Returns the secrets among model arguments: what :func:`shown_value` hides, and parts of URLs."""
     values: list[str] = []
-    for argument in arguments.split(","):
-        name, _, value = argument.partition("=")
-        values += [value] if is_secret_name(name) else secrets_of_url(value) if "://" in value else []
+    for name, _, value in arguments_of(arguments):
+        shown = str(shown_value(name, value))  # the words of a mapping are hidden one by one: an error may hold any
+        values += [part for part in (value, *re.findall(r"[^\s'\"{}\[\],]+", value)) if part not in shown]
+        values += secrets_of_url(value) if "://" in value else []
     return Secrets(values)
 
 

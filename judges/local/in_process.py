@@ -23,17 +23,13 @@ from pydantic import SecretStr
 from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
 from culture_tasks.judges.completions import Answer, Completion, Problem
-from culture_tasks.judges.endpoint.addresses import (
-    is_secret_name,
-    secrets_of,
-    secrets_of_arguments,
-    shown_arguments,
-)
+from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
 from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
 from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_arguments
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable, without_reasoning
 
@@ -72,6 +68,11 @@ class InProcessJudge(Judge):
                 "variable, or name the judge as openai:<model>."
             )
         self._backend, _, arguments = model.partition(",")
+        if self._backend == "steered":
+            raise SettingsError(
+                "CULTURE_JUDGE=lm_eval:steered: lm-eval unpickles the file steer_path, which can run any code. Name "
+                "another backend, such as lm_eval:hf."
+            )
         if settings.judge_form != "free" and self._backend != "vllm":
             raise SettingsError(
                 f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
@@ -231,14 +232,13 @@ def name_and_fingerprint(arguments: str) -> tuple[str, str]:
 
     The fingerprint also tells two models of one name apart: by address, and by path and files of a local folder.
     """
-    pairs = [argument for argument in arguments.split(",") if argument]
-    names = {argument: argument.partition("=")[0].strip() for argument in pairs}
-    naming = [argument for argument in pairs if names[argument] not in _PLACE_AND_SPEED]
-    addresses = [argument.partition("=")[2] for argument in pairs if names[argument] == "base_url"]
-    files = [_files_at(argument.partition("=")[2]) for argument in naming]
-    content = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
+    parts = list(arguments_of(arguments))
+    naming = [part for part in parts if part[0].strip() not in _PLACE_AND_SPEED]
+    addresses = [value for name, _, value in parts if name.strip() == "base_url"]
+    files = [_files_at(value) for *_, value in naming]
+    content = [["".join(part) for part in naming if not is_secret_name(part[0])], addresses, files]
     fingerprint = hashlib.sha256(json.dumps(content).encode("utf-8", "surrogatepass")).hexdigest()
-    return shown_arguments(",".join(naming)), fingerprint
+    return shown_arguments(",".join(map("".join, naming))), fingerprint
 
 
 def _files_at(value: str) -> list[Any] | None:
@@ -283,6 +283,17 @@ def check_backend(backend: str) -> None:
         )
 
 
+def device_argument(cls: Any) -> dict[str, str]:
+    """Returns the device that ``lm-eval run`` hands to a model class; hf takes the CPU where there is no such GPU.
+
+    The class's own default is a GPU that must be there. Only classes of transformers' models have a use for it.
+    """
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval.models.huggingface import HFLM
+
+    return {"device": str(EvaluatorConfig.device)} if isinstance(cls, type) and issubclass(cls, HFLM) else {}
+
+
 class LocalModel:
     """One of lm-eval's model classes, loaded by its name in lm-eval's registry and its ``--model_args``."""
 
@@ -291,7 +302,7 @@ class LocalModel:
         from lm_eval.utils import simple_parse_args_string
 
         cls = get_model(backend)
-        options = simple_parse_args_string(arguments)
+        options = {**device_argument(cls), **simple_parse_args_string(arguments)}
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
         self._model = cls.create_from_arg_obj(options)

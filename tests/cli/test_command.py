@@ -29,6 +29,9 @@ def test_an_error_of_ours_is_one_line_and_exit_status_1_and_a_bug_keeps_its_trac
         monkeypatch.setattr(command.pkgutil, "resolve_name", lambda _, error=error: failing(error))
         assert main(["fail"]) == 1
         assert capsys.readouterr() == ("", f"culture-tasks: error: {error}\n")
+    monkeypatch.setattr(command.pkgutil, "resolve_name", lambda _: failing(KeyboardInterrupt()))
+    assert main(["fail"]) == 130
+    assert capsys.readouterr() == ("", "culture-tasks: interrupted\n")
     monkeypatch.setattr(command.pkgutil, "resolve_name", lambda _: failing(KeyError("bug")))
     with pytest.raises(KeyError):
         main(["fail"])

@@ -132,7 +132,7 @@ def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judg
 
 def test_a_real_model_of_lm_eval(local_judge_for, tiny_lm):
     items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
-    judge = local_judge_for(f"hf,pretrained={tiny_lm},device=cpu,batch_size=4")
+    judge = local_judge_for(f"hf,pretrained={tiny_lm},batch_size=4")
     judge.check([])
     assert len({verdict.completion for verdict in ask_all(judge, items)} - {None}) > 1
     judge.close()

@@ -75,8 +75,13 @@ def test_results_in_a_place_that_can_not_be_written_are_a_message_and_no_traceba
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_tasks_that_no_judge_grades_stay_with_the_old_run(harness, tmp_path, written):
     written(harness, "none", ("care", "cedar_text_zh"), folder=tmp_path / "runs")
+    [file] = result_files(tmp_path / "runs")
+    run = content(file)
+    run["config"]["model_args"] = "pretrained=toy,hf_token=s3cr3t,api_secret=s3cr3t"
+    file.write_text(json.dumps(run))
     assert rejudge(tmp_path / "runs", "--judge", "lexical") == 0
     old, new = result_files(tmp_path / "runs")
+    assert content(new)["config"]["model_args"] == "pretrained=toy,hf_token=***,api_secret=***"
     assert "cedar_text_zh" in values(old)
     assert set(values(new)) == {"care", "care_ar", "care_ja", "care_zh"}
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), "--formats", "json"]) == 0

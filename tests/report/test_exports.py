@@ -153,13 +153,15 @@ def test_a_judges_prompt_is_in_the_log_where_this_version_has_it(tmp_path):
 def test_names_of_models_lead_nowhere_and_files_hold_no_key(tmp_path):
     hostile = ("../../out", "a/../../b", "..", "x\ny\x00/z \ud800: {}", "- [a](b)\n- dataset: c")
     for number, model in enumerate(hostile):
-        config = {
-            "model": "x",
-            "model_args": "model=m,api_key=sk-secret,base_url=https://me:pw@host.test/v1?key=sk-secret",
-        }
+        arguments = [f"{name}=sk-secret" for name in ("api_key", "hf_token", "access_token", "password", "headers")]
+        arguments += ["model=m", "base_url=https://me:pw@host.test/v1?key=sk-secret", "max_tokens=77"]
+        as_text, as_dict = ",".join(arguments), dict(argument.split("=", 1) for argument in arguments)
+        config = {"model": "x", "model_args": as_dict if number % 2 else as_text}
         write_vqa(tmp_path / "runs" / str(number), model, WEAK, config=config)
     out = tmp_path / "report"
     assert main(["report", str(tmp_path / "runs"), "-o", str(out), "--formats", "json", "--export", "eee"]) == 0
+    assert "max_tokens=77" in (out / "report.json").read_text("utf-8")
+    assert "sk-secret" not in (out / "report.json").read_text("utf-8")
     files = [path for path in (tmp_path / "report" / "exports").rglob("*") if path.is_file()]
     assert len(files) == len(hostile)
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "report"}

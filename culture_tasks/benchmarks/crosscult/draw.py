@@ -23,6 +23,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -285,7 +286,7 @@ def _write_draw(options: argparse.Namespace) -> str:
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
     try:
         options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        write_whole(options.output, draw.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise SettingsError(
             f"data draw: can't write to {options.output} ({error.strerror}). Choose another place."

@@ -50,6 +50,7 @@ from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.text import answer_in, folded
 
@@ -239,7 +240,7 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n")
     except OSError as error:  # the results of the run's other tasks are still to be written
         _log.error(
             "%s: can't write the predictions for submission to %s (%s). They are in the samples that "

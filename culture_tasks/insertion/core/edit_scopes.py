@@ -188,8 +188,10 @@ class TransformerEncoder:
             f"choose encoder={LEXICAL}, which counts words and is not the paper's."
         )
         with explained(f"{method}: the sentence encoder {name!r} can't be used", advice):
-            self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
-            self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
+            self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right", trust_remote_code=False)
+            self._model = (
+                AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False).to(device).eval()
+            )
             if not hasattr(self._model.config, "hidden_size"):
                 raise ValueError(f"{type(self._model).__name__} isn't a model of texts alone")
         self._max_text_length = max_text_length

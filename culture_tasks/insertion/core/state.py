@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.identity import ModelIdentity, value_key
+from culture_tasks.plain_files import read_plain, write_whole
 
 FORMAT = 2
 _DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
@@ -99,8 +100,7 @@ def write(folder: Path, description: Description, tensors: Mapping[str, torch.Te
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tensor_files.write(folder / _TENSORS, tensors)
-        with tensor_files.replaced(folder / _DESCRIPTION) as partial:
-            partial.write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(folder / _DESCRIPTION, description.model_dump_json(indent=2) + "\n")
     except (OSError, SafetensorError) as error:
         raise StateError(
             f"{folder}: the state can't be written ({error}). Free the disk; the same command continues from what "
@@ -112,7 +112,7 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     """Reads a state."""
     path = folder / _DESCRIPTION
     try:
-        description = Description.model_validate_json(path.read_text(encoding="utf-8"))
+        description = Description.model_validate_json(read_plain(path))
     except OSError:
         raise StateError(
             f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --output' wrote."

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+
+from culture_tasks.plain_files import replaced
 
 
 def digest(tensors: Mapping[str, torch.Tensor]) -> str:
@@ -38,16 +38,3 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Returns the tensors, on the CPU, and the texts of a file."""
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Gives a path to write to, which becomes ``path`` in one step when the block ends without an error."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

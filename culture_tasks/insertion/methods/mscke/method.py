@@ -68,8 +68,8 @@ def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
     name, length = config.encoder, config.max_text_length
     advice = "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
     with explained(f"mscke: encoder={name!r} can't be loaded as a CLIP model", advice):
-        processor = AutoProcessor.from_pretrained(name)
-        model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
+        processor = AutoProcessor.from_pretrained(name, trust_remote_code=False)
+        model = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False).to(device).eval()
         width = int(model.config.projection_dim) * (1 if config.fusion == "dot" else 2)
         positions = int(model.config.text_config.max_position_embeddings)
     if length > positions:
