@@ -63,9 +63,9 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
     rows: list[tuple[Any, ...]] = []
     for key, entrant, *names, cell in cells:
-        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
-        numbers += ("; ".join(cell.remarks),)
-        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers))
+        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit)
+        texts = (" ".join(cell.flags), "; ".join(cell.remarks))
+        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers, *texts))
     return pd.DataFrame(rows, columns=_SCORES.split())
 
 

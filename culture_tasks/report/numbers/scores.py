@@ -186,7 +186,7 @@ def flags_by_row(
 
 def flags_of(run: LoadedRun) -> set[Flag]:
     """Returns the flags of a run by itself."""
-    has_samples = run.columns is not None
+    has_samples, subset = run.columns is not None, run.result.subset
     flags: dict[Flag, bool] = {
         "lexical_judge": run.lexical,
         "from_result_file": not has_samples,
@@ -195,7 +195,7 @@ def flags_of(run: LoadedRun) -> set[Flag]:
         "other_harness": run.again,
         "trained_on_test": bool(run.run.trained_on),
         "unlike_its_file": bool(unlike_its_file(run)),
-        "subset": run.result.subset is not None,
+        "subset": subset is not None and not (has_samples and run.run.items < subset.documents),
         "limited": run.run.settings.limit is not None,
     }
     return {flag for flag, is_so in flags.items() if is_so}
