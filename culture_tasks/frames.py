@@ -8,21 +8,25 @@ Example:
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
+from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_log = logging.getLogger(__name__)
+
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob pattern, or several."""
 
-_SCORES = "model benchmark task metric dimension group value low high n coverage unit marks"
+_SCORES = "model benchmark task metric dimension group value low high n coverage unit marks remarks"
 _COUNTRIES = "model place country value low high n raw beside_others tasks marks"
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
@@ -40,7 +44,8 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         The columns ``model``; ``benchmark``, None for another task of a harness; ``task``, a task or group; ``metric``;
         ``dimension`` and ``group``, such as ``country`` and ``brazil``, empty for the whole; ``value``, ``low`` and
         ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``marks``, the
-        report's marks, with spaces between.
+        report's marks, with spaces between; ``remarks``, of which part of the items the whole is, as ``first 14 of 42
+        items``, and how many responses no judge has graded.
 
     Raises:
         DataError: If no run can be used.
@@ -58,8 +63,9 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
     rows: list[tuple[Any, ...]] = []
     for key, entrant, *names, cell in cells:
-        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
-        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers))
+        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit)
+        texts = (" ".join(cell.flags), "; ".join(cell.remarks))
+        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers, *texts))
     return pd.DataFrame(rows, columns=_SCORES.split())
 
 
@@ -130,4 +136,8 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 
 def _report(paths: Paths, options: Options | None) -> Report:
     path_list = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return build([os.fspath(path) for path in path_list], options or Options())
+    report = build([os.fspath(path) for path in path_list], options or Options())
+    for problem in report.problems:
+        if problem.kind in LOSSES:
+            _log.warning("%s: %s", problem.path, problem.detail)
+    return report

@@ -134,6 +134,9 @@ def _print(models: TwoModels) -> None:
             "People's ratings contradict the judge's" if grader == PEOPLE else f"{grader} contradicts the other judge's"
         )
         print(plain(f"{claim} difference: {'; '.join(differences)}."))
+    for tested in models.tests:
+        if tested.remarks:
+            print(plain(f"{tested.title}: {tested.remarks}"))
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     for tested in (*models.tests, *models.cultures):

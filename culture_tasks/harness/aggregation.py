@@ -111,6 +111,11 @@ def _counts(records: Iterable[Record | None]) -> tuple[int, int]:
     return sum(counts.get("scored", 0) for counts in outcomes), sum(sum(counts.values()) for counts in outcomes)
 
 
+def unjudged(records: Iterable[Record | None]) -> int:
+    """How many responses were recorded for a judge and not graded, as with ``CULTURE_JUDGE=none``."""
+    return sum(int(record["outcomes"].get("unjudged", 0)) for record in _concerned_records(records))
+
+
 def coverage(records: Iterable[Record | None]) -> float:
     """Share of verdicts that were scored, of all that were asked for.
 
@@ -204,13 +209,15 @@ class MeanOfScores(Aggregation):
     def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
         if not self._is_covered(records):
             session = current_session()
-            if not session.has_explained_nan:  # once for each evaluation: many metrics are over the same verdicts
+            scored, requests = _counts(records)
+            # Once for each evaluation, since many metrics are over the same verdicts; without a judge, its end says so.
+            if requests > unjudged(records) and not session.has_explained_nan:
                 session.has_explained_nan = True
                 _log.warning(
                     "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE "
                     "asks for %g. Run again, which asks only for what is missing, or grade the logged samples with "
                     "`culture-tasks rejudge`.",
-                    *(*_counts(records), session.settings.judge_min_coverage),
+                    *(scored, requests, session.settings.judge_min_coverage),
                 )
             return math.nan
         return float(scores.mean()) if scores.size else math.nan

@@ -9,7 +9,9 @@ values of groups and the listed metrics are put right here; tasks and groups of 
 
 from __future__ import annotations
 
+import atexit
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -18,8 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Run
+from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.costs.prices import read_prices
-from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.aggregation import Aggregation, unjudged
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
 from culture_tasks.harness.loading import LoadedTask, loaded_task
@@ -183,6 +186,23 @@ def evaluated_tasks() -> dict[str, EvaluatedTask]:
     return {} if harness_run is None else harness_run.tasks
 
 
+command_output: ContextVar[str | None] = ContextVar("command_output")
+"""The output folder of lm-eval's command, which lm-eval's ``evaluate`` isn't told."""
+
+
+def _ungraded(tasks: Iterable[Sequence[Mapping[str, Any]]], path: str | None, *, is_logged: bool) -> str:
+    """Says how many responses no judge has graded yet, and what to do; empty without any."""
+    records = list(chain.from_iterable(tasks))
+    if not (waiting := unjudged(records)):
+        return ""
+    are = "response is" if waiting == 1 else "responses are"
+    if not is_logged:
+        return f"{waiting:,} {are} neither graded nor recorded. Run again with --log_samples, or with a judge."
+    judge = rubric_named(records[0]["judge"]["rubric"]).model
+    command = f"culture-tasks rejudge {shlex.quote(str(path or 'RESULTS'))} --judge openai:{judge}"
+    return f"{waiting:,} {are} recorded and not graded: `{command}`, or another judge, grades them."
+
+
 def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """Extends a harness's ``evaluate``: the run is known while it lasts, and its results say what the judge cost."""
 
@@ -200,6 +220,12 @@ def with_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(results, dict) and any(harness_run.judged.values()):
             costs = judge_costs(harness_run.judged, read_prices(current_session().settings.prices_file))
             results |= {KEY: costs} if costs else {}
+            path = getattr(command, "output_path", None) or command_output.get(None)
+            if text := _ungraded(harness_run.judged.values(), path, is_logged="samples" in results):
+                if path:  # of a command, whose tables are still to come
+                    atexit.register(_log.warning, "%s", text)
+                else:
+                    _log.warning("%s", text)
         return results
 
     return evaluate_and_count

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.interface import JudgedScore, Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -27,8 +27,10 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.plain_files import write_whole
-from culture_tasks.results.loaded_runs import Names, load, newest
+from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
+from culture_tasks.results.samples import samples_of
+from culture_tasks.results.task_results import TaskResult
 from culture_tasks.text_tables import write_csv
 
 LEAST = 5
@@ -83,14 +85,15 @@ class SheetDraw(NamedTuple):
     responses: tuple[SheetResponse, ...]
 
 
-def read_population(samples_file: Path) -> Population:
+def read_population(result: TaskResult) -> Population:
     """Reads the responses of a task.
 
     Raises:
-        DataError: If the file can't be read, or its samples have no record of a judge.
+        DataError: If the file can't be read, isn't whole, or its samples have no record of a judge.
     """
+    samples_file = result.samples_file
     try:
-        samples = judged_samples(samples_file)
+        samples = judged_samples(samples_of(samples_file, result.expected))
     except OSError as error:
         raise DataError(f"{samples_file}: can't be read ({error.strerror}).") from None
     if not samples:
@@ -144,7 +147,7 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         if run.result.subset is not None
         or not samples & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
     ]
-    judged_runs = [run for run in runs if run.columns is not None and run.run.settings.judges]
+    judged_runs = [run for run in runs if run.run.settings.judges or _has_unusable_samples(run)]
     if not judged_runs:
         raise DataError(
             f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
@@ -157,11 +160,17 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
                 f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, names)} There are {', '.join(names)}."
             )
     sources = [
-        JudgedTask(run.run.model, run.run.task, read_population(run.result.samples_file))
+        JudgedTask(run.run.model, run.run.task, read_population(run.result))
         for run in judged_runs
         if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
     ]
     return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
+
+
+def _has_unusable_samples(run: LoadedRun) -> bool:
+    """Whether no line of a judged task's sample file can be used: reading it says why."""
+    metric = run.kind.metrics.get(run.kind.metric) if run.kind else None
+    return run.columns is None and isinstance(metric, JudgedScore) and run.result.samples_file.is_file()
 
 
 def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:

@@ -44,7 +44,7 @@ from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import UnusedFile, parse_name
 from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.results.run_files import RunFiles
-from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
+from culture_tasks.results.samples import LoggedJudge, LoggedSample
 from culture_tasks.results.task_results import task_results
 from culture_tasks.results.training_manifest import RatingOrigin, TrainingSource, question_fingerprint
 from culture_tasks.settings import Settings
@@ -235,7 +235,7 @@ class _Reader:
         """Takes the verdicts of a task in; a task without any is passed over."""
         digest, count, entry = hashlib.sha256(), 0, entries().get(task)
         one_language = entry.languages[0] if isinstance(entry, Task) and len(entry.languages) == 1 else None
-        for sample in samples_of(run.samples_file(task)):
+        for sample in run.samples(task):
             for judged, text, rating in self._scored_responses(sample, task):
                 record = judged.record
                 stated = record.groups.get("prompt_language") or record.groups.get("language")

@@ -30,6 +30,7 @@ from culture_tasks.results.logged_samples import JudgedSample, check_same_judge,
 from culture_tasks.results.rows import FILTER, TaskRecords, keep_tasks, renew_groups, task_row
 from culture_tasks.results.run_files import (
     GRADED_FROM,
+    SAMPLED,
     RunFiles,
     new_run,
     read_run,
@@ -40,9 +41,6 @@ from culture_tasks.results.samples import damage
 from culture_tasks.secret_texts import shown_value
 
 _log = logging.getLogger(__name__)
-
-SAMPLED = "rejudged_sample"
-"""Key in the configuration of a result file that has a draw of the responses of another one: how many were wanted."""
 
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
 
@@ -152,7 +150,7 @@ def _read(path: Path) -> RunFiles:
 
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades."""
-    samples_by_name = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
+    samples_by_name = ((name, judged_samples(run.samples(name))) for name in run.logged_tasks())
     return [TaskToGrade(name, samples) for name, samples in samples_by_name if samples]
 
 
@@ -292,7 +290,7 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     if task.subset is not None:
         config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
         row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
-        count = len(task.samples)
-        results.setdefault("n-samples", {})[task.name] = {"original": count, "effective": count}
+        counts = results.setdefault("n-samples", {}).get(task.name) or {}
+        results["n-samples"][task.name] = {**counts, "effective": len(task.samples)}
     if isinstance(config.get("metric_list"), list):
         config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *metrics]

@@ -59,6 +59,7 @@ class Cell:
         rank: Its rank in its column; None where it isn't ranked.
         best: Whether no other of its column is significantly better, and some are worse: it is then bold.
         note: More about it, in one line; may be empty.
+        remarks: What is shown behind it, such as ``first 14 of 42 items``.
     """
 
     value: float | None
@@ -73,6 +74,7 @@ class Cell:
     rank: Rank | None = None
     best: bool = False
     note: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def comparable(self) -> bool:

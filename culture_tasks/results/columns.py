@@ -87,14 +87,17 @@ class SampleReader:
         self._items: dict[str, Codebook] = {}
         self._clusters: dict[str, Codebook] = {}
 
-    def read(self, path: Path, kind: RecordKind) -> LoadedSamples:
-        """Reads the samples of a task; lines that can't be used are counted and left out."""
+    def read(self, path: Path, kind: RecordKind, expected: int | None) -> LoadedSamples:
+        """Reads the samples of a task; lines that can't be used are counted and left out, lines that lack are named."""
         items = self._items.setdefault(kind.benchmark, {})
         loaded = LoadedSamples(kind, items, self._clusters.setdefault(kind.benchmark, {}))
         left_out: dict[str, list[int]] = {}
-        for sample in samples_of(path):
-            if reason := loaded.take(sample):
-                left_out.setdefault(reason, []).append(sample.number)
+        try:
+            for sample in samples_of(path, expected):
+                if reason := loaded.take(sample):
+                    left_out.setdefault(reason, []).append(sample.number)
+        except DataError as error:  # the file isn't whole
+            loaded.problems.append(UnusedFile(str(path), "partial", str(error).removeprefix(f"{path}: ")))
         for reason, numbers in left_out.items():
             kind_of_problem, meaning = _REASONS[reason]
             examples = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")

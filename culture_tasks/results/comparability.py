@@ -33,6 +33,7 @@ Flag = Literal[
     "own_data",
     "subset",
     "corrected",
+    "limited",
 ]
 """What a reader must know of a cell.
 
@@ -64,6 +65,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "own_data": "own data: not the benchmark's release",
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
+    "limited": "of a part of the items: the run had a --limit",
 }
 """What each flag means, in words for a legend."""
 

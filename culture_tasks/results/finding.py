@@ -32,6 +32,9 @@ Kind = Literal[
 ]
 """The fault of a file or of a part of one."""
 
+LOSSES: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
+"""Kinds of faults that lose results, unlike older runs and copies."""
+
 
 @dataclass(frozen=True, slots=True)
 class UnusedFile:

@@ -175,7 +175,7 @@ def _task_kind(task: Task) -> RecordKind:
 def _first_record_kind(task: str, path: Path) -> RecordKind | None:
     """Returns the kind of records of a task that isn't in the registry, such as a variant by the user."""
     try:
-        record = next(samples_of(path)).record
+        record = next(samples_of(path, None)).record
     except (OSError, StopIteration, DataError):
         return None
     return _record_kind(task, record.benchmark, record.metric, record.scale)
@@ -191,7 +191,7 @@ def _samples(
 ) -> LoadedSamples | None:
     path = str(result.samples_file)
     try:
-        loaded = reader.read(result.samples_file, kind)
+        loaded = reader.read(result.samples_file, kind, result.expected)
     except FileNotFoundError:
         reason = f"no samples of {result.task}: run it with --log_samples for intervals"
         problems.append(UnusedFile(path, "missing", reason))
@@ -202,15 +202,14 @@ def _samples(
     problems.extend(loaded.problems)
     if loaded.columns.items.size:
         return loaded
-    problems.append(UnusedFile(path, "damaged" if loaded.problems else "empty", "no sample in it can be used"))
+    if not (loaded.problems and loaded.problems[-1].kind == "partial"):
+        problems.append(UnusedFile(path, "damaged" if loaded.problems else "empty", "no sample in it can be used"))
     return None
 
 
 def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> TaskRun:
     items = 0 if loaded is None else int(loaded.columns.items.size)
     problems = [] if loaded is None else [problem.detail for problem in loaded.problems]
-    if result.expected and 0 < items < result.expected:
-        problems.append(f"{items} of {result.expected} samples are there")
     return TaskRun(
         key=key,
         model=model,

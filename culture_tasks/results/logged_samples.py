@@ -6,10 +6,9 @@ read from the sample.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.registry import rubric_named
@@ -17,7 +16,7 @@ from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.harness.scoring import LEXICAL, OF_VERDICTS, JudgedDocument, item_of, judged_metrics, judged_results
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record, samples_of
+from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record
 
 _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
 """Words after a metric's name and an underscore that name no part of the data."""
@@ -99,9 +98,9 @@ class JudgedSample:
         return sample, records
 
 
-def judged_samples(path: Path) -> list[JudgedSample]:
+def judged_samples(logged: Iterable[LoggedSample]) -> list[JudgedSample]:
     """Returns the samples of a task that a judge grades, or none if it isn't a judged task; refuses a mixed file."""
-    samples = list(samples_of(path))
+    samples = list(logged)
     unjudged = [sample for sample in samples if not is_judged(sample)]
     if unjudged and len(unjudged) < len(samples):
         raise DataError(f"{unjudged[0].where}: no judged record, while others have one. The file may be mixed.")

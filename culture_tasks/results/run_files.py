@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,12 +14,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
 
+from culture_tasks.errors import DataError
 from culture_tasks.plain_files import read_plain, written
 from culture_tasks.results.finding import Harness, UnusedFile, parse_name, result_name, samples_name
-from culture_tasks.results.samples import parse_json
+from culture_tasks.results.samples import LoggedSample, parse_json, samples_of
+
+_log = logging.getLogger(__name__)
 
 GRADED_FROM = "rejudged_from"
 """Key in the configuration of a result file that was written by grading another one again."""
+
+SAMPLED = "rejudged_sample"
+"""Key in the configuration of a result file that has a draw of the responses of another one: how many were wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,45 @@ class RunFiles:
         """Returns the file of a task's samples."""
         return self.result_file.parent / samples_name(self.harness, task, self.stamp)
 
+    def counts(self, task: str, above: frozenset[str] = frozenset()) -> tuple[int | None, int | None]:
+        """Returns the number of all items of a task and of those that were run; None where the file doesn't say.
+
+        The numbers of a group, which no harness writes, are sums over its tasks.
+
+        Raises:
+            ValueError: If they are no numbers of items.
+        """
+        counts = (self.content.get("n-samples") or {}).get(task) or {}
+        members = (self.content.get("group_subtasks") or {}).get(task) or ()
+        if members and not counts:
+            parts = [self.counts(name, above | {task}) for name in members if name not in above] or [(None, None)]
+            original, effective = ([part[at] for part in parts if part[at] is not None] for at in (0, 1))
+            is_known = len(original) == len(effective) == len(parts)
+            return (sum(original), sum(effective)) if is_known else (None, None)
+        original, effective = counts.get("original"), counts.get("effective")
+        for count in (original, effective):
+            if count is not None and (type(count) is not int or not 0 <= count < 10**9):
+                raise ValueError(f"found {str(count)[:40]!r} as a number of samples")
+        offset = (self.content.get("config") or {}).get("offset")  # lmms-eval leaves it out of its number
+        if original is not None and effective is not None and type(offset) is int:
+            effective = min(effective, max(original - offset, 0))
+        return original, effective
+
+    def samples(self, task: str) -> Iterator[LoggedSample]:
+        """Yields the samples of a task; a DataError says that the file hasn't those of the whole run."""
+        try:
+            expected = self.counts(task)[1]
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"{self.result_file}, field 'n-samples': {error}. The file is damaged.") from None
+        return samples_of(self.samples_file(task), expected)
+
     def logged_tasks(self) -> list[str]:
-        """Returns the tasks whose samples were logged."""
-        return [task for task in self.content.get("configs") or {} if self.samples_file(task).is_file()]
+        """Returns the tasks whose samples were logged; where that isn't all of them, a warning names the others."""
+        tasks = list(self.content.get("configs") or {})
+        logged = [task for task in tasks if self.samples_file(task).is_file()]
+        if missing := [task for task in tasks if task not in logged] if logged else []:
+            _log.warning("%s: no samples of %s beside it: left out", self.result_file, ", ".join(missing))
+        return logged
 
 
 def read_run(path: Path) -> RunFiles | UnusedFile:

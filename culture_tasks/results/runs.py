@@ -134,6 +134,11 @@ class TaskRun:
         return self.scored / self.items if self.items else None
 
     @property
+    def unjudged(self) -> int:
+        """Number of responses that were recorded for a judge and not graded."""
+        return dict(self.outcomes).get("unjudged", 0)
+
+    @property
     def unparsed(self) -> float | None:
         """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
         replies = dict(self.outcomes)

@@ -161,6 +161,15 @@ class LoggedSample:
         self._text = b""
         return content
 
+    @property
+    def document(self) -> tuple[str, Any]:
+        """The filter, which lm-eval names, and what tells its document from others: its number, or that of the line."""
+        try:
+            name, number = self.content.get("filter"), self.content.get("doc_id")
+        except DataError:
+            name = number = None
+        return str(name), number if isinstance(number, int | str) else ("line", self.number)
+
     @cached_property
     def logged(self) -> tuple[str, Mapping[str, Any]]:
         """The name of the metric that the record is logged under, and the record as it is; both empty without one."""
@@ -196,14 +205,31 @@ class LoggedSample:
         return json.dumps(prompt, ensure_ascii=False, indent=1, default=str)
 
 
-def samples_of(path: Path) -> Iterator[LoggedSample]:
-    """Yields the lines of a sample file that are not blank, with their offsets, which ``jsonlines`` doesn't have."""
-    offset = 0
+def samples_of(path: Path, expected: int | None) -> Iterator[LoggedSample]:
+    """Yields the lines of a sample file that are not blank, with their offsets, which ``jsonlines`` doesn't have.
+
+    After the last one, a DataError says so if there isn't one for each document of the run: as many as ``expected``, or
+    None where its result file doesn't say. Where a task has several filters, each has its lines.
+    """
+    offset = lines = 0
+    documents: dict[str, set[Any]] = {}
     with open_plain(path) as file:
         for number, text in enumerate(file, start=1):
             if not text.isspace():
-                yield LoggedSample(path, number, offset, text)
+                sample = LoggedSample(path, number, offset, text)
+                yield sample
+                lines += 1
+                name, document = sample.document
+                documents.setdefault(name, set()).add(document)
             offset += len(text)
+    sizes = [len(of_filter) for of_filter in documents.values()] or [0]
+    wanted = expected if expected is not None else sizes[0] or 1
+    if lines != sum(sizes) or any(size != wanted for size in sizes):
+        by_file = "" if expected is None else f" ({expected:,}, by its result file)"
+        raise DataError(
+            f"{path}: expected a line for each document of the run{by_file}, found {lines:,} for {min(sizes):,}. The "
+            "file was cut off, copied in part, or is of several runs: copy it again, or run the task again."
+        )
 
 
 def parse_json(text: bytes) -> Any:

@@ -16,7 +16,7 @@ from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
-from culture_tasks.results.run_files import RunFiles
+from culture_tasks.results.run_files import SAMPLED, RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, RunUsage
 from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_text, shown_value
 
@@ -54,6 +54,8 @@ class TaskResult:
         settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         expected: Number of items that were asked for; None where the file doesn't say.
+        original: Number of all items; None where the file doesn't say.
+        is_first: Whether those that were asked for are the first ones, where they are a part.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma; ``errors``: standard errors.
         samples_file: Where the samples would be.
         together: The tasks that were run with it, itself included, in so many seconds, with loading and grading.
@@ -70,6 +72,8 @@ class TaskResult:
     settings: RunSettings
     own_data: str
     expected: int | None
+    original: int | None
+    is_first: bool
     metrics: Mapping[str, float]
     errors: Mapping[str, float]
     higher_is_better: Mapping[str, bool]
@@ -127,9 +131,11 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         yield TaskResult(
             **shared,
             task=task,
-            settings=_settings(task, content, run.harness),
+            settings=_settings(task, run),
             own_data="; ".join(": ".join(pair) for pair in _pairs(_entry(content, "configs", task), OWN_DATA)),
-            expected=_counts(content, task)[1],
+            expected=run.counts(task)[1],
+            original=run.counts(task)[0],
+            is_first=bool(config.get("limit")) and not config.get("offset"),
             metrics=metrics,
             errors=errors,
             higher_is_better={
@@ -184,9 +190,13 @@ def _entry(content: Mapping[str, Any], part: str, task: str) -> Any:
     return (content.get(part) or {}).get(task) or {}
 
 
-def _settings(task: str, content: Mapping[str, Any], harness: Harness) -> RunSettings:
+def _settings(task: str, run: RunFiles) -> RunSettings:
+    content, harness = run.content, run.harness
     config = _entry(content, "configs", task)
-    original, effective = _counts(content, task)
+    original, effective = run.counts(task)
+    subset = Subset.read(config.get("metadata"))
+    is_sample = subset is not None and SAMPLED in (content.get("config") or {})
+    items = subset.of_documents if subset is not None and is_sample else effective  # that the number is of
     shots = _entry(content, "n-shot", task)
     template = _chat_template(content, harness)
     version = _number((content.get("versions") or {}).get(task))
@@ -210,19 +220,9 @@ def _settings(task: str, content: Mapping[str, Any], harness: Harness) -> RunSet
         asked=PromptHash(effective, str(sha), "harness")
         if harness == "lm_eval" and sha and effective and not has_media
         else None,
-        limit=effective if effective != original else None,
-        subset=str(Subset.read(config.get("metadata")) or ""),
+        limit=items if items is not None and original is not None and items < original else None,
+        subset=str(subset or ""),
     )
-
-
-def _counts(content: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
-    """Returns the number of all items and of the items that were run; None where the file doesn't say."""
-    counts = _entry(content, "n-samples", task)
-    original, effective = counts.get("original"), counts.get("effective")
-    for count in (original, effective):
-        if count is not None and (type(count) is not int or not 0 <= count < 10**9):
-            raise ValueError(f"found {str(count)[:40]!r} as a number of samples")
-    return original, effective
 
 
 def _pairs(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:

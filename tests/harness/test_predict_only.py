@@ -24,13 +24,22 @@ def lmms_eval(folder, **options):
 
 
 @pytest.mark.parametrize(("run", "judge"), [(lm_eval, None), (lmms_eval, "openai:gpt-4o")])
-def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, tmp_path):
+def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, tmp_path, caplog, capsys):
     monkeypatch.delenv("CULTURE_JUDGE")
     if judge:
         monkeypatch.setenv("CULTURE_JUDGE", judge)  # without a key: asking it would be an error
     results = run(tmp_path, predict_only=True)
     row = json.loads(results.read_text(encoding="utf-8"))["results"]["care_zh"]
     assert (row["care_rating_coverage,none"], row["care_rating_unscored,none"]) == (0, 2)
+    assert [text for text in caplog.messages if "graded" in text or "NaN" in text] == [
+        "2 responses are recorded and not graded: `culture-tasks rejudge RESULTS --judge openai:gpt-4o`, or another "
+        "judge, grades them."
+    ]
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report"), "--formats", "markdown"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("2 responses are recorded and not graded: culture-tasks rejudge ")
+    assert not any("No judge graded" in line for line in others)
+    assert "(2 responses not graded)" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
 
     assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 0
     first, last = sorted(results.parent.glob("*results*.json"))

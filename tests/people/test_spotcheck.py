@@ -186,8 +186,8 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path):
     drawn, cultures = {row["item"] for row in rows_of(tmp_path)}, [item.partition("-")[0] for item in of_sample]
     people = [truth(item) if item in drawn else np.nan for item in of_sample]
     by_judge = [judged(item, 0.3) for item in of_sample]
-    # The results say that each sample is of 80 responses, so that the cultures weigh the same.
-    expected = corrected_mean(by_judge, people, cultures, shares=dict.fromkeys(SIZES, 1), ends=(1, 10))
+    # The cultures weigh as much as the responses that each sample is of.
+    expected = corrected_mean(by_judge, people, cultures, shares=SIZES, ends=(1, 10))
     row = cells(found["spotcheck"])
     assert (row["corrected"].value, row["corrected"].low) == pytest.approx(expected.overall[:2])
     assert (row["rated"].value, row["responses"].value) == (45, 67)

@@ -7,6 +7,7 @@ from support.sample_files import JUDGE, vqa_record
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.logged_samples import judged_samples
+from culture_tasks.results.samples import samples_of
 
 RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0}
 UNSCORED = ("unparsable", "refused", "failed", "unjudged")
@@ -25,7 +26,7 @@ def read(tmp_path):
     def written(*samples):
         path = tmp_path / "samples.jsonl"
         path.write_text("\n".join(map(json.dumps, samples)), encoding="utf-8")
-        return judged_samples(path)
+        return judged_samples(samples_of(path, None))
 
     return written
 

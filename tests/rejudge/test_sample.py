@@ -42,7 +42,7 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     new = result_files(tmp_path)[-1]
     read, samples = content(new), samples_of(new)
     assert len(asked) == 12
-    assert (len(samples), read["n-samples"]["care_zh"]) == (4, {"original": 4, "effective": 4})
+    assert (len(samples), read["n-samples"]["care_zh"]) == (4, {"original": 10, "effective": 4})
     assert {sample["care_rating"]["probability"] for sample in samples} == {0.4}
     assert read["configs"]["care_zh"]["metadata"]["subset"]["of_documents"] == 10
     assert read["results"]["care_zh"]["alias"].endswith("(4 of 10)")

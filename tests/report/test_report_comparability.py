@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 from support.reports import cells_of, flags_of, report_of, row_of, tables_of
-from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import JUDGE, care_sample, care_samples, vqa_record, vqa_samples, write_run, write_vqa
 
+from culture_tasks import frames
 from culture_tasks.cli.main import main
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
@@ -47,15 +48,43 @@ def test_every_difference_is_marked_and_the_user_may_insist(two, flag):
     write_run(two / "c", "c", {"culturalvqa": vqa_samples(BETTER, **record)}, **results)
     report = report_of(two)
     found = cells_of(report)
-    assert (found["c"].flags, found["c"].rank) == ((flag,), None)
+    flags = ("limited", flag) if flag == "other_limit" else (flag,)
+    assert (found["c"].flags, found["c"].rank) == (flags, None)
     assert found["a"].rank == found["b"].rank == Rank(1, 2)
     assert report.units["culturalvqa"].standing.left_out == {"e3": FLAG_TEXT[flag]}
     assert pairs_of(report) == {("e1", "e2")}
     report = report_of(two, compare_anyway=True)
     cell = row_of(tables_of(report)["summary"], "c")["culturalvqa"]
-    assert (cell.flags, cell.rank, report.units["culturalvqa"].cells["e3"].rank) == ((flag,), Rank(1, 3), Rank(1, 3))
+    assert (cell.flags, cell.rank, report.units["culturalvqa"].cells["e3"].rank) == (flags, Rank(1, 3), Rank(1, 3))
     assert len(report.comparisons) == 3
     assert [test.flags for test in report.comparisons if test.second == "e3"] == [(flag,), (flag,)]
+
+
+LIMITS = {  # changes of the result files of three tasks with four samples each, and what stands behind their mean
+    "limit": ([42, 42, 10], {"limit": 4}, "first 12 of 94 items"),
+    "offset": ([42, 42, 10], {"limit": 4, "offset": 2}, "12 of 94 items"),
+    "samples": ([42, 4, 4], {"limit": None}, "12 of 50 items"),
+    "limit above": ([4, 4, 4], {"limit": 9}, ""),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_a_score_of_a_part_of_the_items_says_so_everywhere(case, tmp_path, capsys):
+    sizes, config, words = LIMITS[case]
+    languages = dict(zip(("ar", "ja", "zh"), sizes, strict=True))
+    counts = {f"care_{language}": {"original": size, "effective": 4} for language, size in languages.items()}
+    samples = {f"care_{language}": care_samples([5.0, 7.0, 6.0, 8.0], language) for language in languages}
+    for model in "ab":
+        write_run(tmp_path / model, model, samples, **{"config": config | {"model": model}, "n-samples": counts})
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "out"), "--formats", "markdown,html,latex"]) == 0
+    assert (f"Missing: a part of the items of 2 of 2 scores (CARE, {words})" in capsys.readouterr().out) == bool(words)
+    for name, behind in (("report.md", f"({words})"), ("report.html", f">{words}<"), ("report.tex", f"({words})")):
+        assert behind in (tmp_path / "out" / name).read_text(encoding="utf-8") or not words
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert (f"CARE: A: {words}; B: {words}" in capsys.readouterr().out) == bool(words)
+    scores = frames.scores([str(tmp_path / "a")])
+    assert set(scores[scores.dimension == ""].remarks) == {words}
+    assert {"limited" in marks.split() for marks in scores.marks} == {bool(words)}
 
 
 def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):

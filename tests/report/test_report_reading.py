@@ -10,6 +10,7 @@ from support.sample_files import (
     cedar_sample,
     judged,
     record,
+    rewrite,
     vqa_record,
     vqa_samples,
     write_run,
@@ -77,6 +78,7 @@ def test_bad_files_are_named_and_skipped(good):
 def test_bad_lines_are_counted_and_left_out(good, line, kind):
     lines = [*map(json.dumps, vqa_samples(SCORES)), line if isinstance(line, str) else json.dumps({"lave": line})]
     (good / "a" / SAMPLES).write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    rewrite(good / "a" / RESULTS, **{"n-samples": {"culturalvqa": {"effective": len(lines)}}})
     report = report_of(good)
     assert kinds(report) == [kind]
     assert report.problems[0].lines == 1

@@ -143,7 +143,7 @@ def test_any_text_is_written_as_it_was_read_and_a_failure_leaves_the_old_file(tm
     assert "é\\ud800" in path.read_text(encoding="utf-8")
     with pytest.raises(TypeError):
         write_samples(path, [{"a": 2}, {"a": object()}])
-    assert [sample.content for sample in samples_of(path)] == samples
+    assert [sample.content for sample in samples_of(path, None)] == samples
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from support.checked_runs import samples
 from support.sample_files import JUDGE, cedar_sample, vqa_record, write_run
 
+from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
 from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.logged_samples import judged_samples
@@ -22,7 +24,7 @@ def write_lines(tmp_path, *samples):
 
 
 def one(tmp_path, **changes):
-    return next(samples_of(write_lines(tmp_path, {"doc_id": 3, "lave": vqa_record(1, 1.0) | changes})))
+    return next(samples_of(write_lines(tmp_path, {"doc_id": 3, "lave": vqa_record(1, 1.0) | changes}), None))
 
 
 def test_a_record_is_read_with_its_types(tmp_path):
@@ -71,21 +73,52 @@ def test_a_line_that_is_no_sample_is_named(tmp_path):
     path = tmp_path / "lines"
     path.write_bytes(b"{\n[]\n" + b"[" * 100_000)
     for sample, message in zip(
-        samples_of(path), ("not JSON", "expected an object, found list", "not JSON"), strict=True
+        samples_of(path, None), ("not JSON", "expected an object, found list", "not JSON"), strict=True
     ):
         with pytest.raises(DataError, match=f"line {sample.number}: {message}"):
             sample.content  # noqa: B018
 
 
+PARTS = {  # of the ten lines of a file
+    "half": lambda lines: lines[:5],
+    "empty": lambda lines: [],
+    "half, twice": lambda lines: lines[:5] * 2,
+    "another run's, too": lambda lines: [*lines, *(line.replace('"doc_id": ', '"doc_id": 1') for line in lines)],
+    "twice": lambda lines: lines * 2,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_file_that_isnt_the_whole_run_is_taken_for_it_nowhere(part, tmp_path, capsys):
+    path = write_run(tmp_path, "org/model", samples({"zh": 10, "ar": 10}))
+    file = path.with_name("20260101_000000_samples_care_zh.jsonl")
+    lines = [
+        json.dumps({"doc_id": number} | json.loads(line))
+        for number, line in enumerate(file.read_text("utf-8").splitlines())
+    ]
+    file.write_text("".join(f"{line}\n" for line in PARTS[part](lines)), encoding="utf-8")
+    for command in (
+        "rejudge {} --judge lexical",
+        "rejudge {} --judge openai:judge-1 --failed-only",
+        "spotcheck draw {} -n 4 -o {}/sheet",
+        "preferences build {} --train-on-test -o {}/data",
+        "cost --results {}",
+    ):
+        assert (main(command.format(tmp_path, tmp_path).split()), len(list(tmp_path.iterdir()))) == (1, 3)
+        assert f"{file}: expected a line for each document of the run (10, by its" in capsys.readouterr().err
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report"), "--formats", "markdown"]) == 0
+    assert "1 file couldn't be read in whole" in capsys.readouterr().out
+
+
 def test_lines_have_their_numbers_and_offsets(tmp_path):
     path = tmp_path / "lines"
     path.write_bytes('\n{}\n  \n{"a": "é"}'.encode())
-    samples = list(samples_of(path))
-    assert [(sample.number, sample.content, sample.logged) for sample in samples] == [
+    lines = list(samples_of(path, None))
+    assert [(sample.number, sample.content, sample.logged) for sample in lines] == [
         (2, {}, ("", {})),
         (4, {"a": "é"}, ("", {})),
     ]
-    assert all(path.read_bytes()[sample.offset :].startswith(b"{") for sample in samples)
+    assert all(path.read_bytes()[sample.offset :].startswith(b"{") for sample in lines)
 
 
 def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
@@ -96,7 +129,7 @@ def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
         {"input": [{"role": "user", "content": "a chat"}]},
         {},
     )
-    first, second, third, fourth = (sample.prompt for sample in samples_of(path))
+    first, second, third, fourth = (sample.prompt for sample in samples_of(path, None))
     assert (first, second, fourth) == ("of lmms-eval", "of lm-eval", None)
     assert json.loads(third) == [{"role": "user", "content": "a chat"}]
     # Half of a surrogate pair is text.
@@ -117,7 +150,7 @@ def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):
     for references, texts in ((None, ()), ([1868, "Meiji"], ("1868", "Meiji"))):
         record = vqa_record(1, 1.0) | {"references": references, "runs": [RUN]}
         record = {name: value for name, value in record.items() if value is not None}
-        [sample] = judged_samples(write_lines(tmp_path, {"lave": record}))
+        [sample] = judged_samples(samples_of(write_lines(tmp_path, {"lave": record}), None))
         [(_, item)] = sample.expected(failed_only=False)
         assert item.references == texts
 
@@ -127,4 +160,4 @@ def test_a_file_with_records_on_two_scales_is_refused(tmp_path):
     records[1]["scale"] = SCALE | {"high": 1e308}
     path = write_lines(tmp_path, *({"lave": record} for record in records))
     with pytest.raises(DataError, match=r"line 3: not on the scale of the file's first record"):
-        judged_samples(path)
+        judged_samples(samples_of(path, None))

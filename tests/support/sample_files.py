@@ -150,9 +150,10 @@ def write_run(
     for task, lines in samples.items():
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (folder / samples_name(harness, task, stamp)).write_text(text, encoding="utf-8", errors="surrogatepass")
-    size = max((len(lines) for lines in samples.values()), default=0)
+    counts = {task: {"original": len(lines), "effective": len(lines)} for task, lines in samples.items()}
     path = folder / result_name(harness, stamp)
-    path.write_text(json.dumps(result_data(list(samples), model, size, **changes)), encoding="utf-8")
+    changes = {"n-samples": counts} | changes
+    path.write_text(json.dumps(result_data(list(samples), model, 0, **changes)), encoding="utf-8")
     return path
 
 

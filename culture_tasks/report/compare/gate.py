@@ -203,6 +203,7 @@ def _check_json(check: Check) -> dict[str, Any]:
     model_test, test, scale = check.model_test, check.model_test.test, check.model_test.scale
     score_a, score_b = (
         {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
+        | {"remarks": list(cell.remarks)}
         for cell in model_test.cells
     )
     data |= {

@@ -57,6 +57,11 @@ class ModelTest(NamedTuple):
         return f"{self.benchmark}:{self.culture}" if self.culture else self.benchmark
 
     @property
+    def remarks(self) -> str:
+        """The remarks on both scores, such as ``A: first 14 of 42 items``; may be empty."""
+        return _remarks(self.cells)
+
+    @property
     def scale(self) -> Scale:
         """The scale of the scores."""
         return self.cells[0].scale
@@ -65,6 +70,12 @@ class ModelTest(NamedTuple):
     def drop(self) -> float:
         """How much worse B is, on the scale of the scores; negative where it is better."""
         return self.test.difference if self.scale.better == "lower" else -self.test.difference
+
+
+def _remarks(cells: Sequence[Cell]) -> str:
+    return "; ".join(
+        f"{side}: {', '.join(cell.remarks)}" for side, cell in zip("AB", cells, strict=True) if cell.remarks
+    )
 
 
 class NotCompared(NamedTuple):
@@ -177,7 +188,8 @@ def _obstacle(measured: Measured, *, anyway: bool) -> str:
     if unscored := [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]:
         models = " and ".join(unscored)
         samples = f"scored samples of {models}" if unit.benchmark else f"samples of {models} whose mean is its score"
-        return f"there are no {samples}"
+        remarks = _remarks([unit.cells[key] for key in "ab"])
+        return f"there are no {samples}{f' ({remarks})' if remarks else ''}"
     if anyway:
         return ""
     flags = why_not(measured, "a", "b")

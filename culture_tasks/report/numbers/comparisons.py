@@ -259,7 +259,7 @@ def rank_units(
     for measured in units:
         unit = measured.unit
         left_out = {
-            key: (cell.note or "there is no score")
+            key: (cell.note or (explain(["unjudged"]) if "unjudged" in cell.flags else "there is no score"))
             if cell.value is None
             else explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
             for key, cell in unit.cells.items()

@@ -38,7 +38,7 @@ from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.wording import amount, counted, interval, number
-from culture_tasks.results.finding import Kind
+from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
 
 _LIST_LENGTH = 6
@@ -46,9 +46,6 @@ _LIST_LENGTH = 6
 
 _NAME_LIMIT = 3
 """Most models or columns that a sentence names; the others are counted."""
-
-_LOSSES: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
-"""Kinds of problems that lose results, unlike older runs and copies."""
 
 _LARGE_BIAS = 0.1
 """A judge's bias over the observed range of a probe must exceed this share of the scale's width for a sentence."""
@@ -64,7 +61,9 @@ def findings(
     writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
     leaders = writer.best()
     trust, command = writer.trust(checked, results)
+    ungraded, rejudge = writer.ungraded(results)
     sentences = (
+        _finding("judges", ungraded, first=True, command=rejudge),
         _finding("best", leaders, first=True),
         _finding("cultures", writer.cultures(), first=True),
         _finding("judges", trust, first=True, command=command),
@@ -110,6 +109,17 @@ def _spaced(items: Sequence[str]) -> str:
     return "; ".join([*items[:_LIST_LENGTH], *more])
 
 
+def _paths(results: Sequence[str]) -> str:
+    return shlex.join(results) if len(results) <= _NAME_LIMIT else "RESULTS"
+
+
+def _rejudge(paths: str, units: Sequence[Unit]) -> str:
+    """Returns the command that has the responses of some units graded by the judge of their paper."""
+    graded = [benchmarks().get(unit.benchmark or "") for unit in units]
+    model = next((rubric.model for benchmark in graded if benchmark for rubric in benchmark.rubrics()), "MODEL")
+    return f"culture-tasks rejudge {paths} --judge openai:{model}"
+
+
 def _scores(count: int, total: int) -> str:
     """Returns ``1 of 9 scores is``."""
     return f"{count} of {total} scores {'is' if count == 1 else 'are'}"
@@ -118,7 +128,8 @@ def _scores(count: int, total: int) -> str:
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
     ends, source = interval(cell, " to ", signed=signed), "corrected by people" if "corrected" in cell.flags else ""
-    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends, source) if part)
+    parts = (amount(cell.value, cell.scale, signed=signed), ends, source, *cell.remarks)
+    return ", ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +190,7 @@ class _Writer:
             scored = [unit for unit in self.headline if unit.cells[key].value is not None]
             numbers = [f"{self.unit(unit.key)} {_value(unit.cells[key])}" for unit in scored]
             return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
-        if len(self.headline) < 2 or self.number_of_models(models) < 2:
+        if len(self.headline) < 2 or self.number_of_models(models) < 2 or self._waiting:
             return ""
         return (
             f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."
@@ -325,13 +336,26 @@ class _Writer:
 
     # Can the judge be trusted?
 
+    @property
+    def _waiting(self) -> int:
+        """Number of responses that were recorded for a judge and not graded."""
+        return sum(run.unjudged for run in self.report.runs.values())
+
+    def ungraded(self, results: Sequence[str]) -> tuple[str, str]:
+        """Counts the responses that no judge has graded yet, and gives the command that has them graded."""
+        if not (waiting := self._waiting):
+            return "", ""
+        units = [unit for unit in self.headline if any("unjudged" in cell.flags for cell in unit.cells.values())]
+        verb = "is" if waiting == 1 else "are"
+        return f"{counted(waiting, 'response')} {verb} recorded and not graded:", _rejudge(_paths(results), units)
+
     def trust(self, checked: Sequence[CheckedScore], results: Sequence[str]) -> tuple[str, str]:
         """Says who graded and whether people have checked it, and gives a command that helps, which may be empty."""
         cells = [cell for unit in self.headline for cell in unit.cells.values() if cell.value is not None]
         judges = [self._judges(cell) for cell in cells]
         names = [_name(name) for name in dict.fromkeys(name for labels in judges for name in labels)]
         overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
-        paths = shlex.join(results) if len(results) <= _NAME_LIMIT else "RESULTS"
+        paths = _paths(results)
         clauses = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
         clauses += [
             f"{_scores(sum(flag in cell.flags for cell in cells), len(cells))} {verdict}"
@@ -343,16 +367,12 @@ class _Writer:
         ]
         text = "; ".join(clauses)
         if not clauses:
-            return ("No judge graded: every score follows from the replies by a fixed rule." if cells else ""), ""
+            by_rule = "No judge graded: every score follows from the replies by a fixed rule."
+            return (by_rule if cells and not self._waiting else ""), ""
         if people := self._checked_by_people(checked):
             return f"{text}. {people}", ""
         if overlap:
-            graded = [benchmarks().get(unit.benchmark or "") for unit in overlap]
-            model = next((rubric.model for benchmark in graded if benchmark for rubric in benchmark.rubrics()), "MODEL")
-            return (
-                f"{text}. A judge grades the same responses:",
-                f"culture-tasks rejudge {paths} --judge openai:{model}",
-            )
+            return f"{text}. A judge grades the same responses:", _rejudge(paths, overlap)
         if not names:
             return f"{text}.", ""
         text += "; people haven't rated any of these responses. This draws some for them:"
@@ -393,10 +413,19 @@ class _Writer:
             reason for unit in self.headline for key, reason in unit.standing.left_out.items() if key in unit.cells
         )
         counts = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
-        unread = sum(problem.kind in _LOSSES for problem in self.report.problems)
+        unread = len({problem.path for problem in self.report.problems if problem.kind in LOSSES})
         few = len({score.place for score in self.report.countries if score.cell.n < FEW})
         countries = len({score.place for score in self.report.countries})
+        limited = [
+            f"{self.unit(unit.key)}, {cell.remarks[0]}"
+            for unit in self.headline
+            for cell in unit.cells.values()
+            if "limited" in cell.flags and cell.remarks
+        ]
         pieces = (
+            f"a part of the items of {len(limited)} of {cells} scores ({_spaced(list(dict.fromkeys(limited)))})"
+            if limited
+            else "",
             f"no run for {not_run} of {len(models) * len(models_run)} pairs of model and benchmark" if not_run else "",
             f"{_scores(reasons.total(), cells)} neither ranked nor tested: {counts}" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",

@@ -175,7 +175,8 @@ def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int,
     subset_runs: dict[int, LoadedRun] = {}
     for number, run in runs.items():
         if (subset := run.result.subset) is not None:
-            if statistic != SCORE and subset.items != subset.of_documents:
+            is_part = run.run.items < subset.documents
+            if is_part or (statistic != SCORE and subset.items != subset.of_documents):
                 return {}
             subset_runs[number] = run
         elif run.run.settings.limit is not None or run.run.items < (run.result.expected or 0):

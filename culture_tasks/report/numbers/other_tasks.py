@@ -210,7 +210,7 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
     """Yields the scores of each metric, but not where a sample lacks a number or an item occurs twice."""
     metrics = {metric: metric.partition(",")[::2] for metric in run.result.metrics}
     scores: dict[str, dict[int, float]] = {metric: {} for metric in metrics}
-    for sample in (line.content for line in samples_of(run.result.samples_file)):
+    for sample in (line.content for line in samples_of(run.result.samples_file, run.result.expected)):
         # An item is identified by its place in the data and its expected answer, so that other data have other items.
         name = f"{run.run.task} {sample.get('doc_id')} {sample.get('target_hash') or sample.get('target')}"
         item = codes.setdefault(name, len(codes))

@@ -30,6 +30,7 @@ from culture_tasks.report.numbers.observations import (
     runs_of,
     unlike_its_file,
 )
+from culture_tasks.report.wording import counted
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
@@ -185,7 +186,7 @@ def flags_by_row(
 
 def flags_of(run: LoadedRun) -> set[Flag]:
     """Returns the flags of a run by itself."""
-    has_samples = run.columns is not None
+    has_samples, subset = run.columns is not None, run.result.subset
     flags: dict[Flag, bool] = {
         "lexical_judge": run.lexical,
         "from_result_file": not has_samples,
@@ -194,9 +195,20 @@ def flags_of(run: LoadedRun) -> set[Flag]:
         "other_harness": run.again,
         "trained_on_test": bool(run.run.trained_on),
         "unlike_its_file": bool(unlike_its_file(run)),
-        "subset": run.result.subset is not None,
+        "subset": subset is not None and not (has_samples and run.run.items < subset.documents),
+        "limited": run.run.settings.limit is not None,
     }
     return {flag for flag, is_so in flags.items() if is_so}
+
+
+def remarks_on(runs: Sequence[LoadedRun]) -> tuple[str, ...]:
+    """Returns of which part of the items a number is, and how many of its responses no judge has graded."""
+    limited = [run for run in runs if run.run.settings.limit is not None]
+    original = sum(run.result.original or run.run.items for run in runs)
+    items = sum(int(run.run.settings.limit or run.result.original or run.run.items) for run in runs)
+    extent = f"{'first ' * all(run.result.is_first for run in limited)}{items:,} of {counted(original, 'item')}"
+    waiting = sum(run.run.unjudged for run in runs)
+    return (*[extent][: len(limited)], *[f"{counted(waiting, 'response')} not graded"][:waiting])
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
@@ -206,7 +218,8 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         flags.add("incomplete")
     if "from_result_file" in flags and len(measured.tasks) > 1:
         keys = tuple(run.run.key for run in runs)
-        return Cell(None, scale, flags=ordered(flags), runs=keys, note="needs the samples of all of its tasks")
+        note = "needs the samples of all of its tasks"
+        return Cell(None, scale, flags=ordered(flags), runs=keys, note=note, remarks=remarks_on(runs))
     if "from_result_file" in flags:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
@@ -218,7 +231,7 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         if run.result.subset is not None
     ]
     notes = (cell.note, f"without {' and '.join(map(title_of, missing))}" if missing else "", *subsets)
-    return replace(cell, note="; ".join(filter(None, notes)))
+    return replace(cell, note="; ".join(filter(None, notes)), remarks=remarks_on(runs))
 
 
 def harness_cell(run: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
@@ -228,7 +241,7 @@ def harness_cell(run: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) ->
     n, reason = run.result.expected or 0, "no standard error in the result file"
     interval = Interval(value, value - reach, value + reach, n=n, clusters=n, reason=reason)
     coverage = run.result.metrics.get(f"{metric.removesuffix(LEXICAL)}_coverage")
-    return from_interval(interval, scale, flags, (run.run.key,), coverage=coverage)
+    return replace(from_interval(interval, scale, flags, (run.run.key,), coverage=coverage), remarks=remarks_on([run]))
 
 
 # Numbers by address

@@ -51,7 +51,9 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
             "enough of them, and are the judge's elsewhere; scores of cultures are always the judge's."
         )
-    if not means and len(headline) > 1 and len({entrant.model for entrant in context.entrants.values()}) > 1:
+    is_graded = not any("unjudged" in cell.flags for unit in headline for cell in unit.cells.values())
+    models = {entrant.model for entrant in context.entrants.values()}
+    if not means and len(headline) > 1 and len(models) > 1 and is_graded:
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]

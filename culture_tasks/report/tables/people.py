@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -195,17 +194,20 @@ def _checked_runs(
             places[source.fingerprint] = (sheet, place)
     tasks = {source.task for sheet in sheets for source in sheet.design.populations}
     populations: list[tuple[LoadedRun, Population]] = []
+    unusable: dict[str, str] = {}
     for loaded in runs:
         if loaded.run.task in tasks and loaded.run.settings.judges:
-            with suppress(DataError):  # the report has counted the file's damage already
-                populations.append((loaded, read_population(loaded.result.samples_file)))
+            try:
+                populations.append((loaded, read_population(loaded.result)))
+            except DataError as error:  # of a run that nobody rated, the report has counted the file's damage already
+                unusable[loaded.run.task] = str(error).rstrip(".")
     present = {population.fingerprint for _, population in populations}
     for fingerprint, (sheet, place) in places.items():
         alternatives = () if require_all else sheet.design.populations
         if fingerprint not in present and not any(source.fingerprint in present for source in alternatives):
             task = sheet.design.populations[place].task
             candidates = [population for loaded, population in populations if loaded.run.task == task]
-            raise DataError(_absence(sheet, place, candidates))
+            raise DataError(_absence(sheet, place, candidates, unusable.get(task, "")))
     checked_runs: dict[str, _CheckedRun] = {}
     for loaded, population in populations:
         if population.fingerprint in places:
@@ -213,7 +215,7 @@ def _checked_runs(
     return checked_runs
 
 
-def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population]) -> str:
+def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population], damage: str) -> str:
     source = sheet.design.populations[place]
     subject = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     rows = [row for row in sheet.design.rows if row.population == place]
@@ -222,7 +224,7 @@ def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population]) -
         marks = {(response.item, response.run): response.mark for response in candidate.responses}
         changes.append([row.item for row in rows if marks.get((row.item, row.run)) != row.mark])
     if not changes:
-        reason = "no judged run of the task is there"
+        reason = damage or "no judged run of the task is there"
     elif fewest := min(changes, key=len):
         reason = f"{len(fewest)} of {len(rows)} have changed since, such as that to item {fewest[0]!r:.60}"
     else:

@@ -132,7 +132,8 @@ def _number(cell: Cell | None, table: Table) -> _Tex:
         value = rf"$\mathbf{{{_in_math(text)}}}$"
     marks, ends = marks_of(cell), _in_math(interval(cell))
     rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key == FIRST_TABLE else ""
-    score = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
+    remarks = "".join(rf" {{\tiny ({escape(remark)})}}" for remark in cell.remarks)
+    score = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}{remarks}"
     if not ends:
         return _Tex(score)
     if len(table.columns) >= _WIDE:

@@ -101,4 +101,5 @@ def _cell(cell: Cell | None, table: Table) -> str:
     text, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
     value = f"**{text}**" if cell.best else text
     rank = f" #{cell.rank}" if cell.rank and table.key == FIRST_TABLE else ""
-    return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank))
+    remarks = "".join(f" ({remark})" for remark in cell.remarks)
+    return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank, remarks))
