@@ -74,7 +74,8 @@ LIST_LEAD = re.compile(
 
 CALLED_RIGHT = (
     r"(?:\W{1,4}(?:(?:it|this|that|which) )?(?:is|was|(?:would|should|must) be|seems)(?: [\w-]+ly| also| an?| the"
-    r"| my| to be| final| single| most| best)* (?:also possible|accurate|answer|appropriate|best|choice|correct|right|true)\b"
+    r"| my| to be| final| single| most| best)* (?:also possible|accurate|answer|appropriate"
+    r"|best|choice|correct|right|true)\b"
     r"|[:,.)\s–-]{1,4}(?:correct|right)(?=\s*(?:$|[^\w\s]))"
     rf"|\s*(?:{BE}|[—–]|[が가이]|(?=[^\W\d{LATIN}])|(?=doğru))(?:(?!{NOT})[^\n.,;:!?。，{NAMED}]){{0,30}}?{RIGHT})"
 )
