@@ -48,6 +48,7 @@ class Columns:
         repeats: Its score in each repeat, a column each; NaN without one. None unless every item was asked equally
             often, and more than once.
         records: Its whole record, where the metric is computed from records; else None.
+        main_choice: The label that most of all replies choose, their number, and that of all that choose one.
     """
 
     items: Codes
@@ -60,6 +61,7 @@ class Columns:
     further: Mapping[str, Floats]
     repeats: Floats | None = None
     records: NDArray[np.object_] | None = None
+    main_choice: tuple[str, int, int] = ("", 0, 0)
 
     def where(self, pairs: Sequence[tuple[str, str]]) -> Mask:
         """Returns which samples belong to all of these groups; none where a field isn't there."""
@@ -126,6 +128,7 @@ class LoadedSamples:
 
     def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
         self.outcomes: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
         self.lexical = False
         self.problems: list[UnusedFile] = []
         self._kind, self._items, self._clusters = kind, items, clusters
@@ -210,6 +213,8 @@ class LoadedSamples:
         for run in record.runs:
             self._responses += 1
             self._characters += len(run.response)
+            if run.label is not None:
+                self._labels[run.label] += 1
             if run.tokens != (0, 0) or run.discounts:
                 usage = run.usage
                 self._judge_usage += usage
@@ -232,7 +237,15 @@ class LoadedSamples:
         groups = {name: Texts(np.array(column), tuple(codes)) for name, (codes, column) in self._groups.items()}
         further = {name: np.array(values) for name, values in self._further.items()}
         records = np.fromiter(self._records, dtype=np.object_) if self._records else None
-        return Columns(**numbers, groups=groups, further=further, repeats=self._repeated(), records=records)
+        label, count = max(self._labels.items(), key=lambda item: item[1], default=("", 0))
+        return Columns(
+            **numbers,
+            groups=groups,
+            further=further,
+            repeats=self._repeated(),
+            records=records,
+            main_choice=(label, count, self._labels.total()),
+        )
 
     def _repeated(self) -> Floats | None:
         lengths = {len(scores) for scores in self._repeats}
@@ -305,6 +318,10 @@ class FileSamples:
 
     def __init__(self, files: Mapping[str, tuple[Path, Columns]]) -> None:
         self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
+
+    def main_choice(self, run: str) -> tuple[str, int, int]:
+        """Returns :attr:`Columns.main_choice` of a run; no label without its samples."""
+        return self._files[run][1].main_choice if run in self._files else ("", 0, 0)
 
     def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
         """Returns the samples of a run that belong to these groups, without opening a file."""

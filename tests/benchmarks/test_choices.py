@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.choices import most_likely, read_choice
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.benchmarks.worldcuisines.documents import options_of
+from culture_tasks.settings import Settings
 
 DRINKS = {"A": "tea", "B": "soy milk", "C": "coffee", "D": "noodle soup"}
 DISHES = {"1": "Nasi Goreng", "2": "Rendang", "3": "Sate", "4": "Gado-gado", "5": "Bakso"}
 ANSWERS = {"1": "Yes", "2": "No", "3": "Neither"}
 TRUTH = {"True": "", "False": ""}
+
+AROUND = [("", ""), ("The answer is ", "."), ('{"answer_choice": "', '"}')]
 
 PLAIN = [
     "B",
@@ -40,6 +46,31 @@ PLAIN = [
     "<think>A, since {\"answer_choice\":\"A\"}</think>\n{\"answer_choice\":\"B\"}",
     r"Tea is for guests, so $\boxed{\text{B}}$",
     "<answer>B</answer>",
+    "Tea is for guests. <answer>B</answer>",
+    "<b>B</b>",
+    "B<end_of_turn>",
+    "B</s>",
+    "B<|im_end|>\n<|im_start|>user\nAnd for lunch?<|im_end|>\n<|im_start|>assistant\nD",
+    "B\n\nQuestion: Which drink?\nA. tea\nB. mate\nAnswer: A",
+    "B\n\n问题：他们吃什么？\n答案：A",
+    "not A but B",
+    "B rather than A",
+    "Choose B",
+    "Definitely B.",
+    "While A is possible, the correct answer is B.",
+    "A: Incorrect\nB: Correct\nC: Incorrect",
+    "In Taiwan, people have this for breakfast:\n\nB. soy milk",
+    "A. tea\nB. soy milk\nC. coffee\nD. noodle soup\n\nB",
+    "B\n\nExplanation:\nA. tea is for guests.",
+    "B. Tea is for guests.",
+    "The most common drink in the morning is soy milk.",
+    r"\boxed{\text{soy milk}}",
+    *("正确答案是B。", "B是正确答案。", "不是A，而是B。", "正解はBです。", "Bが正解です。"),
+    *("정답은 B입니다.", "B가 정답입니다."),
+    *("الإجابة الصحيحة هي B.", "सही उत्तर B है।", "คำตอบคือB", "Правильный ответ — B.", "Doğru cevap B'dir."),
+    *("La respuesta correcta es B.", "Elijo B.", "C'est B.", "La bonne réponse est B.", "A resposta correta é B."),
+    *("Die richtige Antwort ist B.", "B ist richtig.", "Jawaban yang benar adalah B.", "Đáp án đúng là B."),
+    *("சரியான பதில் B ஆகும்.", "ትክክለኛው መልስ B ነው።", "პასუხი: B", "პასუხია B"),
 ]  # fmt: skip
 
 NOTHING = [
@@ -72,6 +103,27 @@ NOTHING = [
     '{"answer_choice":"B. tea"}',
     '{"answer_choice":"A"} or {"answer_choice":"B"}',
     '{"answer_choice": "soy mi',
+    "Soy milk is common at breakfast. It is a",
+    r"the maximum is \(A\), which is large",
+    "Let's look at each option:\n\nA. tea is a drink",
+    "A. tea is for guests.\n\nB",
+    "B\n\nTherefore, the correct answer is C.",
+    "A and B are both correct.",
+    "I would eliminate A.",
+    "If they drink it cold, it might be B.",
+    "People drink tea, soy milk and coffee.",
+    "The answer is green tea.",
+    "Thanks for the Q&A.",
+    "You must choose one of A, B, C or D.",
+    *(
+        "正确答案不是B。",
+        "答案是A或B。",
+        "正解はBではありません。",
+        "정답은 B가 아닙니다.",
+        "الإجابة ليست B.",
+        "B गलत है।",
+    ),
+    *("La respuesta no es B.", "B ist falsch.", "Jawabannya bukan B.", "Правильный ответ не B.", "คำตอบไม่ใช่ B"),
 ]
 
 
@@ -100,6 +152,20 @@ OTHERS = [
     ("tea", {"A": "Tea", "B": "tea"}, None),
     ("tea with milk", {"A": "tea", "B": "tea with milk"}, "B"),
     ("A cup of tea", {"A": "coffee", "B": "A cup of tea"}, "B"),
+    ("1) No", ANSWERS, "2"),
+    ("No he should not.", ANSWERS, "2"),
+    ("I would answer No.", ANSWERS, "2"),
+    ("Based on the social norms of Egypt:\n\nYes", ANSWERS, "1"),
+    ("According to the rule:\n\nYes, it is acceptable.", ANSWERS, "1"),
+    ("Neither of them was rude.", ANSWERS, None),
+    ("As for the claim:\nTrue", TRUTH, "True"),
+    ("1. First, the skewers.\n2. Then the sauce.\n3", DISHES, None),
+    ("The dish in the image is:\n1. Nasi Goreng", DISHES, "1"),
+    ("答案是٣。", DISHES, "3"),
+    *((f"{before}the park{after}", {"A": "the park", "B": "a park"}, "A") for before, after in AROUND),
+    *((f"{before}The Pho{after}", {"A": "Pho", "B": "The Pho"}, "B") for before, after in AROUND),
+    *((f"{before}a*{after}", {"A": "a*", "B": "a+"}, "A") for before, after in AROUND),
+    ("B. Rice with beans", {"A": "rice", "B": "rice with beans and cheese"}, "B"),
 ]
 
 
@@ -129,6 +195,27 @@ def test_a_label_is_read_if_and_only_if_it_is_offered(template, labels, count, d
 def test_hostile_replies_are_read_in_a_moment():
     for part in ("{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "):
         assert read_choice(part * 10_000, DRINKS) is None
+
+
+@pytest.mark.parametrize(
+    "task", ["culturalbench_easy", "cvqa", "cvqa_en", "worldcuisines_dish", "worldcuisines_origin", "blend_mcq_us"]
+)
+def test_every_option_of_the_bundled_data_is_read_as_itself(fixture_data, task):
+    for doc in task_named(task).data.load(Settings(data=fixture_data)).rows:
+        if "options" in doc:
+            options = dict(zip("ABCD", doc["options"], strict=True))
+        else:
+            options = dict(doc["choices"]) if "choices" in doc else options_of(doc["prompt"])
+        for label, text in options.items():
+            if [*options.values()].count(text) == 1:
+                replies = [
+                    text,
+                    f"{label}. {text}",
+                    f"The answer is {text}.",
+                    f'{{"answer": "{text}"}}',
+                    f"So:\n\n{text}",
+                ]
+                assert [read_choice(reply, options) for reply in replies] == [label] * len(replies)
 
 
 def test_special_tokens_are_no_part_of_a_choice_and_a_number_with_its_own_text_is_that_number():

@@ -120,6 +120,17 @@ def test_a_bias_is_named_where_it_is_certain(tmp_path):
     assert texts(tmp_path / "b", "biases") == []
 
 
+def test_a_model_that_always_chooses_the_same_label_is_named(tmp_path):
+    for model, others in {"stuck": 0, "nearly": 1, "able": 3}.items():
+        labels = ["anger"] * (40 - others) + ["joy"] * others
+        samples = [cedar_sample(str(number), "en", "joy", label) for number, label in enumerate(labels)]
+        write_run(tmp_path / model, model, {"cedar_text": samples})
+    [text] = [text for text in texts(tmp_path, "biases") if "answers" in text]
+    assert text == (
+        "nearly answers Anger to 39 of 40 questions of cedar_text; stuck answers Anger to every question of cedar_text."
+    )
+
+
 def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
     ratings = np.random.default_rng(1).integers(4, 8, size=60)
     native = [care_sample(n, float(rating)) for n, rating in enumerate(ratings)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -91,9 +92,20 @@ OF_ROWS = MeanScore(name="row_acc", title="accuracy of single options", scale=PE
 SAID_TRUE = MeanScore(name="said_true", title="options called true", scale=replace(PERCENT, better=None, neutral=25.0))
 """Share of Hard's options that the model calls true; one in four is."""
 
+
+def all_right(scores: Sequence[float]) -> float:
+    """Returns the lowest score of a question's options; NaN, which is none, where one of them has no score.
+
+    Examples:
+        >>> all_right([1.0, 1.0, 0.0, 1.0]), all_right([1.0, 1.0])
+        (0.0, nan)
+    """
+    return min(scores) if len(scores) >= len(OPTIONS) else math.nan
+
+
 _METRICS = {
     "easy": (_OF_QUESTIONS, UNPARSED),
-    "hard": (replace(_OF_QUESTIONS, per_cluster=min), OF_ROWS, SAID_TRUE, UNPARSED),
+    "hard": (replace(_OF_QUESTIONS, per_cluster=all_right), OF_ROWS, SAID_TRUE, UNPARSED),
 }
 _CUE = "\nAnswer:"
 _PAPER = "CulturalBench (Chiu et al., 2024)"

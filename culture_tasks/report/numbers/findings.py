@@ -53,6 +53,9 @@ _LARGE_BIAS = 0.1
 _FEWEST_ITEMS = 10
 """Fewest items behind a number that a sentence about biases or differences names: fewer are no sample."""
 
+_ONE_CHOICE = 0.95
+"""Share of a task's choices from which on they are called one and the same."""
+
 
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
@@ -74,6 +77,7 @@ def findings(
             for certain in (True, False)
             if (text := writer.column_leaders(certain)) not in leaders
         ),
+        _finding("biases", writer.one_choice(), first=True),
         _finding("biases", writer.strongest_bias()),
         _finding("changes", writer.greatest_change()),
         _finding("changes", writer.after_training()),
@@ -254,6 +258,19 @@ class _Writer:
         return f"{_name(place(score.place).name)} ({score.cell.value:.0f})"
 
     # What biases are there?
+
+    def one_choice(self) -> str:
+        """Names the models that choose the same label in nearly all their replies to a task."""
+        pieces: dict[str, None] = {}
+        for unit in self.report.units.values():
+            for key, cell in unit.cells.items():
+                for run in (self.report.runs[name] for name in cell.runs):
+                    label, count, choices = self.report.samples.main_choice(run.key)
+                    if choices >= _FEWEST_ITEMS and count >= _ONE_CHOICE * choices and not run.settings.judges:
+                        label = _name(self.group(unit.key, "label", label))
+                        share = "every question" if count == choices else f"{count:,} of {choices:,} questions"
+                        pieces[f"{self.model(key)} answers {label} to {share} of {_name(run.task)}"] = None
+        return f"{_spaced(list(pieces))}." if pieces else ""
 
     def strongest_bias(self) -> str:
         """Names the number that is furthest from neutral, among those that are significantly off it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import pytest
 
@@ -19,7 +20,9 @@ from culture_tasks.benchmarks.culturalbench.benchmark import (
     score_easy,
     score_hard,
 )
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import DataError
+from culture_tasks.harness.aggregation import aggregation_of
 from culture_tasks.settings import Settings
 
 EASY = {
@@ -94,3 +97,12 @@ def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_
     (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, rows[2]]) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"Hard\.csv: found no question with four rows that have an option"):
         load_hard(Settings(data=tmp_path))
+
+
+def test_a_question_with_a_missing_option_has_no_score():
+    records = [{"score": 1.0, "cluster": str(number // 4), "benchmark": "culturalbench"} for number in range(8)]
+    mean = aggregation_of(next(metric for metric in task_named("culturalbench_hard").metrics()), is_main=True)
+    records[1]["score"] = 0.0
+    assert [mean(records), mean(records[:5]), mean(records[1:])] == [0.5, 0, 1]
+    assert math.isnan(mean(records[:3]))
+    assert mean([{**records[0], "score": None}, *records[1:]]) == 1
