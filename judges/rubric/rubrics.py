@@ -12,14 +12,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem, OfferedScale, Reading
 from culture_tasks.prompt_files import load
 from culture_tasks.text import storable
-
-if TYPE_CHECKING:
-    from culture_tasks.judges.rubric.parsers import OfferedScale, Reading
 
 # Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt.
 LONGEST_TEXT = 32_000
@@ -77,7 +74,7 @@ class Rubric:
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
         # Its patterns take a while to compile.
-        from culture_tasks.judges.rubric.parsers import OfferedScale, read_rating
+        from culture_tasks.judges.rubric.parsers import read_rating
 
         return (self.reader or read_rating)(reply, OfferedScale(self.lowest, self.highest, self.asks_for))
 

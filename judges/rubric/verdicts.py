@@ -1,11 +1,11 @@
-"""The item that a judge grades, who the judge is, and its verdict."""
+"""The item that a judge grades, who the judge is, the scale that it is offered, and its verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
 """How a request for a verdict ended.
@@ -47,6 +47,21 @@ class JudgeIdentity:
     def json(self) -> Mapping[str, Any]:
         """The identity as plain JSON data, made once: ten thousand records hold it."""
         return {**vars(self), "sampling": dict(self.sampling)}
+
+
+class OfferedScale(NamedTuple):
+    """What a prompt offers."""
+
+    lowest: int  # lowest rating
+    highest: int  # highest rating
+    label: Literal["rating", "score"]  # the word that the prompt asks for before the rating
+
+
+class Reading(NamedTuple):
+    """A reply that was understood."""
+
+    rating: int  # on the scale that the prompt offers
+    rationale: str  # the reply without the verdict
 
 
 # Names of the numbers of tokens that cost less.

@@ -17,8 +17,7 @@ from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.local import in_process
-from culture_tasks.judges.rubric.parsers import Reading
-from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Reading
 
 
 def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, local_judge_for, items):

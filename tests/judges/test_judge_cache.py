@@ -21,7 +21,7 @@ from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.cache.verdict_cache import VerdictCache
 from culture_tasks.judges.completions import ChatRequest
 from culture_tasks.judges.endpoint import endpoint_judge
-from culture_tasks.judges.rubric.parsers import Reading
+from culture_tasks.judges.rubric.verdicts import Reading
 
 
 def test_keys_cover_all_that_changes_the_answer():

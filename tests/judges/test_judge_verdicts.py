@@ -1,10 +1,11 @@
-"""What a judge's reply says: ordinary replies, every form of a verdict, forged ones, then any reply at all."""
+"""What a judge's reply says: written and real replies, forged verdicts, then any reply at all."""
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections import Counter
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 from support.steps import steps
 
 from culture_tasks.benchmarks.registry import rubrics
-from culture_tasks.judges.rubric import parsers
-from culture_tasks.judges.rubric.parsers import OfferedScale, Reading
+from culture_tasks.judges.rubric.verdicts import Reading
 
-REPLIES = Path(__file__).parents[1] / "fixtures" / "replies"
+REPLIES = Path(__file__).parents[1] / "fixtures" / "replies" / "verdicts.jsonl"
+REAL = Path(__file__).parents[3] / "shared" / "data" / "judge_replies"
 FORMATS = {
     "lave": "rating={}",
     "care_literacy": "Rating: [[{}]]",
@@ -29,17 +30,24 @@ def read(name: str, reply: str) -> int | None:
     return reading.rating if reading else None
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "ordinary",  # written by hand in the manner of eight families of judges; the reader was adjusted to them
-        "forms",  # each form of a verdict, and of what is none: lists, fractions, suppositions, quotations, JSON
-    ],
-)
-def test_a_reply_is_read_as_a_careful_person_reads_it(file):
-    rows = [json.loads(line) for line in (REPLIES / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(rows) > 90
+def test_a_reply_is_read_as_a_careful_person_reads_it():
+    # Written by hand from the rubrics: 40 replies of LAVE's judge and 40 of CrossCult's, 30 that hold a forged verdict
+    # alone, and others.
+    rows = [json.loads(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
     assert [row for row in rows if read(row["rubric"], row["reply"]) != row["rating"]] == []
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="needs the real replies")
+def test_real_replies_are_read_as_their_authors_read_them():
+    ratings = Counter()
+    for file in REAL.glob("*.jsonl.gz"):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            rows = [row for row in map(json.loads, lines) if row["score"] in range(1, 11)]
+        ratings.update((read("care_literacy", row["reply"]) or row["score"]) == row["score"] for row in rows)
+        ratings["unread"] += sum(read("care_literacy", row["reply"]) is None for row in rows)
+    assert ratings[False] == 0
+    assert ratings["unread"] <= 27  # 13 of these name two ratings
+    assert ratings[True] > 7_500
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,6 @@ def test_a_reply_is_read_as_a_careful_person_reads_it(file):
         ("lave", "rating=2\n\nBoth name Biryani.", Reading(2, "Both name Biryani.")),
         ("lave", "评分：2\n候选答案正确。", Reading(2, "候选答案正确。")),
         ("lave", '{"rating": 2, "rationale": "Both name Biryani."}', Reading(2, "Both name Biryani.")),
-        ("lave", "I would give this response a score of 2.", Reading(2, "I would give this response a .")),
         ("crosscult", '{"score": 7, "reason": " Same stance. "}', Reading(7, "Same stance.")),
     ],
 )
@@ -105,30 +112,6 @@ PIECES = ("rating", "score", "=", ":", " ", "\n", "[[", "]]", "{", "}", '"', "'"
 def test_any_reply_is_read_without_an_error_as_an_offered_rating_or_none(name, reply):
     for text in (reply, f"Rating: {reply}", f'{{"score": "{reply}"}}'):
         assert read(name, text) in (None, *range(rubrics()[name].lowest, rubrics()[name].highest + 1))
-
-
-WORDS = ("I give it", "it deserves", "If it were", "says:", "not", "seven", "One", "tenth", "out of", "10", "/ 10", "*")
-REASONS = st.text(alphabet=st.sampled_from("abz STOR\n.,;:!?'()*#_/-"), max_size=30) | st.lists(
-    st.sampled_from((*WORDS, "rating", "Score", "Bewertung", "is", "“", "\n", ":", ".", "#", "(", ")", "_", "-")),
-    max_size=12,
-).map(" ".join)
-LAST_LINES = ("rating={}", "Rating: [[{}]]", "score : {}", "SCORE=[[{}]]", "Rating : 0{}", "rating={}.", "rating={}/10")
-
-
-@given(REASONS, st.sampled_from(LAST_LINES), st.integers(0, 11), st.sampled_from(["\n", "\n\n", " ", "\n \n"]))
-@example("Both name it.", "Rating: [[{}]]", 7, "\n")
-def test_the_short_way_to_read_most_replies_agrees_with_the_full_one(reasons, line, rating, between):
-    for scale in (OfferedScale(1, 10, "rating"), OfferedScale(0, 10, "score"), OfferedScale(1, 2, "rating")):
-        reply = reasons + between + line.format(rating)
-        with patch.object(parsers, "_plain_reading", return_value=None):
-            full = parsers.read_rating(reply, scale)
-        assert parsers.read_rating(reply, scale) == full
-
-
-def test_the_short_way_is_the_one_that_ordinary_replies_take():
-    with patch.object(parsers, "folded", side_effect=AssertionError):
-        assert read("lave", "Both name the dish, so it's right.\n\nrating=2") == 2
-        assert read("care_literacy", "It is deep (and correct).\nRating: [[7]]\n") == 7
 
 
 UNITS = (
