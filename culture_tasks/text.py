@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 
 def _tags(names: str) -> tuple[str, str]:
@@ -165,6 +166,20 @@ def opening_mark(response: str) -> str:
     name = opening.group(1)[1:-1].strip(" |:") if opening else ""
     has_letters = sum(character.isalpha() for character in name) >= 3
     return opening.group(1) if opening and has_letters and not _HARMLESS.match(name) else ""
+
+
+class FrequentMark(NamedTuple):
+    """A mark that isn't known, and how many responses begin with it."""
+
+    mark: str
+    count: int
+
+
+def frequent_mark(responses: Iterable[str]) -> FrequentMark | None:
+    """Returns the unknown mark that three responses, and one in five of all, begin with; None without one."""
+    marks = [opening_mark(response) for response in responses]
+    counts = Counter(filter(None, marks)).most_common(1)
+    return FrequentMark(*counts[0]) if counts and counts[0][1] >= max(3, len(marks) / 5) else None
 
 
 def failure_in(response: str) -> str:

@@ -170,7 +170,7 @@ class LoadedSamples:
         self._append_groups(record.groups)
         verdicts = sum(record.outcomes.values())
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
-        scored = verdicts if record.judge is None else record.outcomes.get("scored", 0)
+        scored = record.outcomes.get("scored", 0) + (0 if record.judge else record.outcomes.get("unparsable", 0))
         cluster = self._clusters.setdefault(record.cluster, len(self._clusters))
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
