@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -162,7 +162,7 @@ def opening_mark(response: str) -> str:
         >>> opening_mark("<ponder>Rice? No, tea.</ponder>Tea")
         '<ponder>'
     """
-    opening = _OPENING.match(without_reasoning(response))
+    opening = _OPENING.match(response) and _OPENING.match(without_reasoning(response))
     name = opening.group(1)[1:-1].strip(" |:") if opening else ""
     has_letters = sum(character.isalpha() for character in name) >= 3
     return opening.group(1) if opening and has_letters and not _HARMLESS.match(name) else ""
@@ -175,11 +175,13 @@ class FrequentMark(NamedTuple):
     count: int
 
 
-def frequent_mark(responses: Iterable[str]) -> FrequentMark | None:
-    """Returns the unknown mark that three responses, and one in five of all, begin with; None without one."""
-    marks = [opening_mark(response) for response in responses]
-    counts = Counter(filter(None, marks)).most_common(1)
-    return FrequentMark(*counts[0]) if counts and counts[0][1] >= max(3, len(marks) / 5) else None
+def frequent_mark(marks: Mapping[str, int]) -> FrequentMark | None:
+    """Returns the unknown mark that three responses, and one in five of all, begin with; None without one.
+
+    ``marks`` are the numbers of responses by :func:`opening_mark`.
+    """
+    least = max(3, sum(marks.values()) / 5)
+    return next((FrequentMark(mark, count) for mark, count in marks.items() if mark and count >= least), None)
 
 
 def failure_in(response: str) -> str:
@@ -191,7 +193,7 @@ def failure_in(response: str) -> str:
     """
     text = response.strip()
     is_failure = text.startswith(("[", "Error: ")) and _FAILURE.fullmatch(text) is not None
-    return text.removeprefix("[").replace("] ", ": ", 1).removesuffix("]") if is_failure else ""
+    return text.strip("[]").removeprefix("culture-tasks: ").replace("] ", ": ", 1) if is_failure else ""
 
 
 def storable(text: str) -> str:

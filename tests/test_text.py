@@ -122,7 +122,7 @@ def test_an_unknown_mark_that_begins_a_reply_is_found(reply, mark):
         ),
         ("[LMMS_EVAL_BUDGET_EXCEEDED]", "LMMS_EVAL_BUDGET_EXCEEDED"),
         ("[SAFETY_BLOCKED:finish_reason=3]\n", "SAFETY_BLOCKED:finish_reason=3"),
-        (NO_RESPONSE, "culture-tasks: no response"),
+        (NO_RESPONSE, "no response"),
         *((text, "") for text in ("", "B", "[B]", "[ERROR] naan", "B\n[LMMS_EVAL_BUDGET_EXCEEDED]")),
         ("[LMMS_EVAL_REQUEST_FAILED after 3 retries] x\nB", ""),
     ],

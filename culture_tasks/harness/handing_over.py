@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,10 +59,12 @@ def thinking_of(model: Any) -> Thinking | None:
             render = (getattr(model, "tokenizer", None) or model.processor.tokenizer).apply_chat_template
             before, after = render([question, answer], tokenize=False).split(_THOUGHT, maxsplit=1)
             between, _ = after.split(_ANSWER, maxsplit=1)
-            header = commonprefix((before, render([question], tokenize=False, add_generation_prompt=True)))
+            header = render([question], tokenize=False, add_generation_prompt=True)
         except Exception:  # noqa: BLE001, S112 - a template is a program that anybody wrote
             continue
-        begin = _LAST_MARK.search(before[len(header) :])
+        pairs = enumerate(zip(before, header, strict=False))
+        shared = next((place for place, (one, other) in pairs if one != other), min(len(before), len(header)))
+        begin = _LAST_MARK.search(before[shared:])
         marks = Thinking(begin.group().strip() if begin else "", between.strip())
         is_known = without_reasoning(f"{marks.begin}{_THOUGHT}{marks.end}{_ANSWER}").strip() == _ANSWER
         return marks if _LAST_MARK.search(marks.end) and not is_known else None

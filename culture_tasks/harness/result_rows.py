@@ -10,6 +10,7 @@ values of groups and the listed metrics are put right here; tasks and groups of 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from culture_tasks.harness.loading import LoadedTask, loaded_task
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.endpoint.budget import refused_requests
-from culture_tasks.text import failure_in, frequent_mark
+from culture_tasks.text import failure_in, frequent_mark, opening_mark
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
     responses = [response for task in tasks for response in _responses(task.metrics)]
     if failed := sum(map(bool, map(failure_in, responses))):
         row["alias"] += f" ({failed} of {len(responses)} responses failed)"
-    if unknown := frequent_mark(responses):
+    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
         row["alias"] += f" (unknown mark {unknown.mark!r:.30})"
 
 
@@ -155,7 +156,7 @@ def _warn_of_responses(task: str, responses: Sequence[str]) -> None:
             "used it up.",
             *(task, len(failures), len(responses), failures[0][:120]),
         )
-    if unknown := frequent_mark(responses):
+    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
         _log.warning(
             "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
             "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "

@@ -28,6 +28,7 @@ from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.results.runs import PromptHash, RunJudge, RunRows, RunSettings, RunUsage, Sample
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
+from culture_tasks.text import failure_in, opening_mark
 
 Codebook = dict[str, int]
 """Names, numbered from 0 on in the order in which they come; shared by files, so that equal names are one number."""
@@ -117,12 +118,16 @@ class LoadedSamples:
     Attributes:
         outcomes: Number of verdicts by outcome.
         lexical: Whether the score is text overlap.
+        failed: Number of responses that the harness's model failed to give.
+        marks: Number of responses by the unknown mark that they begin with; empty for none.
         problems: The lines that were left out.
     """
 
     def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
         self.outcomes: Counter[str] = Counter()
         self.lexical = False
+        self.failed = 0
+        self.marks: Counter[str] = Counter()
         self.problems: list[UnusedFile] = []
         self._kind, self._items, self._clusters = kind, items, clusters
         self._read_items: set[int] = set()
@@ -206,6 +211,8 @@ class LoadedSamples:
         for run in record.runs:
             self._responses += 1
             self._characters += len(run.response)
+            self.failed += bool(failure_in(run.response))
+            self.marks[opening_mark(run.response)] += 1
             if run.tokens != (0, 0) or run.discounts:
                 usage = run.usage
                 self._judge_usage += usage
