@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.text import answer_in, best_token_f1, folded, storable, token_f1, tokens, without_reasoning
+from culture_tasks.text import (
+    NO_RESPONSE,
+    answer_in,
+    best_token_f1,
+    failure_in,
+    folded,
+    opening_mark,
+    storable,
+    token_f1,
+    tokens,
+    without_reasoning,
+)
 
 ANY = st.text(st.characters())  # lone surrogates and NUL too
 TAGGED = st.lists(
@@ -48,11 +59,77 @@ TAGGED = st.lists(
         ("The word assistantfinal is not naan", "The word assistantfinal is not naan"),
         ("◁think▷never ends", ""),
         ("naan [THINK]never ends", "naan [THINK]never ends"),
+        ("<|channel>thought\n<channel|>naan", "naan"),
+        ("thought\nnaan", "naan"),
+        ("thought of naan", "thought of naan"),
+        ("<seed:think>x<seed:cot_budget_reflect>y</seed:cot_budget_reflect></seed:think>naan", "naan"),
+        ("x</longcat_think>naan", "naan"),
+        ("<mm:think>x</mm:think>naan", "naan"),
+        ("<|inner_prefix|>x<|inner_suffix|>naan", "naan"),
+        ("<|think:start|>x<|think:end|>naan", "naan"),
+        ("[unused16]x[unused17]naan", "naan"),
+        ("<reflection>x</reflection>naan", "naan"),
+        ("naan. <reflection>x</reflection>", "naan. <reflection>x</reflection>"),
+        ("naan</reflection>", "naan</reflection>"),
+        ("naan, as the tag </think> closes a block", "naan, as the tag </think> closes a block"),
+        ("naan. `</think>` is a tag", "naan. `</think>` is a tag"),
+        ("Here is my thought process: x Here is my response:naan", "naan"),
+        ("Here is my thought process: it is naan", "Here is my thought process: it is naan"),
     ],
 )
 def test_reasoning_is_cut_out(reply, kept):
     assert without_reasoning(reply) == kept
     assert answer_in(reply) == (kept if kept == reply else kept.strip())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<|channel>thought\nx<channel|>naan<turn|>",
+        "<|START_THINKING|>x<|END_THINKING|><|START_RESPONSE|>naan<|END_RESPONSE|>",
+        "<thinking>x<reflection>y</reflection>z</thinking><output>naan</output>",
+        "<think>x</think>\n<answer> naan </answer></s>",
+    ],
+)
+def test_the_tags_around_an_answer_behind_reasoning_go_with_it(reply):
+    assert answer_in(reply) == "naan"
+    assert answer_in("<answer>naan</answer>") == "<answer>naan</answer>"
+
+
+@pytest.mark.parametrize(
+    ("reply", "mark"),
+    [
+        ("<ponder>x</ponder>naan", "<ponder>"),
+        ("\n<|plan|> x <|done|>naan", "<|plan|>"),
+        ("[PLANNING]\nx", "[PLANNING]"),
+        ("<think>x</think><ponder>y</ponder>naan", "<ponder>"),
+        *(
+            (reply, "")
+            for reply in ("naan", "<b>naan</b>", "[naan]", "(B) naan", "<answer>naan", "<strong>A</strong> b")
+        ),
+        *((reply, "") for reply in ("[1] naan", '{"a": 1}', "</ponder>naan", "<>", "[B] naan")),
+    ],
+)
+def test_an_unknown_mark_that_begins_a_reply_is_found(reply, mark):
+    assert opening_mark(reply) == mark
+
+
+@pytest.mark.parametrize(
+    ("response", "failure"),
+    [
+        (
+            "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 500",
+            "LMMS_EVAL_REQUEST_FAILED after 3 retries: Error code: 500",
+        ),
+        ("[LMMS_EVAL_BUDGET_EXCEEDED]", "LMMS_EVAL_BUDGET_EXCEEDED"),
+        ("[SAFETY_BLOCKED:finish_reason=3]\n", "SAFETY_BLOCKED:finish_reason=3"),
+        (NO_RESPONSE, "no response"),
+        *((text, "") for text in ("", "B", "[B]", "[ERROR] naan", "B\n[LMMS_EVAL_BUDGET_EXCEEDED]")),
+        ("[LMMS_EVAL_REQUEST_FAILED after 3 retries] x\nB", ""),
+    ],
+)
+def test_what_a_model_hands_over_in_place_of_a_response_is_no_response(response, failure):
+    assert failure_in(response) == failure
 
 
 @given(st.text(st.characters(exclude_characters="<[◁")), TAGGED)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.text import storable
+from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
     import datasets
@@ -413,6 +413,6 @@ class Benchmark(ABC):
 
 
 def responses_of(results: Sequence[Any]) -> list[str]:
-    """Returns the responses to one document, whichever way a harness nests them; None becomes an empty one."""
+    """Returns the responses to one document, whichever way a harness nests them; None, or none at all, has failed."""
     flat = results[0] if len(results) == 1 and isinstance(results[0], (list, tuple)) else results
-    return ["" if response is None else storable(str(response)) for response in flat]
+    return [NO_RESPONSE if response is None else storable(str(response)) for response in flat] or [NO_RESPONSE]

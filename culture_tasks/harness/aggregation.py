@@ -238,7 +238,8 @@ class MeanOfScores(Aggregation):
         clusters: list[Hashable] = []
         for record in _concerned_records(records):
             score = record.get("score") if isinstance(record, Mapping) else record
-            if score is not None or (self._is_judged and self._per_cluster is not None):
+            is_missing = self._is_judged or (isinstance(record, Mapping) and "failed" in record.get("outcomes", ()))
+            if score is not None or (is_missing and self._per_cluster is not None):
                 scores.append(math.nan if score is None else score)
                 clusters.append(cluster_of(record))
         values = np.array(scores, dtype=np.float64)

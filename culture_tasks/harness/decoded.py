@@ -9,6 +9,8 @@ holds all of a task's documents and requests at once.
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,15 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         self._images = images
         super().__init__(self._plain.data, info=self._plain.info, fingerprint=self._plain._fingerprint)
 
+    @property
+    def content_key(self) -> str:
+        """Hash of all rows, images included."""
+        digest = hashlib.sha256(json.dumps(list(self._rows), default=str, sort_keys=True).encode())
+        for cells in self._images or ():
+            for name in self._image_columns:
+                digest.update(image_key(_content(cells[name])).encode())
+        return digest.hexdigest()
+
     def __iter__(self) -> Iterator[Any]:
         return super().__iter__() if self._has_format else map(self._row, range(len(self)))
 
@@ -69,9 +80,13 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         return derived
 
 
+def _content(cell: Mapping[str, Any]) -> bytes:
+    return Path(cell["path"]).read_bytes() if cell["bytes"] is None else bytes(cell["bytes"])
+
+
 def _shared_image(cell: Mapping[str, Any]) -> Image:
     """Returns an image in RGB, the same object for the same content."""
-    content = Path(cell["path"]).read_bytes() if cell["bytes"] is None else cell["bytes"]
+    content = _content(cell)
     key = image_key(content)
     image = _images.get(key)
     if image is None:

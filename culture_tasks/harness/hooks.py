@@ -95,7 +95,11 @@ def describe_documents(task: Any) -> None:
 
 def check_requests(task: Any, options: Mapping[str, Any]) -> None:
     """Makes sure, before a harness's task builds requests, that its options make sense and that somebody can grade."""
-    _refuse_kept_requests(task, cache_requests=bool(options.get("cache_requests")))
+    if options.get("cache_requests") and name_of(task):
+        raise SettingsError(
+            f"{task.config.task}: --cache_requests keeps requests by the task's name, and would ask an earlier "
+            "version's questions where the data or the subset have changed. Leave the option out."
+        )
     _warn_of_limit(task, options.get("limit"))
     check_judge(name_of(task))
 
@@ -114,14 +118,4 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
             "%s: --limit takes the first %d documents, which are in %d clusters that share a question, an image or a "
             "scene: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
             *(task.config.task, many, clusters, many),
-        )
-
-
-def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for subsets: a harness finds them by the task's name."""
-    loaded = loaded_task(name_of(task))
-    if loaded is not None and loaded.subset is not None and cache_requests:
-        raise SettingsError(
-            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and a subset of "
-            f"{loaded.subset} has its own. Leave the option out, or unset CULTURE_SUBSET."
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import logging
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from culture_tasks.harness.loading import LoadedTask, loaded_task
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.endpoint.budget import refused_requests
+from culture_tasks.text import failure_in, frequent_mark, opening_mark
 
 _log = logging.getLogger(__name__)
 
@@ -134,6 +136,36 @@ def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
         row["alias"] += " (own data)"
     if subsets := [task.subset for task in loaded if task.subset is not None]:
         row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
+    responses = [response for task in tasks for response in _responses(task.metrics)]
+    if failed := sum(map(bool, map(failure_in, responses))):
+        row["alias"] += f" ({failed} of {len(responses)} responses failed)"
+    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
+        row["alias"] += f" (unknown mark {unknown.mark!r:.30})"
+
+
+def _responses(task: TaskMetrics) -> list[str]:
+    """Returns all responses to a task's documents: those in the records of its main metric."""
+    records = ([record for record in metric.records if isinstance(record, dict)] for metric in task.values())
+    runs = ([run for record in of_metric for run in record.get("runs") or ()] for of_metric in records)
+    return [run["response"] for run in next(filter(None, runs), [])]
+
+
+def _warn_of_responses(task: str, responses: Sequence[str]) -> None:
+    """Says, once for a task, how many of its responses failed, or begin with the same mark that isn't known."""
+    if failures := list(filter(None, map(failure_in, responses))):
+        _log.warning(
+            "%s: %d of %d responses failed, the first with %r. They aren't graded and count in no score. Run again "
+            "where the endpoint answers, with --use_cache for the others, or raise the limit of tokens where thinking "
+            "used it up.",
+            *(task, len(failures), len(responses), failures[0][:120]),
+        )
+    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
+        _log.warning(
+            "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
+            "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "
+            "lmms-eval's --reasoning_tags.",
+            *(task, unknown.count, len(responses), unknown.mark),
+        )
 
 
 def finish(
@@ -153,6 +185,7 @@ def finish(
             continue
         run = Run(harness_run.model, harness_run.output, current_session().settings)
         mark(rows[name], [task])
+        _warn_of_responses(name, _responses(task.metrics))
         loaded = task.loaded
         names = {key.partition(",")[0] for key, metric in task.metrics.items() if _concerns_any(metric.records)}
         config = configs[name]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import ReadyTicket, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage, Verdict
-from culture_tasks.text import answer_in, storable
+from culture_tasks.text import answer_in, failure_in, storable
 
 RECORD_VERSION = 2
 """Version of the layout of logged records; readers refuse versions that they don't know."""
@@ -121,7 +121,7 @@ class Scorer:
 
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
-        answered = self.task.score(doc, responses_of(results))
+        answered, has_record = self._answered(doc, responses_of(results))
         flags = {name: doc[name] for name in (OWN_DATA, PROBABILITY) if doc.get(name)}
         main = self.task.metric
         records: dict[str, Any] = {}
@@ -138,13 +138,32 @@ class Scorer:
             document = JudgedDocument(described, answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
-        elif answered.has_record:
+        elif has_record:
             records[main] = self._record(answered) | flags
             records |= self._part_values(main, score, answered)
         records |= values
         for name, value in values.items():
             records |= self._part_values(name, value, answered)
         return records
+
+    def _answered(self, doc: Mapping[str, Any], responses: list[str]) -> tuple[Answered, bool]:
+        """Scores the responses that didn't fail, and returns the document with all, and whether it has a record."""
+        answered = self.task.score(doc, responses)
+        has_record, runs = answered.has_record, len(answered.responses)
+        if not any(map(failure_in, responses)):
+            return answered, has_record
+        texts = len(responses) // runs  # of each run
+        parts = [responses[run * texts : (run + 1) * texts] for run in range(runs)]
+        failures = [next(filter(failure_in, part), None) for part in parts]
+        usable = [text for part, failure in zip(parts, failures, strict=True) if failure is None for text in part]
+        nothing = replace(answered, labels=[None] * runs, score=None, values=dict.fromkeys(answered.values))
+        scored = self.task.score(doc, usable) if usable else nothing
+        labels = iter(scored.labels or [None] * runs)
+        return replace(
+            scored,
+            responses=[failure or text for failure, text in zip(failures, answered.responses, strict=True)],
+            labels=[None if failure else next(labels) for failure in failures] if answered.labels else (),
+        ), has_record
 
     def _part_values(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
         """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
@@ -191,6 +210,9 @@ class Scorer:
         runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
         for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():
             run |= {"outcome": "unparsable" if label is None else "scored", "label": label}
+        for run in runs:
+            if failure := failure_in(run["response"]):
+                run |= {"outcome": "failed", "error": failure}
         outcomes = dict(Counter(run["outcome"] for run in runs))
         record = {**_KNOWN, **self._fields(answered), "runs": runs, "outcomes": outcomes}
         return record if answered.score is None else record | {"score": answered.score}
@@ -247,7 +269,7 @@ class JudgedDocument:
         judge = current_session().judge(rubric.model)
         self._described, self._rubric, self._scale = described, rubric, scale
         self._responses = [storable(response) for response in responses]
-        verdicts = verdicts or {}
+        verdicts = {**(verdicts or {}), **failed_verdicts(self._responses)}
         self.judge: Mapping[str, Any] = judge.identity(rubric).json
         if verdicts_judge is not None and len(verdicts) == len(responses):
             self.judge = verdicts_judge
@@ -289,6 +311,12 @@ class JudgedDocument:
 
     def _score(self, verdict: Verdict) -> float | None:
         return None if verdict.score is None else on_scale(verdict.score, self._rubric, self._scale) / self._scale.times
+
+
+def failed_verdicts(responses: Sequence[str]) -> dict[int, Verdict]:
+    """Returns the verdicts on the responses that failed, by number: no judge is asked for them."""
+    failures = {run: failure for run, response in enumerate(responses) if (failure := failure_in(response))}
+    return {run: Verdict("failed", error=f"the response failed: {failure}") for run, failure in failures.items()}
 
 
 def on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:

@@ -29,6 +29,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.text import failure_in
 
 _log = logging.getLogger(__name__)
 
@@ -245,6 +246,11 @@ def _usable(
 
 
 def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
+    if failure := failure_in(row.response):
+        raise DataError(
+            f"{where}, field 'response': found no response, but the error of a request ({failure[:80]}). Take the row "
+            "out, or leave bad rows out with --skip-invalid."
+        )
     category = category_of(f"{where}, field 'category'", row.category)
     graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
     if graded_by is None:

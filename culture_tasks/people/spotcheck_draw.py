@@ -31,6 +31,7 @@ from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult
+from culture_tasks.text import failure_in
 from culture_tasks.text_tables import write_csv
 
 LEAST = 5
@@ -113,6 +114,8 @@ def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
     benchmark = benchmarks().get(record.benchmark)
     culture = record.groups.get(benchmark.report().culture) if benchmark else None
     for number, run in enumerate(record.runs):
+        if failure_in(run.response):
+            continue
         item = item_of(sample.as_logged, run.response)
         rating = run.rating if number in sample.scored else None
         yield SheetResponse(

@@ -48,7 +48,7 @@ from culture_tasks.results.samples import LoggedJudge, LoggedSample
 from culture_tasks.results.task_results import task_results
 from culture_tasks.results.training_manifest import RatingOrigin, TrainingSource, question_fingerprint
 from culture_tasks.settings import Settings
-from culture_tasks.text import answer_in
+from culture_tasks.text import answer_in, failure_in
 
 RATING_COLUMNS = ("human_rating", "rating")
 """Columns of people's ratings, as CARE's newer and older revisions call them; the first that is there counts."""
@@ -140,7 +140,7 @@ def _rated_rows(table: RowTable, column: str, collector: RatingCollector) -> tup
     without_scale: list[tuple[float, int]] = []
     for index, row in _rows(table, column):
         rating = row.human_rating
-        if rating is None:
+        if rating is None or failure_in(row.response):
             continue
         read = "\x1f".join((row.question, *row.references, row.response, f"{rating!r}\x1e"))
         digest.update(read.encode("utf-8", "replace"))

@@ -29,6 +29,7 @@ from culture_tasks.plain_files import open_plain
 from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.results.runs import PromptHash, RunJudge, RunRows, RunSettings, RunUsage, Sample
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
+from culture_tasks.text import failure_in, opening_mark
 
 Codebook = dict[str, int]
 """Names, numbered from 0 on in the order in which they come; shared by files, so that equal names are one number."""
@@ -123,6 +124,8 @@ class LoadedSamples:
     Attributes:
         outcomes: Number of verdicts by outcome.
         lexical: Whether the score is text overlap.
+        failed: Number of responses that the harness's model failed to give.
+        marks: Number of responses by the unknown mark that they begin with; empty for none.
         problems: The lines that were left out.
     """
 
@@ -130,6 +133,8 @@ class LoadedSamples:
         self.outcomes: Counter[str] = Counter()
         self._labels: Counter[str] = Counter()
         self.lexical = False
+        self.failed = 0
+        self.marks: Counter[str] = Counter()
         self.problems: list[UnusedFile] = []
         self._kind, self._items, self._clusters = kind, items, clusters
         self._read_items: set[int] = set()
@@ -177,7 +182,7 @@ class LoadedSamples:
         self._append_groups(record.groups)
         verdicts = sum(record.outcomes.values())
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
-        scored = verdicts if record.judge is None else record.outcomes.get("scored", 0)
+        scored = record.outcomes.get("scored", 0) + (0 if record.judge else record.outcomes.get("unparsable", 0))
         cluster = self._clusters.setdefault(record.cluster, len(self._clusters))
         values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
@@ -215,6 +220,8 @@ class LoadedSamples:
             self._characters += len(run.response)
             if run.label is not None:
                 self._labels[run.label] += 1
+            self.failed += bool(failure_in(run.response))
+            self.marks[opening_mark(run.response)] += 1
             if run.tokens != (0, 0) or run.discounts:
                 usage = run.usage
                 self._judge_usage += usage

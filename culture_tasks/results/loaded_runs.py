@@ -24,6 +24,7 @@ from culture_tasks.results.runs import Entrant, TaskRun
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult, task_results
 from culture_tasks.results.trained_on import TrainingManifests
+from culture_tasks.text import frequent_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,13 @@ def _samples(
 def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> TaskRun:
     items = 0 if loaded is None else int(loaded.columns.items.size)
     problems = [] if loaded is None else [problem.detail for problem in loaded.problems]
+    if loaded is not None and loaded.failed:
+        problems.append(f"{loaded.failed} of {loaded.spent.responses} responses failed, and count in no score")
+    if loaded is not None and (unknown := frequent_mark(loaded.marks)):
+        problems.append(
+            f"{unknown.count} of {loaded.spent.responses} responses begin with {unknown.mark!r}, which is no known "
+            "mark: thinking that follows it was graded as the answer"
+        )
     return TaskRun(
         key=key,
         model=model,

@@ -17,6 +17,7 @@ from culture_tasks.harness.scoring import LEXICAL, OF_VERDICTS, JudgedDocument, 
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record
+from culture_tasks.text import failure_in
 
 _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
 """Words after a metric's name and an underscore that name no part of the data."""
@@ -73,7 +74,7 @@ class JudgedSample:
         return [
             (self.rubric, item_of(self.as_logged, run.response))
             for number, run in enumerate(self.record.runs)
-            if not (failed_only and number in self.scored)
+            if not (failed_only and number in self.scored) and not failure_in(run.response)
         ]
 
     def submit(self, *, failed_only: bool, more: Mapping[str, Any] | None = None) -> JudgedDocument:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Outcome, Usage, Verdict
 from culture_tasks.plain_files import open_plain
+from culture_tasks.text import failure_in
 
 _Count = Annotated[int, Field(ge=0, le=10**8)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -175,7 +177,7 @@ class LoggedSample:
         """The name of the metric that the record is logged under, and the record as it is; both empty without one."""
         for name, value in self.content.items():
             if isinstance(value, dict) and "record" in value:
-                return name, value
+                return name, without_failures(value)
         return "", {}
 
     @cached_property
@@ -203,6 +205,27 @@ class LoggedSample:
         if prompt is None or isinstance(prompt, str):
             return prompt
         return json.dumps(prompt, ensure_ascii=False, indent=1, default=str)
+
+
+def without_failures(record: dict[str, Any]) -> dict[str, Any]:
+    """Returns a logged record in which responses that failed are graded by nobody, as runs of this version log it."""
+    runs = record.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        return record
+    failures = [failure_in(run["response"]) if isinstance(run.get("response"), str) else "" for run in runs]
+    if all(not failure or run.get("outcome") == "failed" for failure, run in zip(failures, runs, strict=True)):
+        return record
+    graded = [
+        {"response": run["response"], "outcome": "failed", "error": failure} if failure else run
+        for failure, run in zip(failures, runs, strict=True)
+    ]
+    scores = record.get("run_scores") or [None] * len(runs)
+    kept = [None if failure else score for failure, score in zip(failures, scores, strict=False)]
+    numbers = [score for score in kept if isinstance(score, (int, float))]
+    counts = dict(Counter(str(run.get("outcome")) for run in graded))
+    score = sum(numbers) / len(numbers) if numbers else None
+    renewed = {**record, "runs": graded, "outcomes": counts, "score": score, "values": {}}
+    return renewed | ({"run_scores": kept} if "run_scores" in record else {})
 
 
 def samples_of(path: Path, expected: int | None) -> Iterator[LoggedSample]:

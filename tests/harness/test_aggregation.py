@@ -121,6 +121,8 @@ def test_a_cluster_with_a_failed_verdict_has_no_score(min_coverage):
 
 def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
     rows = [of("a", 1.0), of("a"), ClusteredValue(1.0, ("b", "c")), ClusteredValue(0.0, ("b", "c"))]
+    assert MeanOfScores(min)(rows) == 0.0  # a response failed: its cluster has no score
+    rows[1]["outcomes"] = {"scored": 1}
     assert MeanOfScores(min)(rows) == 0.5
 
 

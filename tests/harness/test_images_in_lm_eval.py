@@ -172,17 +172,6 @@ def test_a_local_model_s_own_limit_is_respected():
         assert model.asked == 0
 
 
-def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path))
-    options = {"limit": 2, "cache_requests": True}
-    run_lm_eval(Model(list), ["culturalvqa"], **options)
-    assert list(tmp_path.iterdir())
-    monkeypatch.setattr("lm_eval.api.task.ConfigurableTask.fewshot_context", None)  # nothing is built again
-    run_lm_eval(Model(list), ["culturalvqa"], **options)
-    with pytest.raises(ImagesNotShownError, match="0 of 1"):
-        run_lm_eval(Model(len), ["culturalvqa"], **options)
-
-
 @pytest.mark.parametrize(("concurrent", "use_cache"), [(1, False), (4, True)])
 def test_each_repeat_has_the_next_seed_and_seeds_and_stop_strings_of_the_user_are_sent_as_they_are(
     server, tmp_path, caplog, concurrent, use_cache

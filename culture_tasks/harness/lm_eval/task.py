@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval import evaluator
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.model import LM, CachingLM, hash_args
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.extending import extend
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
 from culture_tasks.harness.hooks import check_requests, describe_documents, name_of
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.harness.session import start_prediction
+from culture_tasks.text import failure_in
 
 FROM_TEXT = "generate_from_text"
 FROM_IMAGES = "generate_from_images"
@@ -94,7 +98,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        extend(evaluator, "evaluate", result_rows.with_run)
+        extend(evaluator, "evaluate", lambda original: result_rows.with_run(_with_checked_cache(original)))
+        extend(EvaluationTracker, "save_results_samples", with_checked_files)
         extend(evaluator, "_process_results", _with_complete_results)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         describe_documents(self)
@@ -201,7 +206,15 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
             f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
             "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
         )
-    return answers
+    return _handed_over(model, requests, answers)
+
+
+def _handed_over(model: Any, requests: Sequence[Instance], answers: Sequence[Any]) -> list[str]:
+    may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
+    return [
+        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt=request.args[0])
+        for request, answer in zip(requests, answers, strict=True)
+    ]
 
 
 class _UncachedModel:
@@ -225,7 +238,46 @@ def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
         answers: list[str] = cached.generate_until(requests)
     finally:
         cached.lm = model
+    answers = _handed_over(model, requests, answers)
+    for request, answer in zip(requests, answers, strict=True):
+        if failure_in(answer):  # so that the next run asks again
+            cached.dbdict.pop(hash_args("generate_until", request.args), None)
     return answers
+
+
+_MODEL = "culture_tasks: model"
+"""Key of a response cache under which it names the model whose responses it holds."""
+
+
+def _with_checked_cache(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuses a response cache of another model: lm-eval finds responses by the prompt alone."""
+
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        cached = kwargs.get("lm", args[0] if args else None)
+        if isinstance(cached, CachingLM):
+            identity, cache = _identity(cached.lm), cached.dbdict
+            before = cache.get(_MODEL, {} if len(cache) else identity)
+            if before != identity:
+                name = next((name for name in identity if before.get(name) != identity[name]), "class")
+                raise SettingsError(
+                    f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name "
+                    f"({name}: {before.get(name, 'nothing')!r:.80}, now {identity.get(name)!r:.80}). Name another "
+                    "file: one for each model and its arguments."
+                )
+            cache[_MODEL] = identity
+        return original(*args, **kwargs)
+
+    return evaluate
+
+
+def _identity(model: Any) -> dict[str, str]:
+    """Returns what tells a model from others: its class, and its arguments as far as it keeps them, without secrets."""
+    kept = {**vars(model), **(getattr(model, "model_args", None) or {})}  # vllm's are apart
+    facts = {name: str(value) for name, value in kept.items() if isinstance(value, (str, bool))}
+    config = getattr(getattr(model, "_model", None), "config", None)
+    facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
+    secret = re.compile("key|token$|secret|password|header|device", re.IGNORECASE)
+    return {"class": type(model).__qualname__} | {name: facts[name] for name in facts if not secret.search(name)}
 
 
 def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:

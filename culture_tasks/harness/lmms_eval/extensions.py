@@ -4,6 +4,8 @@
   (:class:`~culture_tasks.harness.model_costs.ModelCosts`) become an entry of the file too.
 * Engine and judge are checked before the model is loaded, a task's options before its requests are built.
 * vLLM models keep to the limit of tokens that a task of ours has.
+* Responses that failed are told from answers, and stay out of the response cache, which tells documents apart.
+* A sample file that isn't whole is an error.
 
 lmms-eval takes an entry ``care_rating`` of a group's file for every metric whose name holds these letters, so that a
 group's row has the categories and counts too.
@@ -11,20 +13,25 @@ group's row has the categories and counts too.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
 from culture_tasks.harness.hooks import check_requests, name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
-from culture_tasks.harness.loading import check_judge
+from culture_tasks.harness.loading import check_judge, loaded_task
 from culture_tasks.harness.model_costs import KEY, ModelCosts
 from culture_tasks.harness.session import start_prediction
+from culture_tasks.text import failure_in
 
 _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 
@@ -40,8 +47,13 @@ def extend_evaluation() -> None:
     """Extends lmms-eval's tasks, its vLLM models, and the functions that make its results; safe to call again."""
     from lmms_eval import evaluator
     from lmms_eval.api.task import ConfigurableTask
+    from lmms_eval.caching.response_cache import ResponseCache
+    from lmms_eval.loggers import EvaluationTracker
 
     extend(evaluator, "evaluate", lambda original: result_rows.with_run(_with_costs(original)))
+    extend(ResponseCache, "create", _with_documents)
+    extend(ResponseCache, "_is_valid_response", _with_failures)
+    extend(EvaluationTracker, "save_results_samples", _with_exit)
     extend(evaluator, "consolidate_results", _with_task_rows)
     extend(evaluator, "consolidate_group_results", _with_group_rows)
     extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
@@ -109,13 +121,85 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        results = original(*args, **kwargs)
-        costs = getattr(kwargs.get("lm", args[0] if args else None), "costs", None)
+        model = kwargs.get("lm", args[0] if args else None)
+        with _handing_over(model):
+            results = original(*args, **kwargs)
+        costs = getattr(model, "costs", None)
         if results is not None and isinstance(costs, ModelCosts):
             results[KEY] = costs.model_dump(mode="json")
         return results
 
     return evaluate
+
+
+@contextmanager
+def _handing_over(model: Any) -> Iterator[None]:
+    """Has a model hand its responses to our tasks over as files can hold them, and failures as such."""
+    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
+
+    original, thinking = model.generate_until, thinking_of(model)
+
+    def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
+        responses = original(requests, *args, **kwargs)
+        return [
+            clean(response) if _is_ours(request) else response
+            for request, response in zip(requests, responses, strict=True)
+        ]
+
+    def clean(response: Any) -> Any:
+        if response is None or isinstance(response, list):
+            return handed_over(response, may_be_empty=False)
+        text, counts = unwrap_generation_output(response)
+        may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
+        return GenerationResult(handed_over(text, may_be_empty=may_be_empty, thinking=thinking), counts)
+
+    model.generate_until = generate_until
+    try:
+        yield
+    finally:
+        model.generate_until = original
+
+
+def _is_ours(request: Any) -> bool:
+    tasks = (getattr(argument, "__self__", None) for argument in request.args)
+    return any(hasattr(task, "config") and name_of(task) for task in tasks)
+
+
+def _with_documents(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has lmms-eval's response cache tell documents and endpoints apart, not only tasks and arguments."""
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        cache = original(*args, **kwargs)
+        prints = cache._task_fingerprints
+        places = [os.environ.get(name, "") for name in ("OPENAI_API_BASE", "AZURE_OPENAI_API_BASE")]
+        for task in tasks_of(kwargs.get("task_dict") or {}):
+            if loaded := loaded_task(name_of(task)):
+                parts = [prints.get(task.config.task, ""), *places, loaded.data.content_key]
+                prints[task.config.task] = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        return cache
+
+    return create
+
+
+def _with_failures(original: Callable[..., bool]) -> Callable[..., bool]:
+    """Keeps responses that failed out of lmms-eval's response cache, so that the next run asks again."""
+
+    def is_valid_response(*args: Any) -> bool:  # a static method, which a cache calls as its own
+        response, request_type = args[-2:]
+        text = getattr(response, "text", response)
+        return original(response, request_type) and not (isinstance(text, str) and failure_in(text))
+
+    return is_valid_response
+
+
+def _with_exit(original: Callable[..., None]) -> Callable[..., None]:
+    save = with_checked_files(original)
+
+    def save_results_samples(self: Any, *args: Any, **kwargs: Any) -> None:
+        with exit_on_error():
+            save(self, *args, **kwargs)
+
+    return save_results_samples
 
 
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
