@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -78,6 +79,8 @@ ByTask = Mapping[str, RunSettings]
 
 def differences(first: RunSettings, second: RunSettings) -> set[Flag]:
     """Returns the differences of two runs of one task that decide comparability."""
+    if first == second:
+        return set()
     return {flag for flag, _ in _flags_and_words(first, second) if flag is not None}
 
 
@@ -166,11 +169,12 @@ def within(settings: ByTask) -> set[Flag]:
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
     """Returns the entrant whose settings most entrants share; where two are equal, by number of items and date."""
+    sizes = Counter(tuple(settings.items()) for settings in entrants.values())
     support = {
-        entrant: sum(not between(settings, other) for other in entrants.values())
-        for entrant, settings in entrants.items()
+        settings: sum(size for other, size in sizes.items() if not between(dict(settings), dict(other)))
+        for settings in sizes
     }
-    return max(entrants, key=lambda entrant: (support[entrant], weight[entrant]))
+    return max(entrants, key=lambda entrant: (support[tuple(entrants[entrant].items())], weight[entrant]))
 
 
 def variation(run: TaskRun, first: TaskRun) -> str:

@@ -118,6 +118,9 @@ def comparison_table(
     )
     listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
     listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
+    count = len(listed)
+    by_p = sorted(range(count), key=lambda index: 2.0 if listed[index][0].p is None else listed[index][0].p)
+    listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
     rows: list[Row] = []
     for test, title, scale in listed:
         points = scale_of_differences(scale)
@@ -137,10 +140,14 @@ def comparison_table(
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )
-    notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []))
+    cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
+    notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
     return Table("comparisons", title, headers, columns, tuple(rows), notes=notes, question="best")
 
+
+_MOST_TESTS = 2_000
+"""Most rows of the table of tests: all pairs of many models are more than a page can show."""
 
 _ABOUT_CORRECTIONS = (
     "Where people rated responses of all models, the differences are corrected by their ratings; the judge's "
