@@ -203,6 +203,23 @@ def means(
     return tuple(averages)
 
 
+def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, Entrant]) -> str:
+    """Returns why no mean ranks the models."""
+    run: dict[str, set[str]] = {}
+    for unit in headline:
+        for key in unit.cells:
+            run.setdefault(entrants[key].model, set()).add(unit.key)
+    shared = {
+        key for first, second in combinations(run.values(), 2) if len(first & second) > 1 for key in first & second
+    }
+    if not shared:
+        return "no two ran the same two benchmarks"
+    obstacles = {_obstacle(unit, other_tasks=False) for unit in headline if unit.key in shared}
+    if obstacles == {"a task of the harness"}:
+        return "the benchmarks that they share are the harnesses' own tasks, which --other-tasks-in-mean takes in"
+    return "no two have comparable scores on the same two benchmarks that a mean can take in"
+
+
 def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     if unit.scale.ends is None:
         return "the range of its metric isn't known"

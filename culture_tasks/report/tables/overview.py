@@ -9,7 +9,7 @@ from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.overall import COMMON, shared_sources
+from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
@@ -52,7 +52,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "enough of them, and are the judge's elsewhere; scores of cultures are always the judge's."
         )
     if not means and len(headline) > 1 and len({entrant.model for entrant in context.entrants.values()}) > 1:
-        notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
+        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline, context.entrants)}.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
     return grid(context, table, columns, rows=dict.fromkeys((*order, *context.entrants)))
@@ -165,7 +165,13 @@ def runs_table(runs: Iterable[TaskRun]) -> Table:
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
         texts = (run.model, title_of(run.task), harness, settings.judged_by, settings.task_version, run.date)
-        rows.append(row_of(texts, (run.items, run.scored, run.coverage, run.unparsed), columns))
+        rows.append(
+            row_of(
+                texts,
+                (run.items or None, run.scored if run.samples_file else None, run.coverage, run.unparsed),
+                columns,
+            )
+        )
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
     return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")
