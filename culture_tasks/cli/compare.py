@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.report.compare.gate import GateResult, as_json, gate, parse_margins
@@ -17,6 +17,7 @@ from culture_tasks.report.model import PEOPLE, Cell
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
 from culture_tasks.results.comparability import explain
+from culture_tasks.results.run_files import atomic_file
 from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
@@ -98,11 +99,15 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
     if path is None:
         return
     if path == _STDOUT:
-        print(escaped(as_json(result)), end="")
+        print(as_json(result), end="")
         return
     with writing("compare", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(as_json(result), encoding="utf-8", newline="\n")
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_text(as_json(result), encoding="utf-8")
+            return
+        with atomic_file(path) as file:
+            file.write(as_json(result))
 
 
 def _print(models: TwoModels) -> None:

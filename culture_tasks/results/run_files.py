@@ -117,19 +117,19 @@ def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
 
 def write_samples(path: Path, samples: Iterable[Mapping[str, Any]]) -> None:
     """Writes samples, one JSON object a line; the file appears whole or not at all."""
-    with _atomic_file(path) as file, jsonlines.Writer(file) as writer:
+    with atomic_file(path) as file, jsonlines.Writer(file) as writer:
         writer.write_all(samples)
 
 
 def write_result_file(run: RunFiles) -> None:
     """Writes a run's result file, last of its files; it appears whole or not at all."""
-    with _atomic_file(run.result_file) as file:
+    with atomic_file(run.result_file) as file:
         json.dump(run.content, file, indent=2, ensure_ascii=False)
 
 
 @contextmanager
-def _atomic_file(path: Path) -> Iterator[IO[str]]:
-    """Opens a file that takes its name once everything is in it."""
+def atomic_file(path: Path) -> Iterator[IO[str]]:
+    """Opens a file that takes its name, and the place of a link, once everything is in it."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         # Half of a surrogate pair isn't UTF-8; with backslashreplace it is written as JSON writes it: \ud800.
