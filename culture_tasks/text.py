@@ -230,6 +230,25 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), plain))
 
 
+# Controls, but for tabs and ends of lines, and marks that set, isolate or override the direction of writing.
+_ACTING = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def inert(text: str) -> str:
+    """Returns the text without characters that act on a terminal or on the direction of the text around them.
+
+    Examples:
+        >>> inert("gpt" + chr(0x202E) + "4o" + chr(27))
+        'gpt4o'
+    """
+    return _ACTING.sub("", storable(text))
+
+
+def escaped(text: str) -> str:
+    """Returns JSON in which no character acts on a terminal, and none is lost."""
+    return _ACTING.sub(lambda control: f"\\u{ord(control.group()):04x}", storable(text))
+
+
 def tokens(text: str) -> list[str]:
     """Splits text of any script into comparable tokens.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from culture_tasks.plain_files import written
-from culture_tasks.text import storable
+from culture_tasks.text import inert, storable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def csv_cell(value: str | float | None) -> str | float | None:
     """Returns the value so that a spreadsheet doesn't run it: a text that begins like a formula gets an apostrophe."""
     if not isinstance(value, str):
         return value
-    clean = storable(value)
+    clean = inert(value)
     return f"'{clean}" if clean.lstrip(" \n").startswith(_FORMULA) or clean.startswith(_FORMULA) else clean
 
 

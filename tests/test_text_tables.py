@@ -6,6 +6,8 @@ from culture_tasks.text_tables import as_markdown, as_text, csv_cell, markdown_c
 def test_a_text_like_a_formula_is_not_run_and_others_stay():
     for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\n=1", "＝1"):
         assert csv_cell(text) == f"'{text}"
+    assert csv_cell("\x1b[31m\u202ex\u2066\x9b\n\u200cy") == "[31mx\n\u200cy"
+    assert csv_cell("\u202e\x07=1") == "'=1"
     assert [csv_cell(value) for value in (-1.5, 3, None, "a-b", "")] == [-1.5, 3, None, "a-b", ""]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped, writing
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.plain_files import write_whole
@@ -99,7 +99,7 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
     if path is None:
         return
     if path == _STDOUT:
-        print(escaped(as_json(result)), end="")
+        print(as_json(result), end="")
         return
     with writing("compare", path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ import fnmatch
 import json
 import math
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 from culture_tasks import __version__
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.text import storable
+from culture_tasks.text import escaped
 from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ INTERRUPTED = 130
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
-_CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that act on a terminal, and that JSON leaves as they are."""
 _FORMER_NAMES = {"--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
@@ -163,12 +160,7 @@ def print_json(content: object) -> None:
     from pydantic_core import to_jsonable_python
 
     plain = to_jsonable_python(content, inf_nan_mode="null", fallback=str)
-    print(escaped(storable(json.dumps(plain, ensure_ascii=False, indent=1))))
-
-
-def escaped(text: str) -> str:
-    """Returns JSON in which no character acts on a terminal."""
-    return _CONTROLS.sub(lambda control: f"\\u{ord(control.group()):04x}", text)
+    print(escaped(json.dumps(plain, ensure_ascii=False, indent=1)))
 
 
 def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:

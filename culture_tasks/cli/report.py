@@ -18,10 +18,10 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship, write_eval_logs
-from culture_tasks.report.formats import parse_formats, write_report, writing_to
+from culture_tasks.report.formats import in_one_step, parse_formats, write_report, writing_to
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
-from culture_tasks.results.finding import UnusedFile
+from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import plain
 
@@ -135,8 +135,9 @@ def _run(options: argparse.Namespace) -> int:
     paths = write_report(report, folder, formats, images, most, progress)
     if options.export:
         evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-        with writing_to(logs := folder / "exports" / "eee"):
-            paths += write_eval_logs(report, logs, evaluator)
+        with in_one_step(folder) as part, writing_to(folder):
+            logs = write_eval_logs(report, part / "exports" / "eee", evaluator)
+        paths += [folder / path.relative_to(part) for path in logs]
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -163,8 +164,18 @@ def choices(options: argparse.Namespace) -> Options:
     return Options(**values)
 
 
+_REPLACED: tuple[Kind, ...] = ("superseded", "duplicate")
+"""Kinds of files whose content is in the report, from another file."""
+
+
 def print_problems(problems: Sequence[UnusedFile]) -> None:
-    """Prints which files were not included: the first ten, and the number of all."""
+    """Prints which files were not included: one for those that a newer or the same file replaces, and the first ten."""
+    for kind in _REPLACED:
+        of_kind = [problem for problem in problems if problem.kind == kind]
+        if len(of_kind) > 1:
+            example = f"{of_kind[0].path}: {of_kind[0].detail}"
+            show(f"not included: {len(of_kind)} times {kind}, such as {example}", sys.stderr)
+            problems = [problem for problem in problems if problem.kind != kind]
     for problem in problems[:10]:
         show(f"not included: {problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}", sys.stderr)
     if len(problems) > 10:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -357,9 +357,14 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     differences = np.subtract(*np.split(answers, 2))
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
-    method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
-        return Difference(method=method, reason="no item has both scores")
+        return Difference(method="McNemar exact", reason="no item has both scores")
+    return _mcnemar_of(ours, theirs, n, confidence)
+
+
+@lru_cache(maxsize=100_000)  # among many models, many pairs have the same counts
+def _mcnemar_of(ours: int, theirs: int, n: int, confidence: float) -> Difference:
+    method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     discordant, part = ours + theirs, 1.0 if method == "McNemar exact" else 0.5  # of the observed count's probability
 
     def upper_tail(count: int, share: float) -> float:

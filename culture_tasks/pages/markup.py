@@ -7,14 +7,14 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from culture_tasks.text import storable
+from culture_tasks.text import inert
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
 
-_PARAGRAPHS = str.maketrans(dict.fromkeys("\x1c\x1d\x1e\x85\u2029", "\n"))
+_PARAGRAPHS = str.maketrans(dict.fromkeys("\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
 """Separators at which browsers let the direction of a name in ``<bdi>`` reach the text after it."""
 
 
@@ -29,7 +29,7 @@ def templates_of(package: str, folder: str = "templates") -> Environment:
     """Returns the environment of a package's templates, which escapes texts and refuses names that it doesn't know.
 
     Characters that HTML can't carry, NUL and halves of surrogate pairs, become U+FFFD; separators of paragraphs become
-    line breaks.
+    line breaks; other controls and marks of direction are left out.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -37,7 +37,7 @@ def templates_of(package: str, folder: str = "templates") -> Environment:
         loader=PackageLoader(package, folder),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=lambda value: storable(value).translate(_PARAGRAPHS) if type(value) is str else value,
+        finalize=lambda value: inert(value.translate(_PARAGRAPHS)) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

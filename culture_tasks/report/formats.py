@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,8 +46,8 @@ def write_report(
     """
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
-    with writing_to(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    target = folder
+    with in_one_step(folder) as folder, writing_to(target):
         figures: Sequence[Chart] = ()
         if files:
             from culture_tasks.report.figures.selecting import charts
@@ -70,7 +72,33 @@ def write_report(
             from culture_tasks.report.figures.drawing import write_figures
 
             paths += write_figures(figures, folder / "figures", files, progress)
-    return paths
+    return [target / path.relative_to(folder) for path in paths]
+
+
+@contextmanager
+def in_one_step(folder: Path) -> Iterator[Path]:
+    """Yields an empty folder, whose files take their places in the user's folder once all of them are written.
+
+    A link in the place of a file is replaced, and a link in the place of a folder is refused: nothing is written where
+    a link leads.
+    """
+    with writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f".{uuid.uuid4().hex}"
+        part.mkdir()
+    try:
+        yield part
+        with writing_to(folder):
+            files = [path.relative_to(part) for path in sorted(part.rglob("*")) if path.is_file()]
+            for link in {parent for path in files for parent in path.parents if (folder / parent).is_symlink()} - {
+                Path()
+            }:
+                raise SettingsError(f"report: {folder / link} is a link. Remove it, or choose another folder with -o.")
+            for path in files:
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (part / path).replace(folder / path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager

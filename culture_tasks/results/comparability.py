@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -34,6 +36,8 @@ Flag = Literal[
     "subset",
     "corrected",
     "limited",
+    "self_judged",
+    "own_family_judged",
 ]
 """What a reader must know of a cell.
 
@@ -66,6 +70,8 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
     "limited": "of a part of the items: the run had a --limit",
+    "self_judged": "the model graded its own responses",
+    "own_family_judged": "the judge is of the model's own family, by their names",
 }
 """What each flag means, in words for a legend."""
 
@@ -80,6 +86,8 @@ ByTask = Mapping[str, RunSettings]
 
 def differences(first: RunSettings, second: RunSettings) -> set[Flag]:
     """Returns the differences of two runs of one task that decide comparability."""
+    if first == second:
+        return set()
     return {flag for flag, _ in _flags_and_words(first, second) if flag is not None}
 
 
@@ -102,6 +110,8 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
         yield None, f"subset: {ours.subset}" if ours.subset else "no subset"
     if ours.task_version != theirs.task_version:
         yield "other_task_version", f"task version: {ours.task_version or 'unknown'}"
+    if other := _other_definition(ours, theirs):
+        yield "other_task_version", f"task: another {_first_of(other)}"
     if ours.data != theirs.data:
         commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
         names = commits or [name[:8] for name in ours.data if name not in theirs.data]
@@ -120,6 +130,16 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
         )
         different = [name for name in names if name not in other_names]
         yield "other_judge_prompt", f"judge prompt: {_first_of(different or names)}"
+
+
+def _other_definition(first: RunSettings, second: RunSettings) -> list[str]:
+    """Returns the entries of a task's configuration that differ; those of two harnesses can't be compared."""
+    ours, theirs = dict(first.definition), dict(second.definition)
+    if ours.get("harness") != theirs.get("harness"):
+        return []
+    # A function may be written with its address in memory, which says nothing.
+    pairs = ((name, ours.get(name, ""), theirs.get(name, "")) for name in ours | theirs)
+    return [name for name, text, other in pairs if text != other and " at 0x" not in text + other]
 
 
 def _other_template(first: RunSettings, second: RunSettings) -> bool:
@@ -168,11 +188,12 @@ def within(settings: ByTask) -> set[Flag]:
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
     """Returns the entrant whose settings most entrants share; where two are equal, by number of items and date."""
+    sizes = Counter(tuple(settings.items()) for settings in entrants.values())
     support = {
-        entrant: sum(not between(settings, other) for other in entrants.values())
-        for entrant, settings in entrants.items()
+        settings: sum(size for other, size in sizes.items() if not between(dict(settings), dict(other)))
+        for settings in sizes
     }
-    return max(entrants, key=lambda entrant: (support[entrant], weight[entrant]))
+    return max(entrants, key=lambda entrant: (support[tuple(entrants[entrant].items())], weight[entrant]))
 
 
 def variation(run: TaskRun, first: TaskRun) -> str:
@@ -229,3 +250,30 @@ def _decoding(ours: str, theirs: str) -> str:
 def explain(flags: Sequence[Flag]) -> str:
     """Returns the meanings of flags as one text."""
     return "; ".join(FLAG_TEXT[flag] for flag in flags)
+
+
+_FAMILIES = re.compile(
+    "(?<![a-z])(aya|baichuan|claude|command|deepseek|ernie|exaone|falcon|gemini|gemma|glm|gpt|granite|grok|hunyuan|"
+    "internlm|internvl|jais|kimi|llama|llava|minicpm|minimax|mistral|mixtral|nemotron|nova|olmo|phi|qwen|sealion|solar|"
+    "yi)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Families of models, as their names begin words: ``Qwen2.5-7B``, ``DeepSeek-R1-Distill-Llama-8B``."""
+
+
+def judged_by_itself(judges: Sequence[RunJudge], names: Sequence[str]) -> Flag | None:
+    """Returns whether some judge is the model that it graded, or of its family, by the model's names."""
+    ours = {_bare(name) for name in names if name}
+    families = {family.casefold() for name in names for family in _FAMILIES.findall(name)}
+    asked = [judge.model for judge in judges if judge.backend not in ("lexical", "none")]
+    # The judge of a harness is named by its arguments: pretrained=Qwen/Qwen2.5-7B,dtype=auto.
+    theirs = {part.rpartition("=")[2] for model in asked for part in model.split(",")}
+    if ours & {_bare(name) for name in theirs} - {""}:
+        return "self_judged"
+    is_family = families & {family.casefold() for name in theirs for family in _FAMILIES.findall(name)}
+    return "own_family_judged" if is_family else None
+
+
+def _bare(name: str) -> str:
+    """Returns the last part of a model's name: without organization or folder, and without the date of a version."""
+    return re.sub(r"[-@]\d{4}-?\d\d-?\d\d$", "", name.rstrip("/").rpartition("/")[2].casefold())

@@ -218,6 +218,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
             f"{unknown.count} of {loaded.spent.responses} responses begin with {unknown.mark!r}, which is no known "
             "mark: thinking that follows it was graded as the answer"
         )
+    settings = loaded.settings(result.settings) if loaded else replace(result.settings, partial=kind is not None)
     return TaskRun(
         key=key,
         model=model,
@@ -225,11 +226,11 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         harness=result.harness,
         task=result.task,
         benchmark=kind.benchmark if kind else None,
-        settings=loaded.settings(result.settings) if loaded else replace(result.settings, partial=kind is not None),
+        settings=replace(settings, definition=()) if kind else settings,
         date=result.date,
         results_file=str(result.path),
         samples_file=str(result.samples_file) if loaded else None,
-        items=items,
+        items=items if loaded else result.expected or 0,
         scored=int(np.count_nonzero(~np.isnan(loaded.columns.scores))) if loaded else 0,
         outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
         problems=tuple(problems),

@@ -72,6 +72,8 @@ class RunSettings:
         subset: How many documents were drawn of how many, such as ``400 of 11,600``; empty for all. Runs of different
             subsets are compared on their common items.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
+        definition: Entries of the configuration of a task of a harness that decide what its number means, such as
+            filters and metrics, the name of the harness first; nothing for our tasks, whose records say it.
     """
 
     judges: tuple[RunJudge, ...] = ()
@@ -85,6 +87,7 @@ class RunSettings:
     limit: float | None = None
     subset: str = ""
     partial: bool = False
+    definition: tuple[tuple[str, str], ...] = ()
 
     @property
     def judged_by(self) -> str:
@@ -131,7 +134,7 @@ class TaskRun:
     @property
     def coverage(self) -> float | None:
         """Scored samples over samples; None without samples."""
-        return self.scored / self.items if self.items else None
+        return self.scored / self.items if self.items and self.samples_file else None
 
     @property
     def unjudged(self) -> int:

@@ -36,6 +36,12 @@ _EXECUTION = frozenset(
 _ADAPTERS = ("peft", "lora_local_path")
 """Arguments that name an adapter: of lm-eval's hf, and of its vllm."""
 
+_DEFINITION = (
+    *("filter_list", "metric_list", "process_results", "process_docs", "output_type", "dataset_name", "test_split"),
+    *("validation_split", "description", "doc_to_text", "doc_to_target", "doc_to_choice", "target_delimiter"),
+)
+"""Entries of a task's configuration that decide what its number means: another filter reads other answers."""
+
 _OPTION_ORDER = "option_order"
 """Entry of the metadata of tasks whose options an older version had shuffled."""
 
@@ -179,6 +185,8 @@ def _date(run: RunFiles) -> str:
     date = run.content.get("date")
     if isinstance(date, (int, float)) and not isinstance(date, bool):
         return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds")
+    if not run.stamp:
+        return datetime.fromtimestamp(run.result_file.stat().st_mtime, UTC).isoformat(timespec="seconds")
     if run.harness == "lm_eval":
         day, _, time = run.stamp.partition("T")
         return f"{day}T{time.replace('-', ':')}"
@@ -222,6 +230,10 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
         else None,
         limit=items if items is not None and original is not None and items < original else None,
         subset=str(subset or ""),
+        definition=(
+            ("harness", harness),
+            *((name, " ".join(json.dumps(config[name]).split())) for name in _DEFINITION if config.get(name)),
+        ),
     )
 
 

@@ -4,9 +4,11 @@ import re
 
 import lxml.html as parsed
 import numpy as np
+import pytest
 from support.reports import report_of
 from support.sample_files import (
     COUNTRIES,
+    JUDGE,
     care_sample,
     cedar_sample,
     record,
@@ -115,7 +117,8 @@ def test_a_bias_is_named_where_it_is_certain(tmp_path):
     write_run(tmp_path / "b", "b", {"cedar_text": answers(lambda _, label: label)})
     # awe is predicted 5 times of 30, anger 35 times of 10: the interval of the latter is wide.
     assert texts(tmp_path, "biases") == [
-        "The strongest bias: a has LSEPP 0.17, 0.03 to 0.31 for awe (Arabic) on CEDAR, text alone, where 1 is neutral."
+        "The strongest bias: a has LSEPP 0.17, interval 0.03 to 0.31 for awe (Arabic) on CEDAR, text alone, where 1 is "
+        "neutral."
     ]
     assert texts(tmp_path / "b", "biases") == []
 
@@ -175,6 +178,30 @@ def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
     write_run(tmp_path / "rule", "a", {"cedar_text": [cedar_sample("1", "ar", "awe", "awe")]})
     rule = first_of(tmp_path / "rule")["judges"]
     assert (rule.text, rule.command) == ("No judge graded: every score follows from the replies by a fixed rule.", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "judge", "flag"),
+    [
+        ("Qwen/Qwen2.5-72B-Instruct", "qwen2.5-72b-instruct", "self_judged"),
+        ("openai/gpt-4o", "gpt-4o-2024-08-06", "self_judged"),
+        ("Qwen/Qwen2.5-7B", "hf,pretrained=Qwen/Qwen2.5-7B,dtype=auto", "self_judged"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "meta-llama/Llama-3.3-70B", "own_family_judged"),
+        ("Qwen/Qwen2.5-7B", "Qwen/QwQ-32B", "own_family_judged"),
+        ("mistralai/Mistral-7B", "gpt-4o", None),
+        ("org/egypt-4", "gpt-4o", None),
+    ],
+)
+def test_a_judge_that_grades_itself_or_its_family_is_marked_and_named(tmp_path, model, judge, flag):
+    write_run(tmp_path, model, {"culturalvqa": vqa_samples(shares(6, 10), judge=JUDGE | {"model": judge})})
+    report = report_of(tmp_path)
+    [cell] = report.units["culturalvqa"].cells.values()
+    assert {"self_judged", "own_family_judged"} & set(cell.flags) == ({flag} if flag else set())
+    [*said] = [each.text for each in report.findings if "favour their own" in each.text]
+    words = {"self_judged": f"{model} is graded by itself in 1 score", None: ""}.get(
+        flag, f"{model} is graded by {judge}, of its own family, in 1 score"
+    )
+    assert said == ([f"Judges tend to favour their own: {words}."] if words else [])
 
 
 def test_a_command_with_a_hostile_path_stays_code_in_every_format(tmp_path, capsys):

@@ -25,14 +25,16 @@ from culture_tasks.report.html.page import environment, render, write_html
 from culture_tasks.report.html.samples import choose_samples, correctness, safe_json
 from culture_tasks.report.model import Conclusion, Phrase
 from culture_tasks.results.runs import RunRows
-from culture_tasks.text import storable
+from culture_tasks.text import inert
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
     "<a href=\"javascript:alert(1)\" style='background:url(http://example.invalid/)'>x</a><!-- ]]> @import \u2028\u2029"
     "\x00\ud800\u202e{{data}}{{style}} $x$ '\"`&amp;&#60;"
 )
-CARRIED = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd").replace("\u2029", "\n")
+CARRIED = (
+    HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd").replace("\u2028\u2029", "\n\n").replace("\u202e", "")
+)
 """What is left where HTML itself can't carry a character, or would let a name turn the text after it around."""
 
 
@@ -106,8 +108,8 @@ def test_hostile_text_is_neither_parsed_nor_lost(tmp_path):
     item, question, references, *_ = data["documents"][0]
     _, _, _, response, outcome, _, _, rationale, doubt, prompt = data["samples"][0]
     shared = [data["outcomes"][outcome], data["prompts"][prompt], data["runs"][0][1]]
-    assert [item, question, *references, response, rationale, doubt, *shared] == [HOSTILE] * 10
-    assert [HOSTILE, HOSTILE] in data["groups"][0]
+    assert [item, question, *references, response, rationale, doubt, *shared] == [HOSTILE.replace("\u202e", "")] * 10
+    assert [HOSTILE.replace("\u202e", "")] * 2 in data["groups"][0]
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=60))
@@ -119,7 +121,7 @@ def test_any_text_survives_as_data_and_as_markup(text):
     element = environment().from_string('<td title="{{ text }}">{{ text }}</td>').render(text=text)
     assert "<" not in element.removeprefix("<td title=").removesuffix("</td>")
     shown = html.unescape(element.partition(">")[2].removesuffix("</td>"))
-    assert shown == html.unescape(html.escape(re.sub("[\x1c-\x1e\x85\u2029]", "\n", storable(text))))
+    assert shown == html.unescape(html.escape(inert(re.sub("[\x1c-\x1e\x85\u2028\u2029]", "\n", text))))
     with pytest.raises(UndefinedError, match="policy"):  # a name that no template knows
         render("page.html")
 

@@ -1,7 +1,9 @@
 """The culture tasks that the harnesses have already: which metric counts, which end is better, on which scale."""
 
+import re
+
 import pytest
-from support.reports import report_of
+from support.reports import report_of, tables_of, values_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
@@ -168,3 +170,65 @@ def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path):
         results = {"crows_pairs_english": {"pct_stereotype,none": sum(scores) / len(scores)}}
         write(tmp_path, model, {"crows_pairs_english": logged(scores, "pct_stereotype")}, results)
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "ours", "theirs", "same"),
+    [
+        ("filter_list", [{"name": "none", "filter": [{"function": "regex"}]}], None, False),
+        ("filter_list", [{"name": "none"}], [{"name": "none", "filter": []}], False),
+        ("metric_list", [{"metric": "acc", "ignore_case": True}], [{"metric": "acc"}], False),
+        ("process_results", "<function f at 0x7f01>", "<function f at 0x7f02>", True),
+        ("process_results", "def f(x):\n  return 1", "def f(x):\n    return 1", True),
+    ],
+)
+def test_a_task_with_another_definition_is_another_task(tmp_path, capsys, key, ours, theirs, same):
+    """Ten identical replies, of which another filter reads none in A and all in B."""
+    for model, score, value in (("a", 0.0, ours), ("b", 1.0, theirs)):
+        config = {"output_type": "generate_until"} | ({key: value} if value else {})
+        write(tmp_path, model, {"arc": logged([score] * 10)}, configs={"arc": config})
+    assert bool(report_of(tmp_path).comparisons) == same
+    main(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    out = capsys.readouterr().out
+    assert ("B is better" in out) == same
+    assert (f"B: task: another {key}" in out) != same
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.722, 1.0), (0.0, 0.0, 0.278), (0.5, None, None)])
+def test_a_standard_error_of_0_is_no_certainty(tmp_path, value, low, high):
+    write(tmp_path, "a", {"arc": logged([value] * 10)}, {"arc": {"acc,none": value, "acc_stderr,none": 0.0}})
+    [cell] = report_of(tmp_path).units["arc"].cells.values()
+    assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+
+
+def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_missing_tasks(tmp_path):
+    for model in "abcdef":
+        write(tmp_path, model, {task: logged(RIGHT) for task in ("arc", "mmlu", "piqa", "copa")})
+    report = report_of(tmp_path)
+    texts = " ".join(finding.text for finding in report.findings)
+    assert "--other-tasks-in-mean" in texts
+    assert "24 of 24 scores are the harness's own, of its own tasks." in texts
+    assert not re.search("no two ran|graded|judge", texts)
+    table = tables_of(report)["runs"]
+    assert values_of(table) == {"items": 40, "scored": None, "coverage": None, "unparsed": None}
+
+
+def test_a_group_whose_metrics_are_of_some_of_its_tasks_is_shown_by_its_tasks(tmp_path):
+    results = {
+        "leaderboard": {"acc_norm,none": 0.4, "acc,none": 0.3, "exact_match,none": 0.1},
+        "bbh": {"acc_norm,none": 0.4},
+        "pro": {"acc,none": 0.3},
+        "math": {"exact_match,none": 0.1},
+    }
+    groups = {"leaderboard": ["bbh", "pro", "math"]} | {task: [] for task in ("bbh", "pro", "math")}
+    write_run(tmp_path, "m", {}, LM_EVAL, results=results, group_subtasks=groups)
+    assert [key for key, unit in report_of(tmp_path).units.items() if unit.headline] == ["bbh", "pro", "math"]
+
+
+def test_a_result_file_of_lm_eval_before_0_4_3_is_read(tmp_path):
+    path = write_run(tmp_path, "m", {}, LM_EVAL, results={"arc": {"acc,none": 0.5, "acc_stderr,none": 0.1}})
+    path.rename(tmp_path / "results.json")
+    (tmp_path / "pretrained__m_arc.jsonl").write_text("[\n]")
+    report = report_of(tmp_path)
+    assert [cell.value for cell in report.units["arc"].cells.values()] == [0.5]
+    assert [(file.kind, "before 0.4.3" in file.detail) for file in report.problems] == [("unknown_layout", True)]

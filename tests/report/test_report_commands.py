@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 
 import pytest
 from support.sample_files import vqa_samples, write_run, write_vqa
@@ -129,3 +130,39 @@ def test_compare_says_how_many_items_would_do_and_refuses_what_can_not_be_compar
 def test_compare_wants_one_model_each(runs, capsys):
     assert compare(runs, runs / "weak") == 2
     assert "runs of 2 models: strong, weak" in capsys.readouterr().err
+
+
+def test_a_report_appears_in_one_step_and_not_through_links(tmp_path, capsys):
+    write_vqa(tmp_path / "a", "a", [1.0, 0.0])
+    output, outside = tmp_path / "report", tmp_path / "outside"
+    arguments = ["report", str(tmp_path / "a"), "-o", str(output), "--formats", "markdown,csv,json"]
+    outside.mkdir()
+    output.mkdir()
+    (outside / "file").write_text("mine")
+    (output / "report.md").symlink_to(outside / "file")
+    (output / "csv").symlink_to(outside)
+    assert main(arguments) == 1
+    assert "csv is a link. Remove it" in capsys.readouterr().err
+    assert sorted(path.name for path in output.iterdir()) == ["csv", "report.md"]
+    (output / "csv").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("culture_tasks.report.formats.write_markdown", interrupt)
+        with suppress(KeyboardInterrupt):
+            main(arguments)
+    assert [path.name for path in output.iterdir()] == ["report.md"]
+    assert main(arguments) == 0
+    assert (outside / "file").read_text() == "mine"
+    assert (output / "report.md").read_text().startswith("# Report")
+    assert sorted(path.name for path in output.iterdir()) == ["csv", "report.json", "report.md"]
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_many_older_runs_are_one_line(tmp_path, capsys):
+    for day in range(1, 9):
+        write_vqa(tmp_path, "a", [1.0, 0.0], f"2026010{day}_000000")
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report"), "--formats", "json"]) == 0
+    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not included")]
+    assert line.startswith("not included: 7 times superseded, such as ")

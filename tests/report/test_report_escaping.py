@@ -15,6 +15,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.cli.main import main
 from culture_tasks.report.model import Cell, Column, Row, Table
 from culture_tasks.report.text.latex import escape, table_latex
+from culture_tasks.text import inert
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain, write_csv
 
 HOSTILE = (
@@ -70,7 +71,7 @@ def test_any_text_is_no_formula_in_csv(tmp_path_factory, text):
         [header, [value]] = csv.reader(file)
     assert header == ["'=head"]
     assert not value.lstrip(" \n").startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
-    assert value.removeprefix("'") == re.sub("[\ud800-\udfff\x00]", "\ufffd", text).removeprefix("'")
+    assert value.removeprefix("'") == inert(text).removeprefix("'")
 
 
 def test_letters_of_other_scripts_are_kept_script_by_script():
@@ -90,7 +91,7 @@ def written(tmp_path_factory):
         write_run(folder / str(number), text, {"culturalvqa": samples, f"task {number} |": samples})
     (folder / "=cmd|' calc'!A0.json").write_text("{", encoding="utf-8")
     output = folder / "report"
-    formats = "markdown,latex,csv,json"
+    formats = "markdown,latex,csv,json,html"
     assert main(["report", str(folder), "-o", str(output), "--formats", formats, "--compare-anyway"]) == 0
     return output
 
@@ -104,6 +105,8 @@ def test_a_report_of_hostile_texts_is_text(written):
     for path in written.glob("csv/*.csv"):
         for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines(keepends=True)):
             assert not [v for v in row if v.startswith(("=", "+", "@")) or (v.startswith("-") and not float(v) <= 0)]
+    acting = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    assert not [path for path in written.rglob("*.*") if acting.search(path.read_text(encoding="utf-8"))]
     models = {row["model"] for row in json.loads((written / "report.json").read_bytes())["entrants"].values()}
     assert models == {text.replace("\ud800", "\ufffd") for text in HOSTILE}
     tex = (written / "report.tex").read_text(encoding="utf-8")

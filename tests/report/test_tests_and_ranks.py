@@ -254,3 +254,19 @@ def test_tasks_of_the_harness_stand_beside_the_mean_unless_they_are_asked_for(tm
 def test_columns_are_chosen_for_the_most_comparisons(ran, found):
     wanted = [Block(tuple(columns), tuple(models)) for columns, models in found]
     assert blocks({model: tuple(columns) for model, columns in ran.items()}) == wanted
+
+
+def test_the_time_for_a_pair_does_not_grow_with_the_number_of_models(tmp_path):
+    """24 models are 276 pairs: more than random swaps can tell apart, and no reason for more swaps for each."""
+    for number in range(24):
+        ratings = [1.0 + (n * number) % 9 for n in range(40)]
+        write_run(
+            tmp_path / str(number), f"m{number:02}", {"care_zh": [care_sample(*pair) for pair in enumerate(ratings)]}
+        )
+    report = report_of(tmp_path)
+    assert {test.test for test in report.comparisons if test.difference} == {"paired t"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("culture_tasks.report.tables.overview._MOST_TESTS", 100)
+        table = tables_of(report_of(tmp_path))["comparisons"]
+    assert len(table.rows) == 100
+    assert table.notes[-1].startswith("These are the 100 of 276 tests with the smallest p")

@@ -29,7 +29,7 @@ def test_names_are_read_as_they_are_written(harness, task):
     stamp = STAMPS[harness]
     assert parse_name(Path(result_name(harness, stamp))) == (harness, stamp, "")
     assert parse_name(Path(samples_name(harness, task, stamp))) == (harness, stamp, task)
-    for name in ("results.json", "20260131_results.json", "results_2026-01-31T12.jsonl", "x.json"):
+    for name in ("20260131_results.json", "results_2026-01-31T12.jsonl", "x.json"):
         assert parse_name(Path(name)) is None
 
 

@@ -17,11 +17,13 @@ def folders() -> tuple[str, ...]:
     return tuple(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
 
 
+@cache
 def labels() -> dict[str, str]:
     """Returns the label of each method, as papers write it, by its name."""
     return {name: str(importlib.import_module(f"{__name__}.{name}").LABEL) for name in folders()}
 
 
+@cache
 def paper_rows() -> tuple[str, ...]:
     """Returns the methods of the papers' tables, in the order of their rows."""
     modules = {name: importlib.import_module(f"{__name__}.{name}") for name in folders()}

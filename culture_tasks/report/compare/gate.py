@@ -20,7 +20,7 @@ from culture_tasks.report.model import PEOPLE
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
-from culture_tasks.text import storable
+from culture_tasks.text import escaped
 
 FORMAT = 1
 """Version of the layout of the JSON file."""
@@ -193,7 +193,7 @@ def as_json(result: GateResult | CultureTasksError) -> str:
             problems = [{"path": file.path, "kind": file.kind, "detail": file.detail} for file in side.problems]
             data[key] = {"model": side.model, "files": list(side.files), "problems": problems}
         data["checks"] = [_check_json(check) for check in result.checks]
-    return storable(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
+    return escaped(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
 def _check_json(check: Check) -> dict[str, Any]:

@@ -169,8 +169,10 @@ def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
         problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
         raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
     if len(models) > 1:
+        folders = dict.fromkeys(str(loaded.result.path.parent) for loaded in runs if loaded.run.model == models[0])
         raise DataError(
-            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
+            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the folder of one, or its "
+            f"files, such as {next(iter(folders))}."
         )
     by_task: dict[str, list[LoadedRun]] = {}
     for loaded in sorted(

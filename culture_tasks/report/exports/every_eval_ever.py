@@ -27,7 +27,7 @@ from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
 from culture_tasks.results.runs import RunJudge, TaskRun
-from culture_tasks.text import storable
+from culture_tasks.text import escaped, storable
 
 SCHEMA_VERSION = "0.3.0"
 
@@ -110,7 +110,7 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator) -> list[
         subfolder = Path("data", COLLECTION, _component(developer), _component(model))
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
         path = folder / subfolder / f"{name}.json"
-        text = storable(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False))
+        text = escaped(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False))
         path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
         paths.append(path)
     return paths

@@ -179,16 +179,19 @@ def panel_title(axes: Axes, panel: ChartPanel, longest: int, **font: Any) -> Non
     axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
 
 
-def value_axis(axes: Axes, scale: Scale, label: str, *, across: bool = False) -> None:
+def value_axis(axes: Axes, scale: Scale, chart: Chart, *, across: bool = False) -> None:
     """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias"."""
-    (axes.set_xlabel if across else axes.set_ylabel)(shown(label))
+    (axes.set_xlabel if across else axes.set_ylabel)(shown(chart.value))
     if is_ratio(scale):  # logarithmic, with plain numbers
         from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
         (axes.set_xscale if across else axes.set_yscale)("log")
         ticks = axes.xaxis if across else axes.yaxis
-        ticks.set_major_locator(FixedLocator(_TICKS))
-        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        least = lowest_ratio(chart)
+        is_cut = any(cell.value is not None and cell.value < least for panel in chart.panels for cell in panel.cells)
+        ticks.set_major_locator(FixedLocator([*([least] if is_cut else []), *(t for t in _TICKS if t != least)]))
+        # What is drawn at the lower edge may be less, such as 0.
+        ticks.set_major_formatter(FuncFormatter(lambda t, _: f"{'≤ ' if is_cut and t <= least else ''}{t:.3g}"))
         ticks.set_minor_locator(NullLocator())
     light_grid(axes, across=across)
     if scale.neutral is not None:
@@ -347,7 +350,7 @@ def _label_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool =
         columns = 1 if (spec := axes.get_subplotspec()) is None else spec.get_gridspec().ncols
         name_columns(axes, panel.groups, room=_LETTERS // columns)
         axes.set_xlim(-0.5, len(panel.groups) - 0.5)
-    value_axis(axes, panel.scale, chart.value, across=across)
+    value_axis(axes, panel.scale, chart, across=across)
 
 
 # Points by group, one per model; ordered dots: many groups, one below the other, the highest mean first
@@ -425,7 +428,7 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
     panel_title(axes, panel, 40, fontsize=8)
-    value_axis(axes, panel.scale, chart.value)
+    value_axis(axes, panel.scale, chart)
     return handles
 
 

@@ -77,7 +77,7 @@ def write_html(
     counts = {
         "model": len(report.models),
         "run": len(report.runs),
-        "sample": sum(run.items for run in report.runs.values()),
+        "sample": sum(run.items for run in report.runs.values() if run.samples_file),
     }
     sections = [
         {

@@ -12,6 +12,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import short_name
+from culture_tasks.text import inert
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,7 +142,7 @@ class Payload:
             "cells": self._cells,
             "flags": [[short_name(flag), text, flag in NOT_COMPARABLE] for flag, text in FLAG_TEXT.items()],
         }
-        return safe_json(data)
+        return inert(safe_json(data))
 
     def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
         """Returns the number of samples and their groups, then the failures and the fair draw that are kept."""

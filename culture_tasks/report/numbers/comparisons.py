@@ -12,7 +12,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
-from culture_tasks.metrics.means import contributions, counts, numbered
+from culture_tasks.metrics.means import contributions, counts
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report.model import (
@@ -45,8 +45,11 @@ An item without a cluster is a cluster of one.
 T_TEST_CLUSTERS_OF_A_GROUP = 14
 """The same in a column of a group: there are many of these columns, and below, all swaps can be gone through."""
 
-_LEAST_SWAPS = 10_000
-"""Fewest random swaps where signs are flipped; a large family has more, so that a p-value can be small."""
+_LARGE_FAMILY = 250
+"""Pairs beyond which 10,000 random swaps can't tell two rows apart after adjustment: they are as in a group's column.
+
+At the levels of such a family, Student's t is on the safe side: where rows don't differ, differences are symmetric.
+"""
 
 TEST_BARRIERS: frozenset[Flag] = frozenset(
     ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test", "unlike_its_file")
@@ -93,8 +96,9 @@ class Pair:
         the level is one minus the confidence of the interval.
         """
         baseline, samples = aligned(self.first_samples, self.second_samples)
-        confidence, swaps = 1.0 - level, max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        numbers = numbered(samples.clusters)[1]
+        confidence, numbers = 1.0 - level, samples.cluster_numbers
+        if family > _LARGE_FAMILY:
+            t_clusters = min(t_clusters, T_TEST_CLUSTERS_OF_A_GROUP)
         clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
         width = samples.right_or_wrong(self.scale) if clusters is None and baseline.right_or_wrong(self.scale) else None
         differences = samples.scores - baseline.scores
@@ -111,9 +115,7 @@ class Pair:
             values = contributions(differences, samples.strata, samples.shares)
             test = paired_difference(values, np.zeros(values.size), clusters, confidence)
         else:
-            test = paired_permutation(
-                samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=weights
-            )
+            test = paired_permutation(samples.scores, baseline.scores, clusters, confidence=confidence, weights=weights)
         return self._within_scale(test)
 
     def _within_scale(self, difference: Difference) -> Difference:

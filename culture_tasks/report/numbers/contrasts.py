@@ -56,6 +56,11 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> Iterator[Contrast]:
 def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, *, anyway: bool) -> Iterator[Contrast]:
     keys = {measured.unit.key for measured in units}
     statistics = {SCORE, *(further.name for further in units[0].reported.further)}
+    rows_of_model: dict[tuple[str, str], dict[str, None]] = {}
+    for measured in units:
+        for entrant, runs in measured.runs.items():
+            for run in runs:
+                rows_of_model.setdefault((measured.unit.key, run.result.model), {})[entrant] = None
     for value in scores.groups:
         where = value.cell.where
         is_second = tuple(field for field, _ in where) in contrast.splits and set(contrast.fixed) <= set(where)
@@ -65,9 +70,11 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         if second is None:
             continue
         sides = (
-            _side(measured, entrant, cell)
+            _side(measured, entrant, cells[entrant])
             for measured in units
-            for entrant, cell in scores.cells_at(At(measured.unit.key, value.statistic, where)).items()
+            if (cells := scores.cells_at(At(measured.unit.key, value.statistic, where)))
+            for entrant in rows_of_model.get((measured.unit.key, second.run.result.model), {}) | {value.entrant: None}
+            if entrant in cells
         )
         flagged = [
             (first, _barriers(first, second))

@@ -36,6 +36,7 @@ from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.numbers.overall import why_no_mean
 from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.wording import amount, counted, interval, number
 from culture_tasks.results.finding import LOSSES
@@ -70,6 +71,7 @@ def findings(
         _finding("best", leaders, first=True),
         _finding("cultures", writer.cultures(), first=True),
         _finding("judges", trust, first=True, command=command),
+        _finding("judges", writer.self_graded(), first=True),
         _finding("judges", _swayed(biases), first=True),
         _finding("runs", writer.missing(), first=True),
         *(
@@ -131,7 +133,8 @@ def _scores(count: int, total: int) -> str:
 
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
-    ends, source = interval(cell, " to ", signed=signed), "corrected by people" if "corrected" in cell.flags else ""
+    ends = interval(cell, " to ", signed=signed)
+    ends, source = f"interval {ends}" if ends else "", "corrected by people" if "corrected" in cell.flags else ""
     parts = (amount(cell.value, cell.scale, signed=signed), ends, source, *cell.remarks)
     return ", ".join(part for part in parts if part)
 
@@ -196,9 +199,8 @@ class _Writer:
             return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
         if len(self.headline) < 2 or self.number_of_models(models) < 2 or self._waiting:
             return ""
-        return (
-            f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."
-        )
+        reason = why_no_mean(self.headline, self.report.entrants)
+        return f"The {self.number_of_models(models)} models can't be ranked by a mean: {reason}."
 
     def column_leaders(self, certain: bool) -> str:
         """Says who leads the columns with a certain winner, or the others."""
@@ -374,13 +376,20 @@ class _Writer:
         overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
         paths = _paths(results)
         clauses = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
+        judged = [
+            cell for unit in self.headline if _is_judged(unit) for cell in unit.cells.values() if cell.value is not None
+        ]
+        own = sum(
+            cell.value is not None for unit in self.headline if not unit.benchmark for cell in unit.cells.values()
+        )
         clauses += [
-            f"{_scores(sum(flag in cell.flags for cell in cells), len(cells))} {verdict}"
-            for flag, verdict in (
-                ("lexical_judge", "by text overlap, not by a judge"),
-                ("from_result_file", "from files that don't say who graded"),
+            f"{_scores(count, len(cells))} {verdict}"
+            for count, verdict in (
+                (sum("lexical_judge" in cell.flags for cell in cells), "by text overlap, not by a judge"),
+                (sum("from_result_file" in cell.flags for cell in judged), "from files that don't say who graded"),
+                (own, "the harness's own, of its own tasks"),
             )
-            if any(flag in cell.flags for cell in cells)
+            if count
         ]
         text = "; ".join(clauses)
         if not clauses:
@@ -418,6 +427,23 @@ class _Writer:
             f"{number(judge.value, judge.scale)}."
         )
 
+    def self_graded(self) -> str:
+        """Names the models that graded their own responses, or those of their own family."""
+        judged: dict[tuple[str, str, bool], int] = {}
+        for unit in self.headline:
+            for key, cell in unit.cells.items():
+                for judge in dict.fromkeys(self._judges(cell) if cell.value is not None else ()):
+                    is_itself = "self_judged" in cell.flags
+                    if is_itself or "own_family_judged" in cell.flags:
+                        place = (self.model(key), _name(judge), is_itself)
+                        judged[place] = judged.get(place, 0) + 1
+        pieces = [
+            f"{model} {'is graded by itself' if is_itself else f'is graded by {judge}, of its own family,'} in "
+            f"{counted(count, 'score')}"
+            for (model, judge, is_itself), count in judged.items()
+        ]
+        return f"Judges tend to favour their own: {_spaced(pieces)}." if pieces else ""
+
     # What is missing?
 
     def missing(self) -> str:
@@ -449,6 +475,12 @@ class _Writer:
             f"fewer than {FEW} questions about {few} of {countries} countries" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
+
+
+def _is_judged(unit: Unit) -> bool:
+    """Whether a judge gives the score of a unit."""
+    benchmark = benchmarks().get(unit.benchmark or "")
+    return benchmark is not None and bool(benchmark.rubrics())
 
 
 def _swayed(biases: Sequence[JudgeBias]) -> str:

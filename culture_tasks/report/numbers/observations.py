@@ -94,8 +94,16 @@ class Observations:
         """Returns the score of a right answer where all scores are right or wrong, or None."""
         if self.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
             return None
-        scores = self.scores[~np.isnan(self.scores)]
-        return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
+        return scale.high if scale.high and self._values <= {0.0, scale.high} else None
+
+    @cached_property
+    def _values(self) -> frozenset[float]:
+        return frozenset(np.unique(self.scores[~np.isnan(self.scores)]).tolist())
+
+    @cached_property
+    def cluster_numbers(self) -> Codes:
+        """The clusters, numbered from 0 on without gaps."""
+        return numbered(self.clusters)[1].astype(np.int32)
 
     def less(self, observations: Observations, confidence: float = 0.95) -> Difference:
         """Tests this score less another, where they are no means; both are of the same items in the same order."""

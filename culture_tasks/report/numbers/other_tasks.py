@@ -71,11 +71,13 @@ def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) 
     """
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()
+    shared: dict[str, set[str]] = {}
     for row in entered:
         for task, run in row.runs.items():
             if run.run.benchmark is None:
                 tasks.setdefault(task, {})[row.entrant.key] = run
-                parts.update(run.result.members if run.result.metrics else ())
+                shared[task] = shared.get(task, set()) | _scores_of_all_parts(run, row.runs)
+                parts.update(run.result.members if shared[task] else ())
     metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
     for pattern in further:
         if not any(_fits(task, metric, pattern) for task, metric in metrics):
@@ -86,7 +88,7 @@ def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) 
     samples = _Samples()
     units: list[Measured] = []
     for task, task_runs in tasks.items():
-        main = _main_metric(known_task(task), task_runs)
+        main = _main_metric(known_task(task), task_runs, shared[task])
         for metric in _metrics(task_runs):
             if metric == main or any(_fits(task, metric, pattern) for pattern in further):
                 unit = _unit(task, task_runs, metric=metric, headline=task not in parts, further=metric != main)
@@ -95,6 +97,13 @@ def other_measured(entered: Sequence[EntrantRuns], further: Sequence[str] = ()) 
                     kinds = {key: samples.behind(run, unit, rows[key]) for key, run in task_runs.items()}
                 units.append(_with_samples(unit, kinds))
     return units
+
+
+def _scores_of_all_parts(run: LoadedRun, model_runs: Mapping[str, LoadedRun]) -> set[str]:
+    """Returns the metrics of a task; of a group with several, those that each task below it has, perhaps none."""
+    below = [model_runs[leaf].result.metrics for leaf in _leaves(run.run.task, model_runs) if leaf in model_runs]
+    metrics = set(run.result.metrics)
+    return metrics if len(metrics) < 2 else metrics.intersection(*below)
 
 
 def _fits(task: str, metric: str, pattern: str) -> bool:
@@ -126,9 +135,9 @@ def _metrics(runs: Mapping[str, LoadedRun]) -> Counter[str]:
     return Counter(name for run in runs.values() for name, value in run.result.metrics.items() if not math.isnan(value))
 
 
-def _main_metric(entry: KnownTasks | None, runs: Mapping[str, LoadedRun]) -> str | None:
+def _main_metric(entry: KnownTasks | None, runs: Mapping[str, LoadedRun], usable: set[str]) -> str | None:
     """Returns the metric that counts: the entry's, else any; of several, as with filters, the one of most runs."""
-    counts = _metrics(runs)
+    counts = {metric: count for metric, count in _metrics(runs).items() if metric in usable}
     for metric in entry.metrics if entry else ():
         if names := [name for name in counts if _without_filter(name) == metric]:
             return max(names, key=lambda name: counts[name])

@@ -203,6 +203,23 @@ def means(
     return tuple(averages)
 
 
+def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, Entrant]) -> str:
+    """Returns why no mean ranks the models."""
+    run: dict[str, set[str]] = {}
+    for unit in headline:
+        for key in unit.cells:
+            run.setdefault(entrants[key].model, set()).add(unit.key)
+    shared = {
+        key for first, second in combinations(run.values(), 2) if len(first & second) > 1 for key in first & second
+    }
+    if not shared:
+        return "no two ran the same two benchmarks"
+    obstacles = {_obstacle(unit, other_tasks=False) for unit in headline if unit.key in shared}
+    if obstacles == {"a task of the harness"}:
+        return "the benchmarks that they share are the harnesses' own tasks, which --other-tasks-in-mean takes in"
+    return "no two have comparable scores on the same two benchmarks that a mean can take in"
+
+
 def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     if unit.scale.ends is None:
         return "the range of its metric isn't known"
@@ -240,21 +257,20 @@ def _correction(
     columns: Sequence[Measured], first: str, second: str, corrections: Corrections
 ) -> PairCorrection | None:
     """Returns the corrected difference of two means, with columns as independent; None where no column has one."""
-    units, parts, rated = [column.unit for column in columns], [], 0
-    sources: dict[str, None] = {}
+    by_column = [corrections.correction(column, first, second) for column in columns]
+    used = [correction for correction in by_column if correction is not None and not correction.missing]
+    if not used:
+        return None
+    units, parts = [column.unit for column in columns], []
     shares = np.array(weights(units)) / sum(weights(units))
-    for column, share in zip(columns, shares.tolist(), strict=True):
+    for column, correction, share in zip(columns, by_column, shares.tolist(), strict=True):
         samples, scale = [in_order(column.observe(key)) for key in (first, second)], column.unit.scale
-        correction = corrections.correction(column, first, second)
-        if correction is not None and not correction.missing:
-            rated, sources = rated + correction.rated, {**sources, correction.by: None}
         pair = Pair(column.unit.key, first, second, samples[0], samples[1], scale, correction=correction)
         parts.append((share * (mapped(1.0, scale) - mapped(0.0, scale)), pair))
-    if not rated:
-        return None
     judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
     first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
     difference = partial(_difference_of_means, parts)
+    rated, sources = sum(correction.rated for correction in used), dict.fromkeys(correction.by for correction in used)
     return PairCorrection(difference, rated, "", " and ".join(sources), (first_judged, second_judged))
 
 

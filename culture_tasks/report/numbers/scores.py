@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, 
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Cost, Derived, FurtherScore, TasksRun, Where
 from culture_tasks.harness.model_costs import total_costs
 from culture_tasks.harness.scoring import LEXICAL
-from culture_tasks.metrics.intervals import Interval, mean_interval
+from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
 from culture_tasks.report.model import Cell, Flag, GroupValue, Unit
 from culture_tasks.report.numbers.observations import (
     SCORE,
@@ -35,7 +35,10 @@ from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
 
 _Z = 1.959963984540054
-JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
+JUDGED_BY_ITS_OWN: tuple[Flag, ...] = ("self_judged", "own_family_judged")
+JUDGE_FLAGS: frozenset[Flag] = frozenset(
+    ("lexical_judge", "other_judge", "other_judge_prompt", "unjudged", *JUDGED_BY_ITS_OWN)
+)
 """Flags that don't concern a score without a judge."""
 
 _GROUP_LIMIT = 100
@@ -198,7 +201,8 @@ def flags_of(run: LoadedRun) -> set[Flag]:
         "subset": subset is not None and not (has_samples and run.run.items < subset.documents),
         "limited": run.run.settings.limit is not None,
     }
-    return {flag for flag, is_so in flags.items() if is_so}
+    itself = comparability.judged_by_itself(run.run.settings.judges, (run.result.model, run.result.pretrained))
+    return {flag for flag, is_so in flags.items() if is_so} | ({itself} if itself else set())
 
 
 def remarks_on(runs: Sequence[LoadedRun]) -> tuple[str, ...]:
@@ -237,9 +241,16 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
 def harness_cell(run: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
     """Returns a number of a result file, with an interval by its standard error where there is one."""
     value = scale.times * run.result.metrics.get(metric, math.nan)
-    reach = _Z * (scale.times * run.result.errors.get(metric, math.nan))
+    error = scale.times * run.result.errors.get(metric, math.nan)
     n, reason = run.result.expected or 0, "no standard error in the result file"
+    reach = _Z * error if error > 0.0 else math.nan
     interval = Interval(value, value - reach, value + reach, n=n, clusters=n, reason=reason)
+    if error == 0.0:  # of equal scores, which is no certainty
+        interval = interval._replace(reason="the standard error in the result file is 0")
+        if n and scale.ends and value in scale.ends and scale.unit in ("share", "percent"):
+            low, high = scale.ends
+            share = proportion_interval(round((value - low) / (high - low)) * n, n)
+            interval = interval._replace(low=low + (high - low) * share.low, high=low + (high - low) * share.high)
     coverage = run.result.metrics.get(f"{metric.removesuffix(LEXICAL)}_coverage")
     return replace(from_interval(interval, scale, flags, (run.run.key,), coverage=coverage), remarks=remarks_on([run]))
 

@@ -9,7 +9,7 @@ from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.overall import COMMON, shared_sources
+from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import TaskRun
@@ -54,7 +54,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     is_graded = not any("unjudged" in cell.flags for unit in headline for cell in unit.cells.values())
     models = {entrant.model for entrant in context.entrants.values()}
     if not means and len(headline) > 1 and len(models) > 1 and is_graded:
-        notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
+        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline, context.entrants)}.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
     return grid(context, table, columns, rows=dict.fromkeys((*order, *context.entrants)))
@@ -120,6 +120,9 @@ def comparison_table(
     )
     listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
     listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
+    count = len(listed)
+    by_p = sorted(range(count), key=lambda index: 2.0 if listed[index][0].p is None else listed[index][0].p)
+    listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
     rows: list[Row] = []
     for test, title, scale in listed:
         points = scale_of_differences(scale)
@@ -139,10 +142,14 @@ def comparison_table(
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )
-    notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []))
+    cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
+    notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
     return Table("comparisons", title, headers, columns, tuple(rows), notes=notes, question="best")
 
+
+_MOST_TESTS = 2_000
+"""Most rows of the table of tests: all pairs of many models are more than a page can show."""
 
 _ABOUT_CORRECTIONS = (
     "Where people rated responses of all models, the differences are corrected by their ratings; the judge's "
@@ -160,7 +167,13 @@ def runs_table(runs: Iterable[TaskRun]) -> Table:
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
         texts = (run.model, title_of(run.task), harness, settings.judged_by, settings.task_version, run.date)
-        rows.append(row_of(texts, (run.items, run.scored, run.coverage, run.unparsed), columns))
+        rows.append(
+            row_of(
+                texts,
+                (run.items or None, run.scored if run.samples_file else None, run.coverage, run.unparsed),
+                columns,
+            )
+        )
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
     return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")

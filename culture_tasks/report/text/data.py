@@ -14,7 +14,7 @@ from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.report.model import Cell, Column, Report, Table
 from culture_tasks.report.text.latex import file_name
 from culture_tasks.report.wording import headers
-from culture_tasks.text import storable
+from culture_tasks.text import escaped
 from culture_tasks.text_tables import write_csv as write_file
 
 FORMAT = 1
@@ -87,7 +87,7 @@ def write_json(report: Report, folder: Path) -> list[Path]:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f'{{\n"format": {FORMAT}')
         for name in _names(Report):
-            file.write(storable(f',\n"{name}": {_in_lines(getattr(report, name))}'))
+            file.write(escaped(f',\n"{name}": {_in_lines(getattr(report, name))}'))
         file.write("\n}\n")
     return [path]
 
