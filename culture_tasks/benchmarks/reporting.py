@@ -365,6 +365,7 @@ class FigureOf:
         mark: Says where a number is drawn; None where it isn't.
         statistic: The numbers: ``score``, or the name of another statistic.
         series: The series, in words.
+        undefined: Begins the note that names the groups of numbers without a value; empty for no such note.
         question: The reader's question that it answers.
     """
 
@@ -377,6 +378,7 @@ class FigureOf:
     mark: Callable[[Number], Mark | None]
     statistic: str = "score"
     series: str = "model"
+    undefined: str = ""
     question: Question = "cultures"
 
 

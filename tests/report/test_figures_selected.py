@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from support.example_report import MODELS, PERCENT, RATIO, example_report
 from support.reports import charts_of
+from support.sample_files import cedar_sample, write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.selecting import OVERVIEW, group_name, overview
 from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
 
@@ -143,3 +145,18 @@ def test_group_names():
         ("culturalvqa", "country", "a\x00\u202eb"): "A\ufffdB",
     }
     assert {key: group_name(benchmarks()[key[0]].report(), *key[1:]) for key in names} == names
+
+
+def test_emotions_that_only_a_model_names_are_said_below_the_figure(tmp_path):
+    samples = [
+        cedar_sample(item, language, "fear" if language == "ja" else "awe", label)
+        for item, label in (("1", "awe"), ("2", "anger"), ("3", "fear"))
+        for language in ("en", "ja")
+    ]
+    write_run(tmp_path, "m", {"cedar_text": samples})
+    figures = charts_of(build([str(tmp_path)], Options()))
+    note = "Without a mark where a model names them and no gold label does: anger"
+    assert [panel.groups for panel in figures["cedar_gepp"].panels] == [("fear", "awe")]
+    assert figures["cedar_gepp"].notes[-1] == note
+    assert figures["cedar_lsepp"].notes[-1] == f"{note}, awe, fear"  # fear in English, awe in Japanese
+    assert not any("Without a mark" in note for note in figures["cedar_grqb"].notes)

@@ -47,7 +47,10 @@ _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, B
 
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
 _PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
-_NEUTRAL = "1 is neutral; above, the emotion is named more often than the gold labels have it."
+_NEUTRAL = (
+    "1 is neutral; above, the emotion is named more often than the gold labels have it. "
+    "A dash: it is named, and no gold label has it."
+)
 _NO_BIAS = (
     "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
     "labels have them. The four add up to minus the share of replies from which no emotion could be read."
@@ -128,7 +131,9 @@ def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
     predicted, gold = _predicted(answers), answers.groups_of("gold").indicators(EMOTIONS)
     return {
-        emotion: ratio_contributions(predicted[:, column], gold[:, column]) for column, emotion in enumerate(EMOTIONS)
+        emotion: ratio_contributions(predicted[:, column], gold[:, column])  # undefined where no gold label has it
+        for column, emotion in enumerate(EMOTIONS)
+        if predicted[:, column].any() or gold[:, column].any()
     }
 
 
@@ -315,6 +320,7 @@ def _bias_figure(
         statistic=statistic,
         mark=mark,
         series=series,
+        undefined="Without a mark where a model names them and no gold label does",
         question="biases",
     )
 

@@ -261,8 +261,8 @@ _lock = threading.Lock()
 def open_release(data_folder: Path | None, edition: Edition = PAPER) -> Release:
     """Returns the release that all tasks of an edition are made of, read once as long as its files stay as they are."""
     files = [path for path in (local_file(edition.source, data_folder), draw.draw_file(data_folder)) if path]
-    state = [(path, path.stat()) for path in files]  # of a replaced file, the time of change may be the old one
-    state = tuple((path, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in state)
+    stats = [(path, path.stat()) for path in files]  # of a replaced file, the time of change may be the old one
+    state = tuple((path, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in stats)
     with _lock:
         release = _read(data_folder, edition, state)
     check_release(edition.source.release, release.raw.table, release.raw.table.rows)

@@ -177,18 +177,20 @@ class _Figures(NamedTuple):
         values = [
             value
             for value in (*self.report.groups, *unit_values)
-            if value.unit in units and value.statistic == spec.statistic and value.cell.value is not None
+            if value.unit in units and value.statistic == spec.statistic
         ]
+        undefined = [value for value in values if value.cell.value is None]
+        values = [value for value in values if value.cell.value is not None]
         names = _Names(self.report, self.reported, values)
         values = [value for value in values if spec.mark(names.number(value)) is not None]
         own_data = [value for value in values if "own_data" in value.cell.flags]
         if own_data and any("published" in value.cell.flags for value in values):
-            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags])
+            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags], undefined)
             spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own_data
         if values:
-            yield self._chart(spec, values)
+            yield self._chart(spec, values, undefined)
 
-    def _chart(self, spec: FigureOf, values: Sequence[GroupValue]) -> Chart:
+    def _chart(self, spec: FigureOf, values: Sequence[GroupValue], undefined: Sequence[GroupValue]) -> Chart:
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
         marks = [
             (mark, value.cell)
@@ -207,11 +209,17 @@ class _Figures(NamedTuple):
         if kind in _MOST_MARKS:
             most = _MOST_MARKS[kind][len(chart_panels) > IN_ONE_COLUMN]
             kind = "dots" if max(len(panel.groups) * len(panel.series) for panel in chart_panels) > most else kind
+        notes = _notes(kind, values, band=any(panel.band for panel in chart_panels))
+        is_own = "own_data" in values[0].cell.flags
+        missing = {value.group for value in undefined if ("own_data" in value.cell.flags) == is_own}
+        if spec.undefined and missing:
+            field = self.reported.field_named(undefined[0].dimension)
+            notes = (*notes, f"{spec.undefined}: {', '.join(map(field.name_of, sorted(missing)))}")
         return Chart(
             **{name: getattr(spec, name) for name in ("key", "title", "source", "groups", "series", "value")},
             kind=kind,
             panels=chart_panels,
-            notes=_notes(kind, values, band=any(panel.band for panel in chart_panels)),
+            notes=notes,
             question=spec.question,
             looks=names.places if spec.series == "model" else {},
         )
