@@ -434,7 +434,7 @@ def _path_below(file: Path, variable: str, text: str) -> Path:
 
 def _problem_in_file(key: str, text: str) -> str | None:
     """Says what a value has that only a variable may have, since anybody may have written a file; None for nothing."""
-    if key == "judge" and text.startswith("lm_eval"):
+    if key == "judge" and text.startswith("lm_eval:"):
         model_type, *arguments = (part.strip() for part in text.partition(":")[2].split(","))
         if model_type not in ("hf", "vllm"):
             return (

@@ -7,6 +7,7 @@ the number that its server counted.
 from __future__ import annotations
 
 import io
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from culture_tasks.harness.engines import check_engine
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_log = logging.getLogger(__name__)
 
 ENDPOINT = "endpoint"
 """The name here of lm-eval's model type for an OpenAI-compatible endpoint of chat completions."""
@@ -176,6 +179,8 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
         SettingsError: If no harness has the type, or an endpoint has no address.
     """
     check_engine(name, "auto", advice="auto")
+    if name == "steered":
+        _log.warning("--model steered unpickles the file steer_path, which can run any code.")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
     if name == ENDPOINT:
         name, arguments = _CHAT_ENDPOINT, _endpoint_arguments(arguments)
