@@ -77,9 +77,8 @@ class RunFiles:
         members = (self.content.get("group_subtasks") or {}).get(task) or ()
         if members and not counts:
             parts = [self.counts(name, above | {task}) for name in members if name not in above] or [(None, None)]
-            original, effective = ([part[at] for part in parts if part[at] is not None] for at in (0, 1))
-            is_known = len(original) == len(effective) == len(parts)
-            return (sum(original), sum(effective)) if is_known else (None, None)
+            known = [(whole, run) for whole, run in parts if whole is not None and run is not None]
+            return (sum(part[0] for part in known), sum(part[1] for part in known)) if known == parts else (None, None)
         original, effective = counts.get("original"), counts.get("effective")
         for count in (original, effective):
             if count is not None and (type(count) is not int or not 0 <= count < 10**9):

@@ -25,7 +25,9 @@ def sample(**changes):
 def read(tmp_path):
     def written(*samples):
         path = tmp_path / "samples.jsonl"
-        path.write_text("\n".join(map(json.dumps, samples)), encoding="utf-8")
+        path.write_text(
+            "\n".join(json.dumps(sample | {"doc_id": place}) for place, sample in enumerate(samples)), encoding="utf-8"
+        )
         return judged_samples(samples_of(path, None))
 
     return written
