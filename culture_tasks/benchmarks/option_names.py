@@ -26,7 +26,7 @@ NOT = (
     r"|no(?!-)|none|nothing|nor|not|ruled?|rejected|rules|unless|unlikely|unsure|whether|wrong|pas|non(?!-)|n[ãa]o|nie|nicht"
     r"|kein\w*|falsch\w*|niet|geen|bukan\w*|tidak|salah|ay hindi|không|sai|değil\w*|yanlış\w*|не|нет"
     r"|не(?:верн|правильн)\w*"
-    r"|ні|inte|ikke|equivocad\w|errad\w|sbagliat\w|faux|fausse|لا|غير)\b|n['’]t\b|[不非没沒错錯違誤✗]|間違|ない|ません"
+    r"|ні|inte|ikke|least|equivocad\w|errad\w|sbagliat\w|faux|fausse|لا|غير)\b|n['’]t\b|[不非没沒错錯違誤✗]|間違|ない|ません"
     r"|아[니닌닙]|않|틀|ليس|خطأ|خاط|نیست|غلط|نہیں|नहीं|नाही|गलत|ভুল|\bনয়|இல்லை|தவறு|కాదు|తప్పు|නොවේ|වැරදි|ไม่|ผิด|אינ|שגוי)"
 )
 BE = (
@@ -72,23 +72,34 @@ LIST_LEAD = re.compile(
 )
 """A line behind which options are discussed, one by one."""
 
+CLAUSE = re.compile(
+    r"[.,;!?。，、；！？…]+(?=\W|$)|(?<=[。，；！？])|(?=\b(?:although|because|but|hence|however|since|so|therefore|though|thus"
+    r"|whereas|while|aber|karena|mais|melainkan|pero|porque|sino|sondern|tetapi|weil|но|потому)\b)|(?=而是|因为|因為|所以)",
+    re.IGNORECASE,
+)
+"""The end of a clause."""
+
 CALLED_RIGHT = (
-    r"(?:\W{1,4}(?:(?:it|this|that|which) )?(?:is|was|(?:would|should|must) be|seems)(?: [\w-]+ly| also| an?| the"
+    r"(?:\W{1,4}(?:(?:it|this|that|which) )?(?:is|was|(?:would|should|must) be|appears|looks|seems)(?: [\w-]+ly"
+    r"| also| an?| the"
     r"| my| to be| final| single| most| best)* (?:also possible|accurate|answer|appropriate"
     r"|best|choice|correct|right|true)\b"
+    r"|\s(?:fits best|makes (?:the )?most sense)"
     r"|[:,.)\s–-]{1,4}(?:correct|right)(?=\s*(?:$|[^\w\s]))"
-    rf"|\s*(?:{BE}|[—–]|[が가이]|(?=[^\W\d{LATIN}])|(?=doğru))(?:(?!{NOT})[^\n.,;:!?。，{NAMED}]){{0,30}}?{RIGHT})"
+    rf"|\s*(?:{BE}|[—–]|[が가이]|(?=[^\W\d{LATIN}])|(?=doğru|benar|betul|tepat))(?:(?!{NOT})[^\n.,;:!?。，{NAMED}]){{0,30}}?{RIGHT})"
 )
 _BEFORE = rf"(?<![^\W{_UNSPACED}])(?<!\w[&'’-])(?<![A-Za-z]\.)"
 _AFTER = (
     r"(?:['’][dt][iıuü]r\b| (?:şıkkı|seçeneği)\w*)?(?:[번番号號项項]|[选選][项項])?"
     r"(?:\s?(?:です|でした|だ|である|になります|입니다|이다|이에요|예요|임|ครับ|ค่ะ"
     rf"|है|हैं|ہے|است|ነው|ஆகும்|වේ)(?!\w))?(?![^\W{_UNSPACED}])(?![&'’–-]\w)(?!\.[^\W\d_](?!\w))"
-    rf"(?=\s*(?:$|[^\w\s]|而|{OR})|\s+(?:as|based|because|but|due|for|from|given|he|i|in|instead|it|not|over|rather|she"
+    rf"(?=\s*(?:$|[^\w\s]|而|{OR})|\s+(?:as|based|because|but|due|for|from|given|he"
+    rf"|here|i|in|instead|it|not|over|rather|she"
     rf"|since|so|than|the|they|this|unlike|we|you|car|denn|karena|perché|porque|weil|потому)\b|{CALLED_RIGHT})"
 )
 _EXCEPTION = re.compile(
-    rf"(?:\b(?:bukan|instead of|nicht|no|not|over|rather than|than|unlike|не)\W+(?:option\W+)?|不是)[{NAMED}]+"
+    rf"(?:\b(?:anything but|bukan|except|instead of|nicht|no|not|over|rather than|than|unlike|не)"
+    rf"\W+(?:option\W+)?|不是)[{NAMED}]+"
     rf"(?:,? ?(?:{OR} ?)?[{NAMED}]+)*|[{NAMED}]+(?:ではなく|じゃなく|[가이] 아니라)",
     re.IGNORECASE,
 )
@@ -164,7 +175,7 @@ def with_names(text: str, options: Mapping[str, str]) -> str:
     elif max(map(len, labels)) == 1:  # a small letter is a label by itself, or between marks
         word = (
             rf"(?-i:[A-Z])|(?<=[(\[\"'{{])(?:{small})(?=[)\]\"'}}])|(?<![^\n])(?:{small})(?=\s*$|[.):])"
-            rf"|(?<=: )(?:{small})(?=\s*$)|(?<=is )(?:{small})(?=\.)|(?<=option )(?:{small})\b"
+            rf"|(?<=: )(?:{small})(?=[\s.]*$)|(?<=is )(?:{small})(?=\.)|(?<=option )(?:{small})\b"
         )
     else:
         word = small
@@ -192,4 +203,9 @@ def with_names(text: str, options: Mapping[str, str]) -> str:
         return "" if len(options_of(names)) == len(labels) > 1 else names  # all options are what was offered
 
     text = re.sub(rf"\([^()\n]*[{NAMED}]{{2,}}[^()\n]*\)", "", _JOINED.sub(join, text))
-    return _EXCEPTION.sub("✗", text)
+    return "\n".join(map(_without_questions, _EXCEPTION.sub("✗", text).split("\n")))
+
+
+def _without_questions(line: str) -> str:
+    sentences = re.findall(r"[^.!?。！？]*[.!?。！？]*", line)
+    return "".join(sentence for sentence in sentences if not sentence.endswith(("?", "？"))).strip()
