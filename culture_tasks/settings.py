@@ -14,6 +14,7 @@ import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -249,10 +250,18 @@ class Settings(BaseModel):
     def proxy_for(url: str) -> str | None:
         """Returns the proxy that the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, …) name for a URL, or None."""
         parts = urlsplit(url)
-        if proxy_bypass(parts.hostname or ""):
+        host = parts.hostname or ""
+        if proxy_bypass(host) or _is_in_network(host, getproxies().get("no", "")):
             return None
         proxies = Settings.proxies()
-        return proxies.get(parts.scheme) or proxies.get("all")
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        if proxy is not None and (scheme := proxy.partition("://")[0].lower()) not in ("http", "https"):
+            name = f"{parts.scheme}_proxy" if parts.scheme in proxies else "all_proxy"
+            raise SettingsError(
+                f"{name.upper()} names a proxy by {scheme}://, through which a judge can't be asked. Set "
+                f"{parts.scheme.upper()}_PROXY to an HTTP proxy, or NO_PROXY to {host} to ask it directly."
+            )
+        return proxy
 
     @staticmethod
     def proxies() -> Mapping[str, str]:
@@ -264,6 +273,17 @@ class Settings(BaseModel):
     def has_endpoint(self) -> bool:
         """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def _is_in_network(host: str, no_proxy: str) -> bool:
+    """Whether a host is an address in one of the networks of ``NO_PROXY``, such as 10.0.0.0/8."""
+    networks = []
+    for part in no_proxy.split(","):
+        with suppress(ValueError):
+            networks += [ip_network(part.strip(), strict=False)] if "/" in part else []
+    with suppress(ValueError):
+        return any(ip_address(host) in network for network in networks)
+    return False
 
 
 def with_home(path: str | Path) -> Path:
@@ -372,6 +392,13 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
                 f"settings: {file}: judge has {risk}, which could run the code of a stranger or send your API key "
                 "away. Remove it, or set the environment variable CULTURE_JUDGE."
             )
+        if name == "CULTURE_JUDGE_CACHE" and text not in ("", "off"):
+            place, folder = (file.parent / with_home(text)).resolve(), file.parent.resolve()
+            if not place.is_relative_to(folder):
+                raise SettingsError(
+                    f"settings: {file}: {key} = {text!r} is not below {folder}. A file of settings may name a cache in "
+                    "its own folder alone. Correct it, or set the environment variable CULTURE_JUDGE_CACHE."
+                )
         if text:  # an empty one counts as unset
             names = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
             paths = ",".join(str(file.parent / with_home(path)) for path in names)
