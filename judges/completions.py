@@ -68,7 +68,7 @@ class Completion:
     @property
     def is_whole(self) -> bool:
         """Whether the reply ended where the judge meant it to, as far as the endpoint tells."""
-        return (self.finish_reason or "stop").lower() in WHOLE
+        return self.finish_reason is None or self.finish_reason.lower() in WHOLE
 
     @property
     def is_cut_off(self) -> bool:
