@@ -1,7 +1,7 @@
 """Rows by key in one SQLite file: a put is committed when it returns, and other processes see it at once.
 
-A damaged file is set aside with a message, and the rows before and behind the damage are copied to a new one. Other
-trouble, such as a full disk, is raised as SQLite reports it.
+A damaged file of ours is set aside with a message, and the rows before and behind the damage are copied to a new one.
+Other trouble, such as a full disk or another program's file, is raised as SQLite reports it.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ class KeyValueStore:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if not isinstance(error, LayoutError) and code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise  # the file can't be used for the moment, but it isn't damaged
+            if self._file is not None and not is_ours(self._file, self._layout):
+                raise sqlite3.OperationalError("it is another program's file, and is left alone") from error
             self._replace_file(error)
             return work(self._connection())
 
@@ -134,6 +136,17 @@ class KeyValueStore:
             logger.warning(
                 "%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, aside.name, saved
             )
+
+
+def is_ours(file: Path, layout: TableLayout, *, unmarked: bool = False) -> bool:
+    """Whether a file begins as SQLite's with this layout's application id do; ``unmarked`` allows no id, too.
+
+    Only a file that is ours may be replaced.
+    """
+    with file.open("rb") as opened:
+        head = opened.read(72)
+    ids = (layout.application_id.to_bytes(4), *([bytes(4)] if unmarked else []))
+    return head.startswith(b"SQLite format 3\0") and head[68:] in ids
 
 
 def is_read_only(file: Path) -> bool:
@@ -192,6 +205,8 @@ def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
     until = time.monotonic() + SECONDS_TO_LOCK
     while True:
         try:
+            # Before the log begins, so that the file itself says whose it is.
+            database.execute(f"PRAGMA application_id = {layout.application_id}")
             database.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError:
@@ -204,7 +219,6 @@ def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
         f"""
         BEGIN IMMEDIATE;
         CREATE TABLE IF NOT EXISTS {layout.table} ({", ".join((f"{key} NOT NULL PRIMARY KEY", *fields))});
-        PRAGMA application_id = {layout.application_id};
         PRAGMA user_version = {layout.version};
         COMMIT;
         """

@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -276,10 +277,18 @@ class Settings(BaseModel):
     def proxy_for(url: str) -> str | None:
         """Returns the proxy that the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, …) name for a URL, or None."""
         parts = urlsplit(url)
-        if proxy_bypass(parts.hostname or ""):
+        host = parts.hostname or ""
+        if proxy_bypass(host) or _is_in_network(host, getproxies().get("no", "")):
             return None
         proxies = Settings.proxies()
-        return proxies.get(parts.scheme) or proxies.get("all")
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        if proxy is not None and (scheme := proxy.partition("://")[0].lower()) not in ("http", "https"):
+            name = f"{parts.scheme}_proxy" if parts.scheme in proxies else "all_proxy"
+            raise SettingsError(
+                f"{name.upper()} names a proxy by {scheme}://, through which a judge can't be asked. Set "
+                f"{parts.scheme.upper()}_PROXY to an HTTP proxy, or NO_PROXY to {host} to ask it directly."
+            )
+        return proxy
 
     @staticmethod
     def proxies() -> Mapping[str, str]:
@@ -291,6 +300,17 @@ class Settings(BaseModel):
     def has_endpoint(self) -> bool:
         """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def _is_in_network(host: str, no_proxy: str) -> bool:
+    """Whether a host is an address in one of the networks of ``NO_PROXY``, such as 10.0.0.0/8."""
+    networks = []
+    for part in no_proxy.split(","):
+        with suppress(ValueError):
+            networks += [ip_network(part.strip(), strict=False)] if "/" in part else []
+    with suppress(ValueError):
+        return any(ip_address(host) in network for network in networks)
+    return False
 
 
 def with_home(path: str | Path) -> Path:

@@ -13,6 +13,11 @@ from culture_tasks.judges.rubric.rubrics import Message
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import without_reasoning
 
+# Why replies end, by the names that endpoints give, in small letters. One that ends for another reason is asked again.
+WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed"))
+CUT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"))
+_FILTERS = "content_filter|content_filtered|safety|recitation|sensitive|refusal|blocklist|prohibited_content|spii"
+REFUSED = frozenset((*_FILTERS.split("|"), "image_safety", "language", "guardrail_intervened"))
 _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 
 
@@ -61,9 +66,14 @@ class Completion:
     thought: bool = False  # whether the judge thought before it wrote, as the endpoint tells
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the reply ended where the judge meant it to, as far as the endpoint tells."""
+        return self.finish_reason is None or self.finish_reason.lower() in WHOLE
+
+    @property
     def is_cut_off(self) -> bool:
         """Whether the reply ended at the largest number of tokens, and not where the judge meant it to."""
-        return self.finish_reason == "length"
+        return (self.finish_reason or "").lower() in CUT
 
     @property
     def is_cut_off_by_thinking(self) -> bool:
@@ -83,6 +93,11 @@ class Problem:
     code: str | None = None  # the endpoint's own name for the error
     param: str | None = None  # the parameter that it complains about
     unsent: bool = False  # whether the request surely never reached the judge, and so costs nothing
+
+    @property
+    def is_stray(self) -> bool:
+        """Whether it is a redirect or a body that is no reply, which between good replies may be a proxy's."""
+        return self.status is not None and self.status < 400 and not (self.retry or self.refused)
 
     @property
     def says_unknown_model(self) -> bool:

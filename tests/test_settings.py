@@ -151,6 +151,8 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
         ('azure_openai_api_key = "sk-secret"', "environment variable AZURE_OPENAI_API_KEY."),
         ('openai_base_url = "http://evil"', "environment variable OPENAI_BASE_URL."),
         ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
+        ('judge_cache = "../theirs"', "judge_cache = '../theirs' is not below"),
+        ('judge_cache = "/etc/passwd"', "judge_cache = '/etc/passwd' is not below"),
         ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
         ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
         ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has the argument 'trust_remote_code'."),
@@ -232,5 +234,12 @@ def test_the_proxy_is_the_environment_s_for_the_address(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.setenv("NO_PROXY", "localhost,.internal")
     assert Settings.proxy_for("https://api.example.org/v1") == "http://proxy:3128"
-    for address in ("http://api.example.org/v1", "https://localhost:8000/v1", "https://llm.internal/v1"):
+    monkeypatch.setenv("NO_PROXY", "localhost,.internal,10.0.0.0/8,fd00::/8,not/anet")
+    hosts = ("localhost:8000", "llm.internal", "10.9.8.7:8000", "[fd12::1]")
+    for address in ("http://api.example.org/v1", *(f"https://{host}/v1" for host in hosts)):
         assert Settings.proxy_for(address) is None
+    assert Settings.proxy_for("https://11.0.0.1/v1") == "http://proxy:3128"
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:word@proxy:1080")
+    with pytest.raises(SettingsError, match="ALL_PROXY names a proxy by socks5://") as caught:
+        Settings.proxy_for("http://api.example.org/v1")
+    assert "word" not in str(caught.value)

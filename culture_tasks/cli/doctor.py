@@ -39,7 +39,6 @@ from culture_tasks.settings import Settings, settings_file
 
 _PROJECT = "culture-tasks"
 _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
-_JUDGE_SECONDS = 30.0
 _SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
 _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
@@ -145,8 +144,7 @@ def _judge(settings: Settings, ask: bool) -> Finding:
         summary = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
         return Finding("note", summary, facts=facts)
     facts["rubric"] = rubric.name
-    timeout = min(settings.judge_timeout, _JUDGE_SECONDS)
-    judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off", "judge_timeout": timeout}))
+    judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off"}))
     began = time.monotonic()
     try:
         verdict = judge.check([(rubric, _SAMPLE)]) if ask else None

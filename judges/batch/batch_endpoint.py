@@ -42,6 +42,9 @@ _UNREADABLE = (AttributeError, TypeError, ValueError)
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
+_CONTRADICTION = Problem("lines of the batch's results contradict each other", retry=True, status=200)
+
+
 def name_of(key: bytes) -> str:
     """Returns the name of a request's line: the first 128 bits of its key in the verdict cache."""
     return key.hex()[:32]
@@ -74,15 +77,23 @@ def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion
         if isinstance(parsed, dict) and isinstance(name := parsed.get("custom_id"), str):
             response, error = parsed.get("response"), parsed.get("error")
             if isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
-                results[name] = read_reply(status, {}, json.dumps(response.get("body")), secrets)
+                result = read_reply(status, {}, json.dumps(response.get("body")), secrets)
+                results[name] = agreed(results.get(name), result)
                 continue
             reason = error.get("message") if isinstance(error, dict) else error
             message = secrets.hidden(one_line(secrets.hidden(str(reason))))
             is_unsent = response is None and bool(error)
-            results[name] = Problem(f"no reply in the batch: {message}", retry=True, unsent=is_unsent)
+            problem = Problem(f"no reply in the batch: {message}", retry=True, unsent=is_unsent)
+            results[name] = agreed(results.get(name), problem)
         elif parsed is not None:
             damaged += 1
     return results, damaged
+
+
+def agreed(before: Completion | Problem | None, result: Completion | Problem) -> Completion | Problem:
+    """Returns the result of a request that a batch has this line and others for: a problem if they contradict."""
+    texts = {line.text if isinstance(line, Completion) else None for line in (before, result)}
+    return result if before is None or (before is not _CONTRADICTION and len(texts) == 1) else _CONTRADICTION
 
 
 class RefusedError(JudgeUnreachableError):

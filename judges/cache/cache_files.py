@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.key_value_store import TableLayout, open_database
+from culture_tasks.key_value_store import TableLayout, is_ours, open_database
 
 logger = logging.getLogger(__name__)
 
@@ -201,6 +201,22 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
                     unreadable += len(rows) - len(readable)
             counts.append(CopyCount(file, completions, copied, unreadable))
     return counts
+
+
+def refuse_foreign(file: Path | None) -> None:
+    """Refuses a file that another program has written, or none: it is not to be set aside as a damaged cache."""
+    if file is None or not file.exists():
+        return
+    try:
+        is_unmarked = file.with_name(f"{file.name}-wal").exists()  # what is ours may be in the log alone
+        is_foreign = file.stat().st_size > 0 and not is_ours(file, LAYOUT, unmarked=is_unmarked)
+    except OSError:
+        return  # it is said when the file is used
+    if is_foreign:
+        raise JudgeError(
+            f"verdict cache: {file} is no verdict cache, and is left alone. Name another file with "
+            "CULTURE_JUDGE_CACHE, or delete this one if it was a cache that is damaged."
+        )
 
 
 # Rows that are written together; processes that use the cache wait no longer than that takes.

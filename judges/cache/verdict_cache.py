@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 
-from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, read_row
+from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, read_row, refuse_foreign
 from culture_tasks.judges.completions import Answer
 from culture_tasks.key_value_store import KeyValueStore, is_read_only
 from culture_tasks.settings import user_cache_file
@@ -260,8 +260,12 @@ _open: dict[tuple[int, Path | None], CacheThread] = {}
 
 
 def open_cache(file: Path | None) -> CacheThread:
-    """Returns the process's thread for this file; to be given back with :func:`release_cache`."""
+    """Returns the process's thread for this file; to be given back with :func:`release_cache`.
+
+    A file that is no verdict cache is a ``JudgeError``.
+    """
     place = (os.getpid(), file)
+    refuse_foreign(file)
     with _lock:
         if place not in _open:
             _open[place] = CacheThread(file)

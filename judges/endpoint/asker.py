@@ -9,6 +9,7 @@ lives. In the same way the limit of tokens grows, for all requests that follow, 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import re
@@ -21,16 +22,23 @@ from culture_tasks.judges.endpoint.budget import USED_UP, Budget
 from culture_tasks.judges.endpoint.client import Client
 from culture_tasks.judges.endpoint.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
 from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS = 429
+# How often a redirect or an over-long body is asked again.
+_STRAYS = 2
 # Names of the limit of tokens.
 LIMITS = ("max_tokens", "max_completion_tokens")
 # How far a limit grows by itself.
 MOST_TOKENS = 32_768
 _GROWTH = 4
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
+# Parameters that hold a reply to a form.
+_FORMS = ("response_format", "structured_outputs")
+# Characters of a prompt for each token that an endpoint reports, from which on it can't have read all of it.
+_MOST_PER_TOKEN = 8
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 # Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
 _ALIASES = {"response_format": r"\b(?:response_format|json_schema|json_object|schema)\b"}
@@ -77,7 +85,7 @@ class Asker:
         patience = patience or self.patience
         exchange = _Exchange(request, self.adaptations, patience, request.most_tokens)
         gate = self.gate
-        attempts = 0
+        attempts = strays = 0
         began = await self._admit(exchange)
         while began is not None:
             reply = await self._send(exchange, began)
@@ -93,7 +101,9 @@ class Asker:
             wait = 0.0 if is_slowed else exchange.pause_after_fault(began, now, gate.silence)
             next_attempt = now + max(wait, gate.delay(now) or 0.0)
             hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
-            if not result.retry or (hopeless and gate.silence.given_up is None):
+            strays += result.is_stray
+            may_pass = result.retry or (result.is_stray and strays <= _STRAYS)
+            if not may_pass or (hopeless and gate.silence.given_up is None):
                 return Answer(result, attempts)
             began = await (self._admit(exchange) if is_slowed else self._rest(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
@@ -204,10 +214,15 @@ class _Exchange:
 
     def outcome_of(self, reply: Completion | Problem) -> Completion | Problem | None:
         """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
-        self.body = b""
+        size, self.body = len(self.body), b""
         if isinstance(reply, Completion):
+            if size >= _MOST_PER_TOKEN * reply.usage.prompt_tokens > 0:
+                self.adaptations.warn_of_a_cut(self.request, reply.usage.prompt_tokens)
             self.usage = reply.usage if self.usage is None else self.usage + reply.usage
-            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, self.sampling, reply.thought)
+            if reply.is_whole:
+                self.adaptations.see_form(reply.text, self.sampling)
+            sampling = self.adaptations.without_ignored(self.sampling)
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, sampling, reply.thought)
             if not (reply.is_cut_off_by_thinking and self.adaptations.grow(self.sampling, self.most_tokens)):
                 return reply
             self.cut_off = reply
@@ -247,6 +262,8 @@ class Adaptations:
         self._simpler: set[str] = set()
         self._limit = 0
         self._largest = MOST_TOKENS
+        self._has_seen_a_form = False
+        self._has_warned = False
 
     def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
         """Returns the parameters to send in place of these; their limit of tokens may grow to ``most_tokens``."""
@@ -291,6 +308,40 @@ class Adaptations:
         self._largest = max(accepted, 1)
         self._limit = min(self._limit, self._largest)
 
+    def see_form(self, text: str, sampling: Mapping[str, Any]) -> None:
+        """Leaves a form out, and says so, where the first reply to a request with one doesn't have it."""
+        name = next((name for name in _FORMS if name in sampling), None)
+        answer = without_reasoning(text).strip()
+        if name is None or self._has_seen_a_form or not answer:
+            return
+        self._has_seen_a_form = True
+        if not _has_form(answer, sampling[name]):
+            self._instead[name] = None
+            logger.warning(
+                "judge: the endpoint ignores %s: its first reply is not in the form that was asked for. The parameter "
+                "is left out of the requests and of who the judge is",
+                name,
+            )
+
+    def without_ignored(self, sampling: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns parameters that were sent without a form that the endpoint ignores."""
+        ignored = [name for name in _FORMS if name in sampling and self._instead.get(name, "") is None]
+        return {name: value for name, value in sampling.items() if name not in ignored} if ignored else sampling
+
+    def warn_of_a_cut(self, request: ChatRequest, tokens: int) -> None:
+        """Says, once, that an endpoint reports too few tokens to have read all of a prompt."""
+        if self._has_warned:
+            return
+        characters = sum(len(message["content"]) for message in request.messages())
+        if characters >= _MOST_PER_TOKEN * tokens:
+            self._has_warned = True
+            logger.warning(
+                "judge: the endpoint reports %d tokens of a prompt of %d characters, so it may have cut the prompt. "
+                "Give its model a longer context, such as by OLLAMA_CONTEXT_LENGTH=16384 for Ollama",
+                tokens,
+                characters,
+            )
+
     def adopt(self, meant: Mapping[str, Any], sampling: Mapping[str, Any]) -> None:
         """Learns from parameters that were sent in an earlier run, as the cache holds them."""
         for name in meant.keys() - sampling.keys():
@@ -304,6 +355,18 @@ class Adaptations:
         before, after = limit_of(meant), limit_of(sampling)
         if before is not None and after is not None and after > before:
             self._limit = max(self._limit, min(after, self._largest))
+
+
+def _has_form(answer: str, form: Mapping[str, Any]) -> bool:
+    """Whether a reply is in the form that a parameter asked for: an object, or a text by a pattern."""
+    if "regex" in form:
+        return re.fullmatch(form["regex"], answer) is not None
+    try:
+        content = json.loads(answer)
+    except (ValueError, RecursionError):
+        return False
+    required = form.get("json_schema", {}).get("schema", {}).get("required", ())
+    return isinstance(content, dict) and all(name in content for name in required)
 
 
 def _refused_parameter(problem: Problem, sampling: Mapping[str, Any]) -> str | None:

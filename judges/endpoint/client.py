@@ -16,11 +16,12 @@ import aiohttp
 from multidict import istr
 from yarl import URL
 
-from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.completions import CUT, REFUSED, WHOLE, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address, Secrets
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import storable
 
+TIMED_OUT = "timed_out"  # code of the problem of a request that got no reply in time
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -35,7 +36,12 @@ _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _PASSING = (408, 409, 429)
 _OVERLOAD = (429, 503, 504, 529)
+# Codes of a content filter: OpenAI's and Azure's, LiteLLM's, DashScope's, and DeepSeek's words for one.
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+_FILTER_CODES += ("ContentPolicyViolationError", "data_inspection_failed", "DataInspectionFailed")
+_FILTER_WORDS = re.compile(
+    r"Content Exists Risk|ContentPolicyViolationError|data_inspection_failed|DataInspectionFailed"
+)
 # Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
 _RATE_LIMITS = tuple(
     (istr(f"x-ratelimit-remaining{kind}"), istr(f"x-ratelimit-reset{kind}")) for kind in ("-requests", "-tokens", "")
@@ -80,14 +86,15 @@ class Client:
                 async with post as response:
                     content = await _body(response)
         except TimeoutError:
-            return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
+            return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True, code=TIMED_OUT))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._description(error)}", retry=False, unsent=True))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._description(error)}", retry=True, unsent=unsent))
         if len(content) > _LONGEST_BODY and response.status < 400:
-            return Reply(Problem(f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes", retry=False))
+            message = f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes"
+            return Reply(Problem(message, retry=False, status=response.status))
         text = content.decode("utf-8", "replace")
         wait = requested_wait(response.status, response.headers, time.time())
         return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)
@@ -143,12 +150,14 @@ def read_reply(
     except (KeyError, IndexError, TypeError, AttributeError):
         excerpt = one_line(secrets.hidden(str(content)))
         return Problem(f"the reply has no choices with a message: {excerpt}", True, status=status)
-    if refusal or finish_reason == "content_filter":
+    reason = "stop" if finish_reason is None else str(finish_reason).lower()
+    if refusal or reason in REFUSED:
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
         excerpt = one_line(secrets.hidden(declined))
         return Problem(f"the judge declined: {excerpt}", False, refused=True, status=status)
-    if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
-        return Problem("the endpoint broke the reply off", True, status=status)
+    if reason not in WHOLE | CUT:  # such as "abort" and "error": the text may end anywhere
+        ending = one_line(secrets.hidden(str(finish_reason)))
+        return Problem(f"the endpoint broke the reply off (finish reason {ending!r})", True, status=status)
     if isinstance(answer, list):  # some endpoints send the text in parts
         parts = [part.get("text") for part in answer if isinstance(part, dict)]
         answer = "".join(part for part in parts if isinstance(part, str))
@@ -187,7 +196,8 @@ def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Sec
     names = (error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None)
     codes = [None if name is None else str(name) for name in names]
     param = error.get("param")
-    refused = status in (400, 403) and any(code in _FILTER_CODES for code in codes)
+    is_filter = any(code in _FILTER_CODES for code in codes) or _FILTER_WORDS.search(str(error.get("message")))
+    refused = status in (400, 403) and bool(is_filter)
     hopeless = refused or "insufficient_quota" in codes
     decision = headers.get("x-should-retry")
     may_pass = decision == "true" if decision in ("true", "false") else status in _PASSING or status >= 500

@@ -27,7 +27,7 @@ from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address, address_of
 from culture_tasks.judges.endpoint.asker import Adaptations, Asker
 from culture_tasks.judges.endpoint.budget import USED_UP, shared_budget
-from culture_tasks.judges.endpoint.client import Client, one_line
+from culture_tasks.judges.endpoint.client import TIMED_OUT, Client, one_line
 from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.judge import Judge
@@ -154,6 +154,8 @@ class EndpointJudge(Judge):
             return f"Name a model that it has by CULTURE_JUDGE=openai:<model>{address}."
         if problem.code == "insufficient_quota":
             return f"Its account has no credit left: add some, or use another key ({key})."
+        if problem.code == TIMED_OUT:
+            return "Raise CULTURE_JUDGE_TIMEOUT if the judge is slow, such as one that is being loaded."
         if problem.status is None:
             reach = "See whether this machine can reach it; HTTPS_PROXY names a proxy."
             return f"Correct {where}, or start the server there." if where else reach

@@ -119,6 +119,7 @@ class VerdictJob:
     _used_others: bool = field(default=False, init=False)
     _sample: int = field(default=0, init=False)
     _reminder: Sequence[Message] = field(default=(), init=False)
+    _was_cut: bool = field(default=False, init=False)  # whether the reminder follows a reply that was cut off
     _usage: Usage = field(default=Usage(), init=False)
     _request: ChatRequest | None = field(default=None, init=False)
     _pid: int = field(default_factory=os.getpid, init=False)
@@ -148,7 +149,7 @@ class VerdictJob:
 
     def _messages(self) -> list[Message]:
         first = self.rubric.messages(self.item, delimiters=self.grader.delimiters, secret=self.grader.secret)
-        return [*first, *self._reminder]
+        return [*first, *(self.rubric.after_a_cut(self._reminder) if self._was_cut else self._reminder)]
 
     def row(self, completion: Completion) -> CachedRow:
         """Returns a completion of the request as the cache keeps it."""
@@ -175,7 +176,7 @@ class VerdictJob:
         verdict = self._read(reply)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, verdict = True, None
-            self._sample, self._reminder, self.attempts, self._usage = 0, (), 0, Usage()
+            self._sample, self._reminder, self._was_cut, self.attempts, self._usage = 0, (), False, 0, Usage()
         if verdict is None:
             self._request = None
             return False
@@ -189,11 +190,12 @@ class VerdictJob:
             return self._make_verdict("refused" if reply.refused else "failed", error=reply.message)
         self._usage += reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
-        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
+        reading = self.rubric.read(reply.text) if reply.is_whole else None
         if reading is None and self._sample < self.grader.settings.judge_ask_again:
             text = without_reasoning(reply.text)
             # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()
+            self._was_cut = bool(self._reminder) and reply.is_cut_off
             self._sample += 1
             return None
         completion: dict[str, Any] = {
@@ -205,6 +207,8 @@ class VerdictJob:
         error = "the reply holds no rating that can be read without doubt"
         if reply.is_cut_off:
             error = "the reply was cut off at the largest number of tokens"
+        elif not reply.is_whole:
+            error = f"the reply broke off (finish reason {reply.finish_reason!r})"
         return self._make_verdict("unparsable", rationale=reply.text.strip(), error=error, **completion)
 
     def _make_verdict(self, outcome: Outcome, **reply: Any) -> Verdict:

@@ -339,10 +339,14 @@ class LocalModel:
         Thinking begins in the reply, or in the prompt where the template opens it.
         """
         encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
-        thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
+        if prompt.rstrip().endswith("<think>"):
+            text = f"<think>{text}"  # so that the end of thinking is known from a mark that somebody quotes
+        thinks = text.startswith("<think>") and "</think>" not in text
         unended = bool(text.strip()) and not without_reasoning(text).strip()
-        # One character takes four tokens at most, so short replies need no count.
-        is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
+        # One character takes four tokens at most, so short replies need no count. A text may have fewer tokens than
+        # were generated for it.
+        most = limit - limit // 32
+        is_cut_off = unended or (4 * len(text) >= most and callable(encode) and len(encode(text)) >= most)
         return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
 
     def generate(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, TypedDict
@@ -132,6 +132,13 @@ class Rubric:
             {"role": "assistant", "content": shortened(reply)},
             {"role": "user", "content": load(self.package, self.reminder).text},
         ]
+
+    @staticmethod
+    def after_a_cut(reminder: Sequence[Message]) -> list[Message]:
+        """Returns a reminder for a reply that was cut off, which says so first."""
+        *others, last = reminder
+        text = f"{load(__package__, 'cut_off.v1').text} {last['content']}"
+        return [*others, {"role": last["role"], "content": text}]
 
     def prompt_sha256(self, *, delimiters: bool = True) -> str:
         """Hash of all wording that a judge sees besides the item."""

@@ -104,8 +104,8 @@ def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(serve
         said = capsys.readouterr()
         assert KEY not in said.out + said.err
     server.script(hangs)
-    monkeypatch.setattr(doctor, "_JUDGE_SECONDS", 0.2)
-    assert states("judge") == ["fix"]
+    monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "0.2")
+    assert "no reply within 0.2 s. Raise CULTURE_JUDGE_TIMEOUT" in finding("judge").remedy
     monkeypatch.setattr(doctor, "make_judge", broken)
     assert finding("judge") == Finding("fix", "can't be looked at (RuntimeError)")
 

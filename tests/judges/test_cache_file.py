@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from culture_tasks import key_value_store
+from culture_tasks.errors import JudgeError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.cache.cache_files import CachedRow
-from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache
+from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache, open_cache
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
@@ -174,8 +175,6 @@ def test_new_completions_go_to_the_user_s_cache_where_the_file_is_on_a_read_only
 
 NO_DATABASE = b"this is no database, and long enough to be read as one" * 100
 DAMAGES = {
-    "no database": (lambda file: file.write_bytes(NO_DATABASE), 0, 0),
-    "zeros": (lambda file: file.write_bytes(b"\0" * 5000), 0, 0),
     "only the beginning is left": (lambda file: scramble(file, 4096, file.stat().st_size - 4096), 0, 0),
     "in the middle": (lambda file: scramble(file, file.stat().st_size // 2, 20 * 4096), 1000, 1999),
 }
@@ -245,14 +244,18 @@ def test_a_file_of_another_layout_is_moved_aside_once(file, caplog, change):
     ("make", "message"),
     [
         (lambda file: changed(file, "CREATE TABLE theirs (x)"), ["another program's database", "CULTURE_JUDGE_CACHE"]),
+        (lambda file: file.write_bytes(NO_DATABASE), ["another program's file", "CULTURE_JUDGE_CACHE"]),
         (lambda file: file.mkdir(), ["can't be used for now"]),
     ],
-    ids=["another program's database", "a folder"],
+    ids=["another program's database", "another program's file", "a folder"],
 )
 def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, make, message):
     file.parent.mkdir()
     make(file)
     before = [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()]
+    if file.is_file():
+        with pytest.raises(JudgeError, match="is no verdict cache, and is left alone"):
+            open_cache(file)
     with closing(VerdictCache(file)) as cache:
         cache.put_many([row(1)])
         assert texts(cache, [1])

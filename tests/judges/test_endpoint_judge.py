@@ -54,7 +54,15 @@ ENDINGS = {
     "422": ([fails(422)], FAILED, "HTTP 422: something is wrong"),
     "400": ([fails(400)], FAILED, "bad request: something is wrong"),
     "no quota": ([fails(429, code="insufficient_quota")], FAILED, ""),
-    "a redirect": ([ELSEWHERE], FAILED, "redirects elsewhere"),
+    "redirects": ([ELSEWHERE], ("failed", None, 3, False), "redirects elsewhere"),
+    "a redirect between good replies": ([ELSEWHERE, says()], ("scored", 2.0, 2, False), ""),
+    "a body too long": ([raw("x" * 3_000_000), says()], ("scored", 2.0, 2, False), ""),
+    "Gemini's filter": ([says("I can't rate this.", "SAFETY")], REFUSED, "filter"),
+    "LiteLLM's code": ([fails(400, message="litellm.ContentPolicyViolationError: no")], REFUSED, ""),
+    "DashScope's code": ([fails(400, code="data_inspection_failed")], REFUSED, ""),
+    "DeepSeek's words": ([fails(400, message="Content Exists Risk")], REFUSED, ""),
+    "cut off in Gemini's words": ([says("rating=2", "MAX_TOKENS")], UNPARSABLE, "cut off"),
+    "broken off once": ([says("rating=1", "error"), says()], ("scored", 2.0, 2, False), ""),
     "stopped by a filter": ([says("I can't rate this.", "content_filter")], REFUSED, "filter"),
     "a refusal field": ([says(None, refusal="I'm sorry, I can't help with that.")], REFUSED, "sorry"),
     "a filter's code": ([fails(400, code="content_filter")], REFUSED, ""),
@@ -105,6 +113,9 @@ def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, i
     assert verdict.reply_model == "judge-2024"
     first, second = (request.body["messages"] for request in server.requests)
     assert second == first + LAVE.reminder_messages("Looks right to me.")
+    server.script(says("The candidate", "model_length"), says())
+    assert ask(judge_for(judge_cache="off"), item).score == 2.0
+    assert "cut off" in server.requests[-1].body["messages"][-1]["content"]
 
 
 def test_unstorable_replies_are_cleaned(server, judge_for, item):

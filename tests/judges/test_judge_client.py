@@ -155,6 +155,12 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
     max_leaves=20,
 )
+ENDINGS = {
+    "whole": ["stop", "STOP", "eos", "end_turn", "stop_sequence", None],
+    "cut": ["length", "MAX_TOKENS", "max_tokens", "model_length"],
+    "refused": ["content_filter", "SAFETY", "RECITATION", "sensitive", "refusal"],
+    "asked again": ["error", "abort", "insufficient_system_resource", "tool_calls", "OTHER", "", 7, {"a": 1}],
+}
 NESTED = "[" * 100_000 + "]" * 100_000
 NOW = 1_700_000_000.0
 
@@ -235,6 +241,15 @@ def test_an_earlier_run_is_taken_over():
         adaptations, meant = Adaptations(), {"temperature": 0, "max_tokens": 5}
         adaptations.adopt(meant, sampling)
         assert adaptations.apply(meant) == sampling
+
+
+@pytest.mark.parametrize(("ending", "reason"), [(name, reason) for name in ENDINGS for reason in ENDINGS[name]])
+def test_a_finish_reason_says_whether_a_reply_is_whole_cut_or_refused_and_any_other_is_asked_again(ending, reason):
+    result = read_reply(200, {}, json.dumps(completion("rating=2", reason)))
+    if isinstance(result, Completion):
+        assert ending == ("whole" if result.is_whole else "cut" if result.is_cut_off else "none")
+    else:
+        assert (result.refused, result.retry) == (ending == "refused", ending == "asked again")
 
 
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)

@@ -14,6 +14,9 @@ from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.batch import batch_endpoint, batch_rounds
+from culture_tasks.judges.batch.batch_endpoint import read_results
+from culture_tasks.judges.completions import Completion
+from culture_tasks.judges.endpoint.addresses import Secrets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -157,6 +160,7 @@ PASSING = {
     "without a result": lambda line: None,
     "failed": lambda line: refused(line, 500),
     "unreadable": lambda line: answered(line, "I can't say."),
+    "broken off": lambda line: answered(line, SEVEN, finish_reason="error"),
     "cut off by thinking": lambda line: answered(line, "", finish_reason="length"),
 }
 
@@ -180,6 +184,27 @@ def test_good_results_of_a_batch_are_kept_and_the_rest_sent_again(server, result
         assert_paid_once(server, results)
         return
     assert [tuple(run["tokens"]) for run in again] == [(20, 10)] * 6
+
+
+def test_lines_that_contradict_each_other_are_no_verdict(server):
+    lines = [{"custom_id": name} for name in ("same", "other", "failed")]
+    results = [answered(line, SEVEN) for line in (*lines, lines[0])]
+    results += [answered(lines[1], "Rating: [[1]]"), answered(lines[1], SEVEN), refused(lines[2], 500)]
+    content = b"".join(json.dumps(result).encode() + b"\n" for result in results)
+    found, damaged = read_results(content, Secrets())
+    assert [isinstance(result, Completion) for result in found.values()] == [True, False, False]
+    assert {found[name].retry for name in ("other", "failed")} == {True}
+    assert damaged == 0
+
+
+def test_a_batch_that_counts_more_answers_than_it_has_lines_is_collected(server, results):
+    server.waits = True
+    assert rejudge(results, "--submit") == 0
+    server.work()
+    [batch] = server.batches.values()
+    batch["request_counts"]["completed"] += 3
+    assert rejudge(results, "--collect") == 0
+    assert outcomes(results) == {"scored"}
 
 
 def test_refused_lines_say_why_and_hold_no_key_and_expired_ones_are_given_up_after_three_batches(server, results):
