@@ -173,7 +173,7 @@ class FrequentMark(NamedTuple):
     """A mark that isn't known, and how many responses begin with it."""
 
     mark: str
-    count: int
+    responses: int
 
 
 def frequent_mark(marks: Mapping[str, int]) -> FrequentMark | None:

@@ -164,7 +164,7 @@ def _warn_of_responses(task: str, responses: Sequence[str]) -> None:
             "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
             "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "
             "lmms-eval's --reasoning_tags.",
-            *(task, unknown.count, len(responses), unknown.mark),
+            *(task, unknown.responses, len(responses), unknown.mark),
         )
 
 

@@ -215,7 +215,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         problems.append(f"{loaded.failed} of {loaded.spent.responses} responses failed, and count in no score")
     if loaded is not None and (unknown := frequent_mark(loaded.marks)):
         problems.append(
-            f"{unknown.count} of {loaded.spent.responses} responses begin with {unknown.mark!r}, which is no known "
+            f"{unknown.responses} of {loaded.spent.responses} responses begin with {unknown.mark!r}, which is no known "
             "mark: thinking that follows it was graded as the answer"
         )
     settings = loaded.settings(result.settings) if loaded else replace(result.settings, partial=kind is not None)

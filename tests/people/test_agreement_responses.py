@@ -73,6 +73,7 @@ def test_bad_rows_are_named_or_left_out(tmp_path, caplog):
         ({"reference": []}, r"row 2, field 'reference"),
         ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
         ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
+        ({"response": "[LMMS_EVAL_BUDGET_EXCEEDED]"}, r"row 2, field 'response': found no response.*--skip-invalid"),
         ({"rubric": None}, r"row 2: no rubric for the category 'none'.*--rubric"),
         ({"rubric": "lave", "human_rating": 2}, r"different scales: care_literacy \(1 to 10\), lave \(1 to 2\)"),
     ):

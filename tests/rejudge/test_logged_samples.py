@@ -46,6 +46,17 @@ def test_a_record_says_who_is_asked_what(read):
     assert len(judged.expected(failed_only=True)) == 4
 
 
+def test_a_failed_response_that_was_graded_is_asked_of_nobody(read):
+    failed = RUN | {"response": "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 503"}
+    [judged] = read(sample() | {"lave": vqa_record(1, 0.75, runs=[RUN, failed], run_scores=[1.0, 0.5])})
+    assert [len(judged.expected(failed_only=failed_only)) for failed_only in (False, True)] == [1, 0]
+    record = judged.record
+    assert (list(judged.scored), record.score, record.run_scores) == ([0], 1.0, (1.0, None))
+    assert record.outcomes == {"scored": 1, "failed": 1}
+    [alone] = read(sample() | {"lave": vqa_record(1, 1.0, runs=[failed])})
+    assert (alone.record.score, alone.record.outcomes) == (None, {"failed": 1})
+
+
 def test_parts_are_those_of_text_overlap_where_that_graded(read):
     record = vqa_record(1, 1.0, runs=[RUN], judge={"rubric": "lave", "backend": "lexical"})
     logged = {"lave_lexical": record, "lave_lexical_food": {}, "lave_coverage": {}, "lave_lexical_run_sd": {}}
