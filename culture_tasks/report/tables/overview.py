@@ -11,7 +11,7 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
-from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
+from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, why_no_interval
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
@@ -46,6 +46,14 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "significantly better. Bold: no other model is significantly better; where no two are significantly "
             "different, none is bold."
         )
+    reasons: dict[str, list[str]] = {}
+    for unit in headline:
+        for key, cell in unit.cells.items():
+            if reason := why_no_interval(cell):
+                reasons.setdefault(reason, []).append(f"{unit.title} of {context.entrants[key].label}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        notes.append(f"{reason[0].upper()}{reason[1:]}, for {'; '.join(names[:6])}{more}.")
     if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
         notes.append(
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
