@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
@@ -127,7 +128,8 @@ def comparison_table(
     listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
     listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
     count = len(listed)
-    by_p = sorted(range(count), key=lambda index: 2.0 if listed[index][0].p is None else listed[index][0].p)
+    p_values = [math.inf if test.p is None else test.p for test, _, _ in listed]
+    by_p = sorted(range(count), key=p_values.__getitem__)
     listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
     rows: list[Row] = []
     for test, title, scale in listed:
