@@ -78,6 +78,11 @@ def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
     return between.join(number(end, cell.scale, signed=signed) for end in (cell.low, cell.high))
 
 
+def why_no_interval(cell: Cell) -> str:
+    """Returns ``no interval: every score is 3``, or an empty text where there is an interval, or no reason."""
+    return cell.note.partition("; ")[0] if cell.low is None and cell.note.startswith("no interval") else ""
+
+
 def marks_of(cell: Cell) -> str:
     """Returns the letters of a cell's flags, in the order of the legend, without ``published``: its row says so."""
     return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")

@@ -137,9 +137,8 @@ def _other_definition(first: RunSettings, second: RunSettings) -> list[str]:
     ours, theirs = dict(first.definition), dict(second.definition)
     if ours.get("harness") != theirs.get("harness"):
         return []
-    # A function may be written with its address in memory, which says nothing.
     pairs = ((name, ours.get(name, ""), theirs.get(name, "")) for name in ours | theirs)
-    return [name for name, text, other in pairs if text != other and " at 0x" not in text + other]
+    return [name for name, text, other in pairs if text != other and "unknown" not in (text, other)]
 
 
 def _other_template(first: RunSettings, second: RunSettings) -> bool:

@@ -73,7 +73,7 @@ class RunSettings:
             subsets are compared on their common items.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
         definition: Entries of the configuration of a task of a harness that decide what its number means, such as
-            filters and metrics, the name of the harness first; nothing for our tasks, whose records say it.
+            filters and metrics, as hashes, the name of the harness first; nothing for our tasks.
     """
 
     judges: tuple[RunJudge, ...] = ()

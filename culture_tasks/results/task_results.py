@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -232,9 +233,15 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
         subset=str(subset or ""),
         definition=(
             ("harness", harness),
-            *((name, " ".join(json.dumps(config[name]).split())) for name in _DEFINITION if config.get(name)),
+            *((name, _hash(config[name])) for name in _DEFINITION if config.get(name)),
         ),
     )
+
+
+def _hash(value: Any) -> str:
+    """Returns a short hash of a value; a function that is written with its address in memory is ``unknown``."""
+    text = " ".join(json.dumps(value, sort_keys=True).replace("\\n", " ").split())
+    return "unknown" if " at 0x" in text else hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _pairs(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:

@@ -129,7 +129,9 @@ def test_compare_says_how_many_items_would_do_and_refuses_what_can_not_be_compar
 
 def test_compare_wants_one_model_each(runs, capsys):
     assert compare(runs, runs / "weak") == 2
-    assert "runs of 2 models: strong, weak" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "runs of 2 models: strong, weak. Name the folder of one, or its files, such as" in said
+    assert said.strip().endswith("strong.")
 
 
 def test_a_report_appears_in_one_step_and_not_through_links(tmp_path, capsys):

@@ -38,7 +38,7 @@ from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.overall import why_no_mean
 from culture_tasks.report.numbers.scores import report_of
-from culture_tasks.report.wording import amount, counted, interval, number
+from culture_tasks.report.wording import amount, counted, interval, number, why_no_interval
 from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
 
@@ -134,7 +134,10 @@ def _scores(count: int, total: int) -> str:
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
     ends = interval(cell, " to ", signed=signed)
-    ends, source = f"interval {ends}" if ends else "", "corrected by people" if "corrected" in cell.flags else ""
+    ends, source = (
+        f"interval {ends}" if ends else why_no_interval(cell),
+        "corrected by people" if "corrected" in cell.flags else "",
+    )
     parts = (amount(cell.value, cell.scale, signed=signed), ends, source, *cell.remarks)
     return ", ".join(part for part in parts if part)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
@@ -11,7 +12,7 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
-from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
+from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, why_no_interval
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
@@ -46,6 +47,14 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "significantly better. Bold: no other model is significantly better; where no two are significantly "
             "different, none is bold."
         )
+    reasons: dict[str, list[str]] = {}
+    for unit in headline:
+        for key, cell in unit.cells.items():
+            if reason := why_no_interval(cell):
+                reasons.setdefault(reason, []).append(f"{unit.title} of {context.entrants[key].label}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        notes.append(f"{reason[0].upper()}{reason[1:]}, for {'; '.join(names[:6])}{more}.")
     if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
         notes.append(
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
@@ -121,7 +130,8 @@ def comparison_table(
     listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
     listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
     count = len(listed)
-    by_p = sorted(range(count), key=lambda index: 2.0 if listed[index][0].p is None else listed[index][0].p)
+    p_values = [math.inf if test.p is None else test.p for test, _, _ in listed]
+    by_p = sorted(range(count), key=p_values.__getitem__)
     listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
     rows: list[Row] = []
     for test, title, scale in listed:
