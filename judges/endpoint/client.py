@@ -37,8 +37,10 @@ _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of large
 _PASSING = (408, 409, 429)
 _OVERLOAD = (429, 503, 504, 529)
 # Codes of a content filter: OpenAI's and Azure's, LiteLLM's, DashScope's, and DeepSeek's words for one.
-_FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
-_FILTER_CODES += ("ContentPolicyViolationError", "data_inspection_failed", "DataInspectionFailed")
+_FILTER_CODES = (
+    *("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"),
+    *("ContentPolicyViolationError", "data_inspection_failed", "DataInspectionFailed"),
+)
 _FILTER_WORDS = re.compile(
     r"Content Exists Risk|ContentPolicyViolationError|data_inspection_failed|DataInspectionFailed"
 )
