@@ -93,7 +93,7 @@ def _statements(text: str, form: str, scale: OfferedScale) -> Iterator[tuple[int
             yield from ((start, end, _offered(v, scale), reasons) for k, v in fields if k in ("rating", "score"))
             text = text[:start] + " " * (end - start) + text[end:]
     folded = text.translate(_FOLDED)
-    for match in _PATTERNS[form].finditer(folded):
+    for match in _PATTERNS[form].finditer(folded if form in folded or form in ("plain", "alone") else ""):
         number = f"{match['value']}/{match['full']}" if match["full"] else match["value"]
         value = _NOT_OFFERED if _MORE.match(folded, match.end()) else _offered(number, scale)
         listed = rf"(?m)^[^\w\n]*({value - 1}[.):]|\d+\s*$)"
