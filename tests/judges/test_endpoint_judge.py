@@ -109,7 +109,7 @@ def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, i
     server.script(says("Looks right to me."), says("rating=2", model="judge-2024"))
     verdict = ask(judge_for(), item)
     assert (verdict.score, verdict.asked_again, verdict.attempts) == (2.0, True, 2)
-    assert (verdict.usage.prompt_tokens, verdict.usage.completion_tokens) == (20, 10)
+    assert (verdict.usage.prompt_tokens, verdict.usage.completion_tokens) == (600, 10)
     assert verdict.reply_model == "judge-2024"
     first, second = (request.body["messages"] for request in server.requests)
     assert second == first + LAVE.reminder_messages("Looks right to me.")

@@ -47,7 +47,7 @@ def test_a_reply_that_thinking_cut_off_is_asked_with_a_larger_limit(server, judg
     assert (verdict.score, verdict.attempts, verdict.asked_again, verdict.max_tokens) == (2.0, 2, False, 2048)
     assert limits(server) == [512, 2048]
     assert server.requests[0].body["messages"] == server.requests[1].body["messages"]
-    assert (verdict.usage.prompt_tokens, verdict.usage.completion_tokens) == (20, 10)
+    assert (verdict.usage.prompt_tokens, verdict.usage.completion_tokens) == (600, 10)
 
 
 def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_identity(server, judge_for, items):
@@ -243,6 +243,7 @@ def test_a_form_that_the_first_reply_does_not_have_is_no_part_of_the_judge(
     assert {name} & {*judge.identity(LAVE).sampling, *again.identity(LAVE).sampling} == set()
 
 
-def test_a_prompt_that_the_reported_tokens_can_not_hold_is_said_once(judge_for, items, caplog):
-    ask_all(judge_for(), items(3))  # the server reports ten tokens
+def test_a_prompt_that_the_reported_tokens_can_not_hold_is_said_once(judge_for, items, caplog, server):
+    server.decide = lambda request: says(usage={"prompt_tokens": 10})
+    ask_all(judge_for(), items(3))
     assert caplog.text.count("the endpoint reports 10 tokens of a prompt of") == 1

@@ -80,7 +80,7 @@ def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_
     assert found[PROBES[0]]["p_holm"].value < 1e-4
     assert found[PROBES[0]]["responses"].value == 120
     [text] = sentences(built)
-    shown = f"+{length.value:.2f}, +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
+    shown = f"+{length.value:.2f}, interval +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
     assert text.startswith(f"Compared with people's ratings, gpt-4o favours longer responses on CARE ({shown})")
     small = report(tmp_path / "small", per_doubling=0.15, error=0.2)  # about half a point from short to long, of nine
     assert cells(small)[PROBES[0]]["p_holm"].value < 1e-3

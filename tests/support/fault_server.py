@@ -39,7 +39,7 @@ def completion(
     """The JSON of a chat completion."""
     reply = {"role": "assistant", "content": text, **message}
     choice = {"index": 0, "finish_reason": finish_reason, "message": reply}
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} | (usage or {})
+    usage = {"prompt_tokens": 300, "completion_tokens": 5, "total_tokens": 305} | (usage or {})
     return {"model": model, "choices": [choice], "usage": usage}
 
 
