@@ -12,9 +12,9 @@ from culture_tasks.text import NO_RESPONSE, REASONING_BEGINS, failure_in, storab
 
 _IN_PROCESS = re.compile(
     r"lm_eval\.models\.(?:_?onnx|dummy|hf_|huggingface|mamba_lm|megatron_lm|mistral3|nemo_lm|neuron|optimum_"
-    r"|sglang_causallms|trtllm|vllm_|winml)"
+    r"|sglang_causallms|trtllm|vllm_|winml)|lmms_eval\.models\.(?:chat|simple)\.vllm(?:_generate)?$"
 )
-"""The modules of lm-eval's models that run in its process and let an error end the run."""
+"""The modules of models that run in the harness's process and let an error end the run."""
 _ENDPOINTS = re.compile(
     r"lmms_eval\.models\.(?:chat|simple)\.(?:async_openai|batch_gpt4|claude|gemini|generation_api|gpt4o_audio|gpt4v"
     r"|litellm|openai|qwen_vl_api|reka|srt_api)$"
@@ -25,7 +25,7 @@ _ENDPOINTS = re.compile(
 def may_say_nothing(model: Any, *, tokens: int | None = None) -> bool:
     """Whether an empty response of a model is its answer, and no failure that its class hid.
 
-    A model in lm-eval's process fails loudly. lmms-eval's catch errors, and then count no ``tokens``. An endpoint's
+    A model in lm-eval's process, and vLLM, fail loudly. lmms-eval's others catch errors, and then count no ``tokens``. An endpoint's
     reply without a text was refused, or cut off while the model was thinking.
     """
     modules = [cls.__module__ for cls in type(model).__mro__]

@@ -190,6 +190,8 @@ def rating_model(text_model, tmp_path_factory) -> Path:
 def stored(folder: Path) -> int:
     """Returns how many replies the verdict cache holds."""
     with sqlite3.connect(f"file:{cache_in(folder)}?mode=ro", uri=True) as connection:
+        if not list(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'completions'")):
+            return 0  # the file is there before its table
         [[count]] = connection.execute("SELECT count(*) FROM completions")
     return int(count)
 
