@@ -105,7 +105,7 @@ def with_checked_files(original: Callable[..., None]) -> Callable[..., None]:
         folders = (path / str(self.general_config_tracker.model_name_sanitized), path.parent)
         names = (f"samples_{task_name}_{date}.jsonl", f"{date}_samples_{task_name}.jsonl")
         files = [folder / name for folder in folders for name in names if (folder / name).is_file()]
-        lines = sum(line.endswith(b"\n") for file in files[:1] for line in file.open("rb"))
+        lines = sum(file.read_bytes().count(b"\n") for file in files[:1])
         if lines < len(samples):
             raise DataError(
                 f"{files[0] if files else path}: found {lines} of the {len(samples)} samples of {task_name}; the "
