@@ -65,6 +65,8 @@ _WRAPPER = (
     r"|<\|(?:END_OF_TURN_TOKEN|endoftext)\|>|<turn\|>|<end_of_turn>|</s>|<eos>"
 )
 _WRAPPED = re.compile(rf"^(?:\s|{_WRAPPER})+|(?:\s|{_WRAPPER})+$", re.IGNORECASE)
+# A reply in tags that are reasoning only where an answer follows them.
+_ALONE = re.compile(r"\s*<(?:summary|caption)>([^<>]*)</(?:summary|caption)>\s*", re.IGNORECASE)
 # What may be a mark of reasoning at the beginning of a reply, with text behind it: three or more letters in brackets.
 _OPENING = re.compile(r"\s{0,9}(<[^<>\n]{0,60}>|\[[^\[\]\n]{0,60}\]|◁[^◁▷\n]{0,60}▷|【[^【】\n]{0,60}】)(?=\s{0,9}\S)")
 # HTML that formats, and tags of an answer.
@@ -151,6 +153,8 @@ def answer_in(response: str) -> str:
         'Tea'
     """
     answer = without_reasoning(response)
+    if not answer.strip() and (alone := _ALONE.fullmatch(response)):
+        answer = alone.group(1)
     return answer if answer == response else _WRAPPED.sub("", answer)
 
 

@@ -69,6 +69,7 @@ TAGGED = st.lists(
         ("<|think:start|>x<|think:end|>naan", "naan"),
         ("[unused16]x[unused17]naan", "naan"),
         ("<reflection>x</reflection>naan", "naan"),
+        ("<summary>x</summary>naan", "naan"),
         ("naan. <reflection>x</reflection>", "naan. <reflection>x</reflection>"),
         ("naan</reflection>", "naan</reflection>"),
         ("naan, as the tag </think> closes a block", "naan, as the tag </think> closes a block"),
@@ -94,6 +95,7 @@ def test_reasoning_is_cut_out(reply, kept):
 def test_the_tags_around_an_answer_behind_reasoning_go_with_it(reply):
     assert answer_in(reply) == "naan"
     assert answer_in("<answer>naan</answer>") == "<answer>naan</answer>"
+    assert answer_in("<summary>naan</summary>") == "naan"
 
 
 @pytest.mark.parametrize(

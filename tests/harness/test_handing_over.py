@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from support.in_process import run_lm_eval, run_lmms_eval
+from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import ScriptedChat, ScriptedLM, run_scripted
 from tokenizers import Tokenizer
@@ -147,6 +147,14 @@ def test_a_response_to_a_prompt_that_opens_thinking_begins_with_it(prompt, respo
     assert answer_in(handed_over(response, may_be_empty=True, prompt=prompt)) == answer
 
 
+@pytest.mark.parametrize(("end", "score"), [(None, 0.0), ("</think>", 1.0)])
+def test_an_answer_whose_thinking_lm_eval_has_cut_is_no_open_block(end, score, tmp_path):
+    model = ScriptedLM(task_named("culturalbench_easy").target)
+    model.think_end_token = end
+    tasks = variant(tmp_path, "lm_eval", "culturalbench_easy", doc_to_text="Which?<think>\n")
+    assert run_lm_eval(model, tasks, include=tmp_path)["results"]["variant"]["acc,none"] == score
+
+
 @pytest.mark.parametrize(("written", "error"), [(2, None), (1, "found 1 of the 2 samples of care_zh"), (0, "found 0")])
 def test_a_sample_file_with_fewer_lines_than_samples_is_an_error(written, error, tmp_path):
     tracker = SimpleNamespace(
@@ -168,12 +176,13 @@ def test_a_sample_file_with_fewer_lines_than_samples_is_an_error(written, error,
 def test_a_response_cache_of_lm_eval_is_one_model_s_and_keeps_no_failures(tmp_path):
     cache = str(tmp_path / "cache")
     model = ScriptedLM(first_fails(FAILED))
-    model.pretrained = "one"
+    model.pretrained, model.batch_size_per_gpu, model.base_url = "one", "auto", "http://me:pass@host"
     run_lm_eval(model, ["culturalbench_hard"], limit=4, use_cache=cache)
     again = ScriptedLM(lambda doc: "False")
-    again.pretrained = "one"
+    again.pretrained, again.batch_size_per_gpu, again.base_url = "one", 8, "http://host"
     run_lm_eval(again, ["culturalbench_hard"], limit=4, use_cache=cache)
     assert len(again.seen) == 1
+    assert all(b"me:pass" not in file.read_bytes() for file in tmp_path.iterdir())
     other = ScriptedLM(lambda doc: "False")
     other.pretrained = "two"
     with pytest.raises(SettingsError, match=re.escape("(pretrained: 'one', now 'two')")):

@@ -32,6 +32,7 @@ from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.harness.session import start_prediction
+from culture_tasks.secret_texts import is_secret_name, shown_value
 from culture_tasks.text import failure_in
 
 FROM_TEXT = "generate_from_text"
@@ -211,8 +212,9 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
 
 def _handed_over(model: Any, requests: Sequence[Instance], answers: Sequence[Any]) -> list[str]:
     may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
+    is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
     return [
-        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt=request.args[0])
+        handed_over(answer, may_be_empty=may_be_empty, thinking=thinking, prompt="" if is_cut else request.args[0])
         for request, answer in zip(requests, answers, strict=True)
     ]
 
@@ -271,13 +273,18 @@ def _with_checked_cache(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _identity(model: Any) -> dict[str, str]:
-    """Returns what tells a model from others: its class, and its arguments as far as it keeps them, without secrets."""
-    kept = {**vars(model), **(getattr(model, "model_args", None) or {})}  # vllm's are apart
-    facts = {name: str(value) for name, value in kept.items() if isinstance(value, (str, bool))}
+    """Returns what tells a model from others: its class, and its arguments as far as it keeps them, without secrets.
+
+    Devices and batches are no part of it.
+    """
+    arguments = {**vars(model), **(getattr(model, "model_args", None) or {})}  # vllm's are apart
+    facts = {name: str(value) for name, value in arguments.items() if isinstance(value, (str, bool))}
     config = getattr(getattr(model, "_model", None), "config", None)
     facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
-    secret = re.compile("key|token$|secret|password|header|device", re.IGNORECASE)
-    return {"class": type(model).__qualname__} | {name: facts[name] for name in facts if not secret.search(name)}
+    kept = {name for name in facts if not is_secret_name(name) and not re.search("device|batch", name)}
+    return {"class": type(model).__qualname__} | {
+        name: shown_value(name, facts[name]) for name in facts if name in kept
+    }
 
 
 def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
