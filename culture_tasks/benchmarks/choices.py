@@ -159,6 +159,8 @@ def _only(line: str, plain: str, labels: Sequence[str]) -> set[int]:
     """Returns the one option that a short line names, at its end or in a script other than Latin."""
     if len(line) > 150 or re.search(f"{NOT}|{PONDER}", line, re.IGNORECASE) or "?" in plain:
         return set()
+    if re.fullmatch(rf"[A-Za-z]+ [{NAMED}]\W*", line) and not _ANSWER.search(line):  # "Vitamin D"
+        return set()
     names = "".join(_OPTION.findall(line))
     if len(options_of(names)) == 1 and re.search(rf"[{NAMED}]\W*\Z", line):
         is_linked = _LINK.search(line[: line.rindex(names[-1])])

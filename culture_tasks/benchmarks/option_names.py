@@ -50,11 +50,11 @@ CHOOSE = (
     r"|choisi|memilih|pilih|scelgo|seçi|vybír|wähle|wybier|выбира|обира)|[選选](?![項项])|고르|선택합|أختار|चुन|เลือก)"
 )
 PONDER = (
-    r"\b(?:let|look|consider|examin|evaluat|first|step|anali|veamos|primer|lihat|pertama|рассмотр)"
+    r"\b(?:let|look|consider|examin|evaluat|first|step|wait|anali|veamos|primer|lihat|pertama|рассмотр)"
     r"|[看考]|分析|首先|まず|먼저"
 )
 NAME = (
-    r"(?:letter|number|option|opci[oó]n|opção|opzione|opsi|letra|вариант|варіант|الخيار|विकल्प|ตัวเลือก|선택지|选项|選項"
+    r"(?:letter|number|option|alternativa|opci[oó]n|opção|opzione|opsi|letra|вариант|варіант|الخيار|विकल्प|ตัวเลือก|선택지|选项|選項"
     r"|選択肢)"
 )
 LEAD = (

@@ -114,6 +114,8 @@ NOTHING = [
     "People drink tea, soy milk and coffee.",
     "The answer is green tea.",
     "Thanks for the Q&A.",
+    "Vitamin B",
+    "Wait, B",
     "You must choose one of A, B, C or D.",
     *(
         "正确答案不是B。",
