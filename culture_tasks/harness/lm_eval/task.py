@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.harness.session import start_prediction
+from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
 
 FROM_TEXT = "generate_from_text"
@@ -276,8 +276,8 @@ def _identity(model: Any) -> dict[str, str]:
     facts = {name: str(value) for name, value in kept.items() if isinstance(value, (str, bool))}
     config = getattr(getattr(model, "_model", None), "config", None)
     facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
-    secret = re.compile("key|token$|secret|password|header|device", re.IGNORECASE)
-    return {"class": type(model).__qualname__} | {name: facts[name] for name in facts if not secret.search(name)}
+    shown = {name: shown_text(facts[name]) for name in facts if not is_secret_name(name) and "device" not in name}
+    return {"class": type(model).__qualname__} | shown
 
 
 def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
