@@ -18,7 +18,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship, write_eval_logs
-from culture_tasks.report.formats import in_one_step, parse_formats, write_report, writing_to
+from culture_tasks.report.formats import in_one_step, parse_formats, write_report
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import Kind, UnusedFile
@@ -135,7 +135,7 @@ def _run(options: argparse.Namespace) -> int:
     paths = write_report(report, folder, formats, images, most, progress)
     if options.export:
         evaluator = Evaluator(options.organization, options.relationship, options.source_url)
-        with in_one_step(folder) as part, writing_to(folder):
+        with in_one_step(folder) as part:
             logs = write_eval_logs(report, part / "exports" / "eee", evaluator)
         paths += [folder / path.relative_to(part) for path in logs]
     for finding in report.findings:

@@ -90,9 +90,7 @@ def files_below(folder: Path) -> list[Path]:
     files: list[Path] = []
     for name, folders, names in os.walk(folder, followlinks=True):
         here = Path(name)
-        above = (
-            [path.resolve() for path in (here, *here.parents)] if any((here / f).is_symlink() for f in folders) else []
-        )
+        above = [path.resolve() for path in (here, *here.parents)]
         folders[:] = [f for f in folders if not any(path.is_relative_to((here / f).resolve()) for path in above)]
         files += [here / file for file in names if (here / file).is_file()]
     return sorted(files)

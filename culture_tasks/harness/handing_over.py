@@ -25,8 +25,8 @@ _ENDPOINTS = re.compile(
 def may_say_nothing(model: Any, *, tokens: int | None = None) -> bool:
     """Whether an empty response of a model is its answer, and no failure that its class hid.
 
-    A model in lm-eval's process, and vLLM, fail loudly. lmms-eval's others catch errors, and then count no ``tokens``. An endpoint's
-    reply without a text was refused, or cut off while the model was thinking.
+    A model in lm-eval's process, and vLLM, fail loudly. lmms-eval's others catch errors, and then count no ``tokens``.
+    An endpoint's reply without a text was refused, or cut off while the model was thinking.
     """
     modules = [cls.__module__ for cls in type(model).__mro__]
     if any(map(_IN_PROCESS.match, modules)) or any(module.startswith("culture_tasks.") for module in modules):

@@ -9,7 +9,6 @@ grey tells them apart. matplotlib is imported when a picture is drawn, and used 
 from __future__ import annotations
 
 import logging
-import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
@@ -17,14 +16,12 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from culture_tasks.text import storable
+from culture_tasks.text import inert, storable
 
 _logger = logging.getLogger(__name__)
 
 # Names
 
-_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Marks that set, isolate or override the direction of writing."""
 _FOR_XML = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 _LONGEST_NAME = 48
 _LEFT_TO_RIGHT, _ISOLATE, _END_ISOLATE = "\u200e", "\u2068", "\u2069"
@@ -38,7 +35,7 @@ def cleaned(text: str) -> str:
     """
     drawable = storable(text).translate(_FOR_XML)
     spaced = "".join(" " if unicodedata.category(mark) in ("Cc", "Zl", "Zp") else mark for mark in drawable)
-    line = " ".join(_BIDI_CONTROLS.sub("", spaced).split())
+    line = " ".join(inert(spaced).split())
     return f"{_ISOLATE}{line}{_END_ISOLATE}" if is_right_to_left(line) else line
 
 

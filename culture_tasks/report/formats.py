@@ -47,7 +47,7 @@ def write_report(
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
     target = folder
-    with in_one_step(folder) as folder, writing_to(target):
+    with in_one_step(folder) as folder:
         figures: Sequence[Chart] = ()
         if files:
             from culture_tasks.report.figures.selecting import charts
@@ -80,36 +80,26 @@ def in_one_step(folder: Path) -> Iterator[Path]:
     """Yields an empty folder, whose files take their places in the user's folder once all of them are written.
 
     A link in the place of a file is replaced, and a link in the place of a folder is refused: nothing is written where
-    a link leads.
+    a link leads. A folder that can't be written is a SettingsError.
     """
-    with writing_to(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{uuid.uuid4().hex}"
-        part.mkdir()
+    part = folder / f".{uuid.uuid4().hex}"
     try:
+        part.mkdir(parents=True)
         yield part
-        with writing_to(folder):
-            files = [path.relative_to(part) for path in sorted(part.rglob("*")) if path.is_file()]
-            for link in {parent for path in files for parent in path.parents if (folder / parent).is_symlink()} - {
-                Path()
-            }:
-                raise SettingsError(f"report: {folder / link} is a link. Remove it, or choose another folder with -o.")
-            for path in files:
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (part / path).replace(folder / path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
-    """Has a folder that can't be written be a SettingsError."""
-    try:
-        yield
+        files = [path.relative_to(part) for path in sorted(part.rglob("*")) if path.is_file()]
+        if links := {parent for path in files for parent in path.parents[:-1] if (folder / parent).is_symlink()}:
+            raise SettingsError(
+                f"report: {folder / min(links)} is a link. Remove it, or choose another folder with -o."
+            )
+        for path in files:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (part / path).replace(folder / path)
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
         ) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -45,11 +46,7 @@ def test_a_failed_response_is_neither_judged_nor_counted(harness, failure, monke
     _, results = run_scripted(harness, first_fails(failure), ["care_zh"], limit=4)
     row, samples = results["results"]["care_zh"], results["samples"]["care_zh"]
     assert len(judge.asked) == 3
-    assert (row["care_rating,none"], row["care_rating_coverage,none"], row["care_rating_unscored,none"]) == (
-        8.0,
-        0.75,
-        1,
-    )
+    assert [row[f"care_rating{name},none"] for name in ("", "_coverage", "_unscored")] == [8.0, 0.75, 1]
     assert "(1 of 4 responses failed)" in row["alias"]
     assert samples[0]["care_rating"]["outcomes"] == {"failed": 1}
     assert "care_zh: 1 of 4 responses failed" in caplog.text
@@ -166,11 +163,8 @@ def test_a_sample_file_with_fewer_lines_than_samples_is_an_error(written, error,
         (tmp_path / "m").mkdir()
         (tmp_path / "m" / f"samples_{task_name}_now.jsonl").write_text("{}\n" * written + "{", encoding="utf-8")
 
-    if error is None:
+    with pytest.raises(DataError, match=error) if error else nullcontext():
         with_checked_files(write)(tracker, "care_zh", samples)
-    else:
-        with pytest.raises(DataError, match=error):
-            with_checked_files(write)(tracker, "care_zh", samples)
 
 
 def test_a_response_cache_of_lm_eval_is_one_model_s_and_keeps_no_failures(tmp_path):

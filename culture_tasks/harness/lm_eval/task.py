@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
