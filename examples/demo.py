@@ -35,7 +35,7 @@ SECONDS_BETWEEN_LINES = 5.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 BEFORE = """\
-This is a demonstration. Its questions are a few invented ones; the lexical judge compares words and understands nothing.
+This is a demonstration. Its few questions are invented, and the lexical judge compares words and understands nothing.
 """
 REAL = """\
 The language model is real: SmolLM2-135M-Instruct, one of the smallest that answer at all. Its numbers are what it gives
@@ -109,7 +109,7 @@ def runs(lm: Path, vlm: Path) -> list[Run]:
 
 
 def make_models(folder: Path) -> tuple[Path, Path]:
-    """Make a language model, real where it can be had, and a toy model for images; say which, and give their folders."""
+    """Make a language model, real where it can be had, and a toy for images; say which, and give their folders."""
     start = time.monotonic()
     print("Fetching a small real model (93 MB, once), and making a toy one …\n", flush=True)
     disable_progress_bar()
