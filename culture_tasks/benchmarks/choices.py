@@ -61,9 +61,6 @@ _SUBJECT = re.compile(
 )
 _DENIED = re.compile(rf"{NOT}|\bor (?:\w+ )?\Z", re.IGNORECASE)
 _CALLED_RIGHT = re.compile(CALLED_RIGHT, re.IGNORECASE)
-_WRONG = re.compile(
-    r"\W*(?:false|incorrect|no\W*\Z|not|wrong|falsch|salah|неверн|неправ|خطأ|गलत|[错誤])", re.IGNORECASE
-)
 _OPTION = re.compile(f"[{NAMED}]+")
 _ITEM = re.compile(rf"\n|(?<=[.;!]) (?=(?:{NAME} )?[{chr(BOTH)}-{chr(TEXT - 1)}])", re.IGNORECASE)
 _FIRST = re.compile(rf"(?:\W*\d+[.)] )?(?P<lead>{LEAD})(?P<option>[{NAMED}]+)(?P<rest>.*)", re.IGNORECASE)
@@ -117,7 +114,7 @@ def _chosen(text: str, plain: str, labels: Sequence[str]) -> set[int]:
                 else:
                     is_lone = match["option"] < chr(BOTH)
                     items.append((min(options), is_lone, is_lone or is_word or not is_list))
-            elif len(options) == 1 and (is_word or not _WRONG.match(rest)):
+            elif len(options) == 1:
                 has_text = chr(BOTH) <= match["option"] < chr(TEXT)
                 is_first = not items and not chosen and (not before or (before.endswith(":") and not is_list))
                 is_item = not is_word and re.match(r"\W*[.:)\]-]", rest) is not None
