@@ -14,7 +14,7 @@ help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 .PHONY: demo
-demo: .venv/installed ## Run both harnesses on the bundled toy data, with a small real model
+demo: .venv/installed ## Run both harnesses on the bundled toy data with toy models
 	$(PYTHON) examples/demo.py
 
 .PHONY: test

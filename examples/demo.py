@@ -1,4 +1,4 @@
-"""The main job from end to end: both harnesses, unmodified, on toy data with a small real model. ``make demo`` runs it.
+"""The main job from end to end: both harnesses, unmodified, on toy data with toy models. ``make demo`` runs it.
 
 Each run is the command that a user would type, shown before its output. A harness may crash and still exit with 0, so
 a run counts as done only when its result file names every task and every task has logged samples.
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import real_model
 import tiny_models
 from transformers.utils.logging import disable_progress_bar
 
@@ -30,29 +29,20 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": "examples/data"}
 TAIL = 40
-FINDINGS = 6
 SECONDS_BETWEEN_LINES = 5.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 BEFORE = """\
-This is a demonstration. Its few questions are invented, and the lexical judge compares words and understands nothing.
-"""
-REAL = """\
-The language model is real: SmolLM2-135M-Instruct, one of the smallest that answer at all. Its numbers are what it gives
-to these few questions, and say nothing about what it knows of any culture. The model for images is a toy with random
-weights: its numbers are noise.
-"""
-TOYS = """\
-SmolLM2-135M-Instruct can't be had here ({log} says why), so both models are toys with random weights, and all numbers
-are noise.
+This is a demonstration with toys. The models have random weights, made a moment ago; the data are a few synthetic
+items; the lexical judge compares words and understands nothing. The numbers mean only that the machinery runs.
 """
 
 AFTER = """\
-Both harnesses ran. With so few invented questions no number above tells models apart.
+Both harnesses ran. The numbers above are noise: toy models, toy data, a judge that compares words.
 
-For numbers that do, change two things in the commands above:
-1. The model. lm-eval, on a GPU:    --model vllm --model_args pretrained=Qwen/Qwen3-8B --batch_size auto
-              lmms-eval, on a GPU:  --model internvl_hf --model_args pretrained=OpenGVLab/InternVL3_5-8B-HF
+For real ones, change two things in the commands above:
+1. The model. lmms-eval, on a GPU:  --model internvl_hf --model_args pretrained=OpenGVLab/InternVL3_5-8B-HF
+              lm-eval, on a GPU:    --model vllm --model_args pretrained=Qwen/Qwen3-8B --batch_size auto
 2. The variables in front:          CULTURE_JUDGE=openai:gpt-4o OPENAI_API_KEY=…
    Without CULTURE_TASKS_DATA the benchmarks' own data come from the Hub.
 """
@@ -79,50 +69,49 @@ class Run:
     tasks: Sequence[str]
 
 
-QUESTIONS = ("culturalbench_easy", "normad", "blend_en")
+CARE = ("care_ar", "care_ja", "care_zh")
 
 
-def runs(lm: Path, vlm: Path) -> list[Run]:
-    """Give the runs of the demonstration, with a language model and one for images in the given folders."""
+def runs(models: Path) -> list[Run]:
+    """Give the runs of the demonstration, with models in the given folder."""
+    lm, vlm = f"pretrained={models / 'lm'}", f"pretrained={models / 'vlm'}"
+    lm_eval = ("culture-tasks", "lm-eval", "run", "--device", "cpu", "--apply_chat_template", "--log_samples")
     return [
         Run(
-            "lm-eval: options, yes or no, and short answers, in English",
-            "lm_eval",
-            (
-                *("culture-tasks", "lm-eval", "run", "--model", "hf", "--model_args", f"pretrained={lm},dtype=float32"),
-                *("--tasks", ",".join(QUESTIONS), "--device", "cpu", "--batch_size", "8"),
-                *("--apply_chat_template", "--log_samples"),
-            ),
-            ("culturalbench_easy", "normad", "blend_en_spain"),
-        ),
-        Run(
-            "lmms-eval: CulturalVQA with images, by the toy model",
+            "lmms-eval: CulturalVQA with images, and CARE in three languages",
             "lmms_eval",
             (
-                *("lmms-eval", "--model", "internvl_hf"),
-                *("--model_args", f"pretrained={vlm},device=cpu,device_map=cpu"),
-                *("--tasks", "culturalvqa", "--batch_size", "1", "--log_samples"),
+                *("lmms-eval", "--model", "internvl_hf", "--model_args", f"{vlm},device=cpu,device_map=cpu"),
+                *("--tasks", "culturalvqa,care", "--batch_size", "1", "--log_samples"),
             ),
+            ("culturalvqa", *CARE),
+        ),
+        Run(
+            "lm-eval: CARE with a language model",
+            "lm_eval_text",
+            (*lm_eval, "--model", "hf", "--model_args", lm, "--tasks", "care", "--batch_size", "8"),
+            CARE,
+        ),
+        Run(
+            "lm-eval: CulturalVQA with images",
+            "lm_eval_images",
+            (*lm_eval, "--model", "hf-multimodal", "--model_args", vlm, "--tasks", "culturalvqa", "--batch_size", "1"),
             ("culturalvqa",),
         ),
     ]
 
 
-def make_models(folder: Path) -> tuple[Path, Path]:
-    """Make a language model, real where it can be had, and a toy for images; say which, and give their folders."""
+def make_models(folder: Path) -> None:
+    """Make the toy models."""
     start = time.monotonic()
-    print("Fetching a small real model (93 MB, once), and making a toy one …\n", flush=True)
+    print("Making two tiny models …", flush=True)
     disable_progress_bar()
+    tiny_models.make_tiny_lm(folder / "lm")
     tiny_models.make_tiny_vlm(folder / "vlm")
-    lm = real_model.make()
-    if lm is None:
-        print(TOYS.format(log=_short_path(real_model.FOLDER / "log")))
-        lm = folder / "lm"
-        tiny_models.make_tiny_lm(lm)
-    else:
-        print(REAL)
-    print(f"Models are ready ({time.monotonic() - start:.0f} s).\n", flush=True)
-    return lm, folder / "vlm"
+    print(
+        f"Made two tiny models with random weights in {_short_path(folder)} ({time.monotonic() - start:.0f} s).\n",
+        flush=True,
+    )
 
 
 def carry_out(run: Run, output: Path) -> None:
@@ -147,24 +136,6 @@ def carry_out(run: Run, output: Path) -> None:
     print(*printed, sep="\n\n")
     seconds = time.monotonic() - start
     print(f"\n{seconds:.0f} s; results in {_short_path(folder)}, log in {_short_path(log)}\n", flush=True)
-
-
-def show_report(output: Path) -> None:
-    """Make the report of the language model's run, and print its first findings and the path of its page.
-
-    Raises:
-        DemoError: If there is no report.
-    """
-    folder, log = output / "report", output / "report.log"
-    command = ["culture-tasks", "report", str(_short_path(output / "lm_eval")), "-o", str(_short_path(folder))]
-    print(f"== The report of the language model's run\n\n$ {shlex.join(command)}\n", flush=True)
-    status = _start(command, log)
-    printed = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    page = folder / "report.html"
-    if status or not page.is_file():
-        print(*printed[-TAIL:], sep="\n", file=sys.stderr)
-        raise DemoError(f"culture-tasks report: it ended with status {status}.")
-    print(*printed[:FINDINGS], f"\nThe page to open: {_short_path(page)}\n", sep="\n", flush=True)
 
 
 def tables(log: str) -> Iterator[str]:
@@ -197,9 +168,9 @@ def _start(command: Sequence[str], log: Path) -> int:
 
 
 def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Set the demonstration's own settings in place of the user's."""
+    """Set the demonstration's own settings in place of the user's; a tiny model is fastest on one thread."""
     environment = {name: value for name, value in inherited.items() if not name.startswith("CULTURE_")}
-    return {**environment, **ENVIRONMENT, "OMP_NUM_THREADS": "2"}
+    return {**environment, **ENVIRONMENT, "OMP_NUM_THREADS": "1"}
 
 
 def _problem(run: Run, folder: Path, status: int) -> str | None:
@@ -223,17 +194,16 @@ def _short_path(path: Path) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration, and give its exit status back."""
-    parser = argparse.ArgumentParser(description="Run both harnesses on toy data.")
+    parser = argparse.ArgumentParser(description="Run both harnesses on toy data with toy models.")
     parser.add_argument(
         "--output", type=Path, default=ROOT / "demo_output", help="where to write (default: %(default)s)"
     )
     output = parser.parse_args(arguments).output.resolve()
     print(BEFORE)
-    lm, vlm = make_models(output / "models")
+    make_models(output / "models")
     try:
-        for run in runs(_short_path(lm), _short_path(vlm)):
+        for run in runs(_short_path(output / "models")):
             carry_out(run, output)
-        show_report(output)
     except DemoError as error:
         print(f"The demonstration failed. {error}", file=sys.stderr)
         return 1

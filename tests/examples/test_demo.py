@@ -81,7 +81,6 @@ def test_it_runs_both_harnesses_whatever_the_user_s_settings_are(tmp_path, capfd
     monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
     assert demo.main(["--output", str(tmp_path)]) == 0
     printed, errors = capfd.readouterr()
-    assert sum(line.startswith("|") and "Tasks" in line for line in printed.splitlines()) == 2
-    assert "The page to open" in printed
+    assert sum(line.startswith("|") and "Tasks" in line for line in printed.splitlines()) == 3
     assert "Both harnesses ran" in printed
     assert errors == ""
