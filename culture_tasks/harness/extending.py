@@ -10,7 +10,7 @@ from culture_tasks.errors import CultureTasksError
 
 
 def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replaces a function of a harness's module or class by an extension of it, once.
+    """Replaces a function of a harness's module or class by an extension of it, once for each extension.
 
     Raises:
         CultureTasksError: If this version of the harness has no such function.
@@ -21,7 +21,9 @@ def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Call
             f"culture-tasks: found no {name} in {owner.__name__}, so this version of the harness is not known. "
             "Install the version that the README names."
         )
-    if not hasattr(original, "__culture_tasks__"):
+    extensions: set[str] = getattr(original, "__culture_tasks__", set())
+    key = f"{extension.__module__}.{extension.__qualname__}"
+    if key not in extensions:
         extended = wraps(original)(extension(original))
-        extended.__culture_tasks__ = True  # type: ignore[attr-defined]
+        extended.__culture_tasks__ = {*extensions, key}  # type: ignore[attr-defined]
         setattr(owner, name, extended)

@@ -69,7 +69,7 @@ def test_the_judge_is_asked_one_question_and_its_verdict_is_shown(server, monkey
     judge = finding("judge")
     assert judge.state == "ok"
     assert judge.found.startswith("openai:judge: rated a right answer 10 on a scale of 1 to 10 (care_")
-    assert (judge.facts["score"], judge.facts["tokens"]) == (10.0, 15)
+    assert (judge.facts["score"], judge.facts["tokens"]) == (10.0, 305)
     assert len(server.requests) == 1
     assert "What is the capital of Japan?" in server.requests[0].text
     assert main(["doctor"]) == main(["doctor", "--json"]) == 0

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.extending import extend
 from culture_tasks.harness.handing_over import Thinking, handed_over, may_say_nothing, thinking_of, with_checked_files
 from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.text import NO_RESPONSE, answer_in
@@ -189,3 +190,17 @@ def test_a_response_cache_of_lmms_eval_keeps_no_failures(tmp_path):
     for seen in (4, 5, 6):
         run_lmms_eval(model, ["culturalbench_hard"], limit=4, use_cache=str(tmp_path))
         assert len(model.seen) == seen
+
+
+def test_a_function_of_a_harness_has_each_extension_once():
+    owner = SimpleNamespace(__name__="harness", say=lambda: "said")
+
+    def loudly(original):
+        return lambda: original().upper()
+
+    def twice(original):
+        return lambda: original() * 2
+
+    for extension in (loudly, twice, loudly, twice):
+        extend(owner, "say", extension)
+    assert owner.say() == "SAIDSAID"
