@@ -113,9 +113,9 @@ def _warn_of_limit(task: Any, limit: float | None) -> None:
     rows = loaded.documents.rows
     many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
     clusters = len({scorer_of(name).cluster_of(row) for row in rows[:many]})
-    if clusters <= many / 2:
+    if many < len(rows) and clusters <= many / 2:
         _log.warning(
-            "%s: --limit takes the first %d documents, which are in %d clusters that share a question, an image or a "
-            "scene: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
+            "%s: --limit takes the first %d documents, and the number of questions, images or scenes that they share "
+            "is %d: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
             *(task.config.task, many, clusters, many),
         )

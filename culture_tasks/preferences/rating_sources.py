@@ -304,6 +304,8 @@ class _Reader:
         if self._unscored:
             outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._unscored.items()))
             return f"no verdict is scored ({outcomes}). Grade the responses with `culture-tasks rejudge`."
+        if self._other_judges == {"none:none"}:
+            return "the responses are recorded and not graded. Grade them with `culture-tasks rejudge`."
         if self._other_judges:
             judges, judge = ", ".join(sorted(self._other_judges)), self._selection.judge
             if judge is not None:

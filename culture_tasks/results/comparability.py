@@ -122,8 +122,10 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
         yield "other_prompt", f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}"
     if _other_template(ours, theirs):
         yield "other_prompt", "no chat template" if ours.chat_template == "none" else "chat template"
-    if ours.asked is not None and other_questions(ours, theirs):
-        yield "other_prompt", f"prompts: {ours.asked.sha[:8]}"
+    is_same_prompt = ours.prompt == theirs.prompt and not _other_template(ours, theirs)
+    if ours.asked is not None and is_same_prompt and other_questions(ours, theirs):
+        flag: Flag = "other_prompt" if ours.limit is None else "other_limit"  # --offset and --samples take other items
+        yield flag, f"{'prompts' if ours.limit is None else 'items'}: {ours.asked.sha[:8]}"
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
         names, other_names = (
             [name for judge in settings.judges for _, name, _ in judge.prompts] for settings in (ours, theirs)

@@ -225,6 +225,7 @@ _ROWS_PER_COMMIT = 5_000
 
 @contextmanager
 def _open_database(file: Path) -> Iterator[sqlite3.Connection]:
+    refuse_foreign(file)
     try:
         with closing(open_database(file, LAYOUT)) as database:
             yield database

@@ -135,9 +135,11 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_a_limit_that_takes_parallel_documents_whole_says_so(harness, caplog, tmp_path):
     write(harness, tmp_path, ["cedar_text", "normad_rule"], limit=5)
-    assert "cedar_text: --limit takes the first 5 documents, which are in 1 clusters" in caplog.text
+    assert "the first 5 documents, and the number of questions, images or scenes that they share is 1:" in caplog.text
     assert "CULTURE_SUBSET=5 draws as many" in caplog.text
     assert caplog.text.count("--limit takes") == 1  # normad_rule has five clusters
+    write(harness, tmp_path, ["cedar_text"], limit=500)
+    assert caplog.text.count("--limit takes") == 1  # all documents
 
 
 def run(harness, tasks, **options):

@@ -87,9 +87,9 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("no database" * 100)
     merge = ["merge", str(tmp_path / "x"), "--output", str(tmp_path / "merged" / "file")]
     for action in (["stats", "--file"], ["clear", "--yes", "--file"], ["export", "--file"]):
-        with pytest.raises(JudgeError, match="can't be used"):
+        with pytest.raises(JudgeError, match="is no verdict cache"):
             run(*action, tmp_path / "x")
-    with pytest.raises(JudgeError, match="x can't be used"):
+    with pytest.raises(JudgeError, match="x is no verdict cache"):
         run(*merge)
     (tmp_path / "x").rename(tmp_path / "y")
     with pytest.raises(JudgeError, match="x isn't there"):

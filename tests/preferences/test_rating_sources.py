@@ -202,6 +202,7 @@ def test_a_run_that_waits_for_its_judge_stops_no_other_and_alone_is_refused_with
     assert read(two_models).left_out["unscored_verdicts"] == 3
     said = refused(tmp_path / "llama")
     assert "no verdict is scored (2 unparsable). Grade the responses with `culture-tasks rejudge`" in said
+    assert "are recorded and not graded. Grade them" in refused(tmp_path / "llama", text_overlap=True)
 
 
 def test_tasks_can_be_chosen_by_name_and_by_group(two_models):

@@ -199,7 +199,7 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     assert list(scores_of(report)) == ["IN"]
     notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
     assert f"Not included (it doesn't group its questions by country): {title['cedar_text']}." in notes
-    assert f"Not included (no model has samples of it that can be compared): {title['care_zh']}." in notes
+    assert f"Not included (no model has comparable scores of questions about one country): {title['care_zh']}." in notes
 
 
 def test_one_model_and_one_country_are_enough_and_frames_have_the_numbers(tmp_path):

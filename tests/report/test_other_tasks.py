@@ -120,7 +120,7 @@ def test_samples_that_the_score_is_not_the_mean_of_are_not_tested(tmp_path, line
     report = report_of(tmp_path)
     assert report.comparisons == ()
     assert report.units["arc"].cells["e2"].value == 0.25
-    assert report.units["arc"].standing.left_out["e2"] == "there are no samples to test"
+    assert report.units["arc"].standing.left_out["e2"] == "there are no samples whose mean is the score"
 
 
 @pytest.mark.parametrize(
@@ -209,6 +209,15 @@ def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_mi
     assert "--other-tasks-in-mean" in texts
     assert "24 of 24 scores are the harness's own, of its own tasks." in texts
     assert not re.search("no two ran|graded|judge", texts)
+    for model in "abcdef":
+        write(
+            tmp_path,
+            model,
+            {task: logged(RIGHT) for task in ("arc", "mmlu")} | {"wiki": logged(RIGHT)},
+            {"arc": {"acc,none": 0.75}, "mmlu": {"acc,none": 0.75}, "wiki": {"word_perplexity,none": 22.0}},
+        )
+    texts = " ".join(finding.text for finding in report_of(tmp_path).findings)
+    assert "a mean only with --other-tasks-in-mean" in texts
     table = tables_of(report)["runs"]
     assert values_of(table) == {"items": 40, "scored": None, "coverage": None, "unparsed": None}
 

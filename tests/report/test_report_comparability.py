@@ -130,6 +130,17 @@ def test_other_texts_of_the_prompts_are_another_prompt_and_no_newer_run_of_the_s
     assert (first, second.startswith("a [prompts: ")) == ("a", True)
 
 
+def test_texts_of_the_prompts_follow_from_shots_and_from_the_part_of_the_items(tmp_path):
+    part = {"n-samples": {"culturalvqa": {"original": 20, "effective": 8}}}
+    for model, prompt in (("a", "prompt"), ("b", "prompt"), ("c", "other items")):
+        write_run(tmp_path / "parts" / model, model, prompted(prompt), **part)
+    assert flags_of(tmp_path / "parts") == {"a": ("limited",), "b": ("limited",), "c": ("limited", "other_limit")}
+    for at, shots in enumerate((0, 5)):
+        more = {"n-shot": {"culturalvqa": shots}}
+        write_run(tmp_path / "shots" / str(at), "a", prompted(f"{shots} examples"), f"2026010{at + 1}_000000", **more)
+    assert list(flags_of(tmp_path / "shots")) == ["a", "a [prompt: plain]"]
+
+
 LM_EVAL = "2026-01-01T00-00-00.5"
 
 

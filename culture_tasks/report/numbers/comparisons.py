@@ -268,7 +268,9 @@ def rank_units(
             if not rankable(cell)
         }
         left_out |= {
-            key: "there are no samples to test" for key in unit.cells if key not in left_out and not measured.runs[key]
+            key: "there are no samples to test" if unit.benchmark else "there are no samples whose mean is the score"
+            for key in unit.cells
+            if key not in left_out and not measured.runs[key]
         }
         cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
         standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))

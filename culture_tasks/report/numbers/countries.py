@@ -90,7 +90,9 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
         scores_by_country += _entrant_scores(entrant, entrant_items, numbers)
     counted_units = {key for score in scores_by_country for key in score.over}
     beside |= {
-        unit.key: "no model has samples of it that can be compared" for unit in units if unit.key not in counted_units
+        unit.key: "no model has comparable scores of questions about one country"
+        for unit in units
+        if unit.key not in counted_units
     }
     parts = {
         place(code).name: place(code).country

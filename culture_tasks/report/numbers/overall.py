@@ -23,6 +23,7 @@ from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.results.comparability import NOT_COMPARABLE
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
@@ -206,17 +207,16 @@ def means(
 def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, Entrant]) -> str:
     """Returns why no mean ranks the models."""
     run: dict[str, set[str]] = {}
+    usable: dict[str, set[str]] = {}  # without marks, and with the harnesses' own tasks
     for unit in headline:
-        for key in unit.cells:
+        for key, cell in unit.cells.items():
             run.setdefault(entrants[key].model, set()).add(unit.key)
-    shared = {
-        key for first, second in combinations(run.values(), 2) if len(first & second) > 1 for key in first & second
-    }
-    if not shared:
+            if cell.value is not None and not (_obstacle(unit, other_tasks=True) or NOT_COMPARABLE & set(cell.flags)):
+                usable.setdefault(entrants[key].model, set()).add(unit.key)
+    if not any(len(first & second) > 1 for first, second in combinations(run.values(), 2)):
         return "no two ran the same two benchmarks"
-    obstacles = {_obstacle(unit, other_tasks=False) for unit in headline if unit.key in shared}
-    if obstacles == {"a task of the harness"}:
-        return "the benchmarks that they share are the harnesses' own tasks, which --other-tasks-in-mean takes in"
+    if any(len(first & second) > 1 for first, second in combinations(usable.values(), 2)):
+        return "the harnesses' own tasks are in a mean only with --other-tasks-in-mean"
     return "no two have comparable scores on the same two benchmarks that a mean can take in"
 
 
