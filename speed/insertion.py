@@ -205,7 +205,7 @@ def prepared(options: argparse.Namespace) -> dict[str, dict[str, str]]:
     saved = {name: folder / options.shape / name for name in ("model", "replacement", "sentences", "images")}
     if not (saved["images"] / "config.json").exists():
         for name, place in saved.items():
-            _save(options.shape, name, place)
+            save(options.shape, name, place)
     world = folder / f"world-{options.image}"
     if not world.exists():
         write_release(world, range(6), range(options.raw_cases), tests=(2, 3, 4, 5))
@@ -220,7 +220,7 @@ def prepared(options: argparse.Namespace) -> dict[str, dict[str, str]]:
     return method_options
 
 
-def _save(shape: str, name: str, folder: Path) -> None:
+def save(shape: str, name: str, folder: Path) -> None:
     """Saves a model with random weights, whose answers have no end, or an encoder."""
     import tiny_models
     from support.tiny_encoders import save_tiny_bert, save_tiny_clip
