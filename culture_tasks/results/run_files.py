@@ -89,7 +89,7 @@ class RunFiles:
         return original, effective
 
     def samples(self, task: str) -> Iterator[LoggedSample]:
-        """Yields the samples of a task; a DataError says that the file hasn't those of the whole run."""
+        """Yields the samples of a task; raises a DataError if the file lacks some of the run."""
         try:
             expected = self.counts(task)[1]
         except (ValueError, AttributeError) as error:

@@ -209,8 +209,8 @@ def test_a_judge_that_grades_itself_or_its_family_is_marked_and_named(tmp_path, 
     [cell] = report.units["culturalvqa"].cells.values()
     assert {"self_judged", "own_family_judged"} & set(cell.flags) == ({flag} if flag else set())
     [*said] = [each.text for each in report.findings if "favour their own" in each.text]
-    words = {"self_judged": f"{model} is graded by itself in 1 score", None: ""}.get(
-        flag, f"{model} is graded by {judge}, of its own family, in 1 score"
+    words = {"self_judged": f"{model} graded itself in 1 score", None: ""}.get(
+        flag, f"{judge}, a model of the same family, graded {model} in 1 score"
     )
     assert said == ([f"Judges tend to favour their own: {words}."] if words else [])
 

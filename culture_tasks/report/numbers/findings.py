@@ -390,7 +390,7 @@ class _Writer:
             for count, verdict in (
                 (sum("lexical_judge" in cell.flags for cell in cells), "by text overlap, not by a judge"),
                 (sum("from_result_file" in cell.flags for cell in judged), "from files that don't say who graded"),
-                (own, "the harness's own, of its own tasks"),
+                (own, "of the harness's own tasks"),
             )
             if count
         ]
@@ -432,18 +432,20 @@ class _Writer:
 
     def self_graded(self) -> str:
         """Names the models that graded their own responses, or those of their own family."""
-        judged: dict[tuple[str, str, bool], int] = {}
+        graded: Counter[tuple[str, str]] = Counter()  # by model and judge, which is empty where it is the model
         for unit in self.headline:
             for key, cell in unit.cells.items():
-                for judge in dict.fromkeys(self._judges(cell) if cell.value is not None else ()):
-                    is_itself = "self_judged" in cell.flags
-                    if is_itself or "own_family_judged" in cell.flags:
-                        place = (self.model(key), _name(judge), is_itself)
-                        judged[place] = judged.get(place, 0) + 1
+                if cell.value is None:
+                    continue
+                if "self_judged" in cell.flags:
+                    graded[self.model(key), ""] += 1
+                elif "own_family_judged" in cell.flags:
+                    graded.update((self.model(key), _name(judge)) for judge in dict.fromkeys(self._judges(cell)))
         pieces = [
-            f"{model} {'is graded by itself' if is_itself else f'is graded by {judge}, of its own family,'} in "
-            f"{counted(count, 'score')}"
-            for (model, judge, is_itself), count in judged.items()
+            f"{judge}, a model of the same family, graded {model} in {counted(count, 'score')}"
+            if judge
+            else f"{model} graded itself in {counted(count, 'score')}"
+            for (model, judge), count in graded.items()
         ]
         return f"Judges tend to favour their own: {_spaced(pieces)}." if pieces else ""
 
