@@ -23,8 +23,6 @@ from dataclasses import replace
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Answered, Doc, MeanScore, Scale
-from culture_tasks.benchmarks.likelihood import by_likelihood as by_likelihood
-from culture_tasks.benchmarks.likelihood import most_likely as most_likely
 from culture_tasks.benchmarks.option_names import (
     BE,
     BOTH,

@@ -122,9 +122,6 @@ _TURN_END = re.compile(
     r"|start_header_id|start_of_turn|user)[|｜]?>",
     re.IGNORECASE,
 )
-_INLINE = re.compile(
-    r"</?(?:b|center|code|div|em|font|h\d|i|li|mark|ol|p|span|strong|sub|sup|u|ul)\b[^<>\n]{0,60}>", re.I
-)
 _TAG = re.compile(r"</?\w[^<>\n]{0,40}>|<\|[^<>|\n]{1,40}\|>")
 
 
@@ -132,7 +129,7 @@ def plain_reply(text: str, options: Mapping[str, str]) -> str:
     """Returns a reply to its end, without marks of HTML, Markdown and LaTeX but for characters of the options."""
     kept = "".join(options.values())
     if "<" not in kept:
-        text = _TAG.sub("\n", _INLINE.sub("", text))
+        text = _TAG.sub("\n", text)
     return _plain(_NEW_QUESTION.split(text, maxsplit=1)[0], kept)
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.choices import most_likely, read_choice
+from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.benchmarks.worldcuisines.documents import options_of
 from culture_tasks.settings import Settings

@@ -34,7 +34,7 @@ from culture_tasks.benchmarks.blend import documents
 from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, by_likelihood, read_choice, score_choices
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -48,6 +48,7 @@ from culture_tasks.benchmarks.interface import (
     Tag,
     Task,
 )
+from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     At,

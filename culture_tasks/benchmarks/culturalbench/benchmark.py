@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.choices import (
     ACCURACY,
     PERCENT,
     UNPARSED,
-    by_likelihood,
     read_choice,
     score_choices,
     share,
@@ -35,6 +34,7 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Task,
 )
+from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     At,

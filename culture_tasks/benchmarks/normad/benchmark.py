@@ -13,7 +13,6 @@ from culture_tasks.benchmarks.choices import (
     ACCURACY,
     PERCENT,
     UNPARSED,
-    by_likelihood,
     read_choice,
     score_choices,
     share,
@@ -31,6 +30,7 @@ from culture_tasks.benchmarks.interface import (
     Tag,
     Task,
 )
+from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     At,

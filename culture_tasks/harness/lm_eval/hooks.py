@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.choices import most_likely
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.harness.hooks import images_of, resolve_hook
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import scorer_of
