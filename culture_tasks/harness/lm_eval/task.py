@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,7 +31,7 @@ from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.harness.session import start_prediction
-from culture_tasks.secret_texts import is_secret_name, shown_value
+from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
 
 FROM_TEXT = "generate_from_text"
@@ -281,9 +280,10 @@ def _identity(model: Any) -> dict[str, str]:
     facts = {name: str(value) for name, value in arguments.items() if isinstance(value, (str, bool))}
     config = getattr(getattr(model, "_model", None), "config", None)
     facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
-    kept = {name for name in facts if not is_secret_name(name) and not re.search("device|batch", name)}
     return {"class": type(model).__qualname__} | {
-        name: shown_value(name, facts[name]) for name in facts if name in kept
+        name: shown_text(text)
+        for name, text in facts.items()
+        if not is_secret_name(name) and "device" not in name and "batch" not in name
     }
 
 
