@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -164,8 +164,8 @@ def choices(options: argparse.Namespace) -> Options:
     return Options(**values)
 
 
-_REPLACED: tuple[Kind, ...] = ("superseded", "duplicate")
-"""Kinds of files whose content is in the report, from another file."""
+_REPLACED: Mapping[Kind, str] = {"superseded": "older results", "duplicate": "copies"}
+"""Kinds of files whose content is in the report, from another file, and their names."""
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
@@ -174,7 +174,7 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
         of_kind = [problem for problem in problems if problem.kind == kind]
         if len(of_kind) > 1:
             example = f"{of_kind[0].path}: {of_kind[0].detail}"
-            show(f"not included: {len(of_kind)} times {kind}, such as {example}", sys.stderr)
+            show(f"not included: {len(of_kind)} {_REPLACED[kind]}, such as {example}", sys.stderr)
             problems = [problem for problem in problems if problem.kind != kind]
     for problem in problems[:10]:
         show(f"not included: {problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}", sys.stderr)

@@ -249,8 +249,9 @@ def samples_of(path: Path, expected: int | None) -> Iterator[LoggedSample]:
     wanted = expected if expected is not None else sizes[0] or 1
     if lines > sum(sizes) or any(size != wanted for size in sizes):
         by_file = "" if expected is None else f" ({expected:,}, by its result file)"
+        several = f" for {min(sizes):,} documents" if lines != min(sizes) else ""
         raise DataError(
-            f"{path}: expected a line for each document of the run{by_file}, found {lines:,} for {min(sizes):,}. The "
+            f"{path}: expected a line for each document of the run{by_file}, found {lines:,}{several}. The "
             "file was cut off, copied in part, or is of several runs: copy it again, or run the task again."
         )
 

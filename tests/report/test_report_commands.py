@@ -167,4 +167,4 @@ def test_many_older_runs_are_one_line(tmp_path, capsys):
         write_vqa(tmp_path, "a", [1.0, 0.0], f"2026010{day}_000000")
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "report"), "--formats", "json"]) == 0
     [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not included")]
-    assert line.startswith("not included: 7 times superseded, such as ")
+    assert line.startswith("not included: 7 older results, such as ")
