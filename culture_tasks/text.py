@@ -201,6 +201,11 @@ def failure_in(response: str) -> str:
     return text.strip("[]").removeprefix("culture-tasks: ").replace("] ", ": ", 1) if is_failure else ""
 
 
+def may_be_cut(characters: int, tokens: int) -> bool:
+    """Whether a model that read so many tokens can't have read all of a prompt: eight characters or more for each."""
+    return 0 < 8 * tokens <= characters
+
+
 def storable(text: str) -> str:
     """Returns the text with U+FFFD for characters that JSON, SQLite or HTTP can't carry (lone surrogates, NUL).
 

@@ -24,7 +24,7 @@ from culture_tasks.results.runs import Entrant, TaskRun
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult, task_results
 from culture_tasks.results.trained_on import TrainingManifests
-from culture_tasks.text import frequent_mark
+from culture_tasks.text import FrequentMark, frequent_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class LoadedRun:
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from.
+    grading of all responses that this run's were drawn from. ``failed`` is the number of responses that the model
+    failed to give, ``unknown`` the mark that isn't known with which many begin.
     """
 
     run: TaskRun
@@ -43,6 +44,8 @@ class LoadedRun:
     lexical: bool
     again: bool = False
     whole: LoadedRun | None = None
+    failed: int = 0
+    unknown: FrequentMark | None = None
 
     @property
     def is_repeat(self) -> bool:
@@ -163,7 +166,9 @@ def _add(
         run = replace(run, trained_on=trained_items)
     columns = loaded.columns if loaded is not None and is_defined else None
     lexical = loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics)
-    loading.runs.append(LoadedRun(run, result, columns=columns, kind=kind, lexical=lexical))
+    failed, unknown = (loaded.failed, frequent_mark(loaded.marks)) if loaded else (0, None)
+    loaded_run = LoadedRun(run, result, columns, kind, lexical=lexical, failed=failed, unknown=unknown)
+    loading.runs.append(loaded_run)
 
 
 @cache

@@ -22,7 +22,7 @@ from culture_tasks.judges.endpoint.budget import USED_UP, Budget
 from culture_tasks.judges.endpoint.client import Client
 from culture_tasks.judges.endpoint.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.text import without_reasoning
+from culture_tasks.text import may_be_cut, without_reasoning
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,6 @@ _GROWTH = 4
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 # Parameters that hold a reply to a form.
 _FORMS = ("response_format", "structured_outputs")
-# Characters of a prompt for each token that an endpoint reports, from which on it can't have read all of it.
-_MOST_PER_TOKEN = 8
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 # Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
 _ALIASES = {"response_format": r"\b(?:response_format|json_schema|json_object|schema)\b"}
@@ -216,7 +214,7 @@ class _Exchange:
         """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
         size, self.body = len(self.body), b""
         if isinstance(reply, Completion):
-            if size >= _MOST_PER_TOKEN * reply.usage.prompt_tokens > 0:
+            if may_be_cut(size, reply.usage.prompt_tokens):
                 self.adaptations.warn_of_a_cut(self.request, reply.usage.prompt_tokens)
             self.usage = reply.usage if self.usage is None else self.usage + reply.usage
             if reply.is_whole:
@@ -333,7 +331,7 @@ class Adaptations:
         if self._has_warned:
             return
         characters = sum(len(message["content"]) for message in request.messages())
-        if characters >= _MOST_PER_TOKEN * tokens:
+        if may_be_cut(characters, tokens):
             self._has_warned = True
             logger.warning(
                 "judge: the endpoint reports %d tokens of a prompt of %d characters, so it may have cut the prompt. "

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
 from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import ScriptedChat, ScriptedLM, run_scripted
@@ -75,6 +76,20 @@ def test_an_unknown_mark_that_many_responses_begin_with_is_named_once(harness, c
     _, results = run_scripted(harness, lambda doc: "<ponder>A or B?</ponder>tea", ["care_zh"], limit=4)
     assert "(unknown mark '<ponder>')" in results["results"]["care_zh"]["alias"]
     assert caplog.text.count("care_zh: 4 of 4 responses begin with '<ponder>'") == 1
+
+
+@pytest.mark.parametrize(("tokens", "times"), [(2, 1), (None, 0), (500, 0)])
+def test_a_prompt_that_the_reported_tokens_can_not_hold_is_said_once(tokens, times, caplog):
+    model = ScriptedChat(lambda doc: "tea")
+    original = model.generate_until
+
+    def generate_until(requests):
+        counts = TokenCounts(input_tokens=tokens, output_tokens=1)
+        return [GenerationResult(text, counts) for text in original(requests)]
+
+    model.generate_until = generate_until
+    run_lmms_eval(model, ["care_zh"], limit=3, bootstrap_iters=0)
+    assert caplog.text.count("so the endpoint may have cut it") == times
 
 
 @pytest.mark.parametrize(

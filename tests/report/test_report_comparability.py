@@ -87,6 +87,16 @@ def test_a_score_of_a_part_of_the_items_says_so_everywhere(case, tmp_path, capsy
     assert {"limited" in marks.split() for marks in scores.marks} == {bool(words)}
 
 
+def test_failed_responses_and_unknown_marks_stand_behind_the_score(tmp_path):
+    samples = vqa_samples([1.0] * 6 + [0.0] * 4)
+    for number, sample in enumerate(samples):
+        failed = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] 500"
+        sample["lave"]["runs"][0]["response"] = failed if number == 0 else f"<ponder>{number}"
+    write_run(tmp_path, "a", {"culturalvqa": samples})
+    [cell] = report_of(tmp_path).units["culturalvqa"].cells.values()
+    assert cell.remarks == ("1 response failed", "many responses begin with '<ponder>', which is no known mark")
+
+
 def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):
     """Without samples nothing says who judged and what was read."""
     unknown = {"results": {"culturalvqa": {"lave,none": 0.5}}}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +32,9 @@ from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, 
 from culture_tasks.harness.loading import check_judge, loaded_task
 from culture_tasks.harness.model_costs import KEY, ModelCosts
 from culture_tasks.harness.session import start_prediction
-from culture_tasks.text import failure_in
+from culture_tasks.text import failure_in, may_be_cut
+
+_log = logging.getLogger(__name__)
 
 _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 
@@ -137,19 +140,28 @@ def _handing_over(model: Any) -> Iterator[None]:
     """Has a model hand its responses to our tasks over as files can hold them, and failures as such."""
     from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
 
-    original, thinking = model.generate_until, thinking_of(model)
+    original, thinking, has_warned = model.generate_until, thinking_of(model), False
 
     def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
         responses = original(requests, *args, **kwargs)
         return [
-            clean(response) if _is_ours(request) else response
+            clean(request, response) if _is_ours(request) else response
             for request, response in zip(requests, responses, strict=True)
         ]
 
-    def clean(response: Any) -> Any:
+    def clean(request: Any, response: Any) -> Any:
+        nonlocal has_warned
         if response is None or isinstance(response, list):
             return handed_over(response, may_be_empty=False)
         text, counts = unwrap_generation_output(response)
+        read, characters = (counts and counts.input_tokens) or 0, len(request.args[0])
+        if not has_warned and may_be_cut(characters, read):
+            has_warned = True
+            _log.warning(
+                "%s: the model reports %d tokens of a prompt of %d characters, so the endpoint may have cut it. Give "
+                "the model a longer context, such as by OLLAMA_CONTEXT_LENGTH=16384 for Ollama.",
+                *(request.task_name, read, characters),
+            )
         may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
         return GenerationResult(handed_over(text, may_be_empty=may_be_empty, thinking=thinking), counts)
 

@@ -206,13 +206,19 @@ def flags_of(run: LoadedRun) -> set[Flag]:
 
 
 def remarks_on(runs: Sequence[LoadedRun]) -> tuple[str, ...]:
-    """Returns of which part of the items a number is, and how many of its responses no judge has graded."""
+    """Returns of which part of the items a number is, and how many of its responses failed, wait or may be misread."""
     limited = [run for run in runs if run.run.settings.limit is not None]
     original = sum(run.result.original or run.run.items for run in runs)
     items = sum(int(run.run.settings.limit or run.result.original or run.run.items) for run in runs)
     extent = f"{'first ' * all(run.result.is_first for run in limited)}{items:,} of {counted(original, 'item')}"
     waiting = sum(run.run.unjudged for run in runs)
-    return (*[extent][: len(limited)], *[f"{counted(waiting, 'response')} not graded"][:waiting])
+    failed, marks = sum(run.failed for run in runs), dict.fromkeys(run.unknown.mark for run in runs if run.unknown)
+    return (
+        *[extent][: len(limited)],
+        *[f"{counted(waiting, 'response')} not graded"][:waiting],
+        *[f"{counted(failed, 'response')} failed"][:failed],
+        *(f"many responses begin with {mark!r:.30}, which is no known mark" for mark in marks),
+    )
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
