@@ -351,10 +351,10 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
         (0.75, 0.03125, 'McNemar exact')
     """
     check_confidence(confidence)
-    answers = np.concatenate(two_lists("comparison", a, b))
-    if not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
+    first, second = two_lists("comparison", a, b)
+    if any((answers * answers != answers).any(where=~np.isnan(answers)) for answers in (first, second)):
         raise ValueError("mcnemar: expected 1 for right, 0 for wrong and NaN for no score; found another number.")
-    differences = np.subtract(*np.split(answers, 2))
+    differences = first - second
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
     if n == 0:
