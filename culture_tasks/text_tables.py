@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from culture_tasks.plain_files import written
-from culture_tasks.text import inert, storable
+from culture_tasks.text import inert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,6 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # A vertical bar without a backslash before it.
 _BARE_BAR = re.compile(r"(?<!\\)\|")
 _NARROWEST = 18
-_ACTIVE = ("Cc", "Cf", "Zl", "Zp")  # categories of characters that act on a terminal
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -31,8 +30,7 @@ def plain(text: str) -> str:
 
 def printable(text: str) -> str:
     """Returns the text with its lines, but without characters that act on a terminal, such as those of file names."""
-    marks = storable(text).replace("\t", " ")
-    return "".join(mark for mark in marks if mark == "\n" or unicodedata.category(mark) not in _ACTIVE)
+    return inert(text).replace("\t", " ").replace("\r", "")
 
 
 def markdown_cell(text: str) -> str:
@@ -91,5 +89,10 @@ def as_markdown(header: Iterable[str], rows: Iterable[Iterable[str]], *, numbers
 
 def _width(text: str) -> int:
     return sum(
-        0 if unicodedata.combining(mark) else 2 if unicodedata.east_asian_width(mark) in "WF" else 1 for mark in text
+        0
+        if unicodedata.combining(mark) or unicodedata.category(mark) == "Cf"
+        else 2
+        if unicodedata.east_asian_width(mark) in "WF"
+        else 1
+        for mark in text
     )
