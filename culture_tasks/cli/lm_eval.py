@@ -71,7 +71,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.lm_eval.task import refuse_examples
         from culture_tasks.harness.loading import check_judge, load_ahead
-        from culture_tasks.harness.result_rows import command_output
+        from culture_tasks.harness.results import command_output
 
         command_output.set(self.output_path)
         check_engine(self.model, self.batch_size, advice="auto")

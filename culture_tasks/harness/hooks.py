@@ -1,8 +1,4 @@
-"""The hooks that task files name for their harness to call: ``<task>__<hook>`` of a hook module.
-
-Both harnesses resolve such a name as an attribute of the module, which makes the hook then. So a task file needs no
-code, and a benchmark none for a harness.
-"""
+"""What our task classes of both harnesses share: how a task answers a harness, and what is checked before a run."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
-from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import Subset
 
 if TYPE_CHECKING:
@@ -27,21 +23,13 @@ _log = logging.getLogger(__name__)
 
 Doc = Mapping[str, Any]
 
-
-def resolve_hook(name: str, module: str, *functions: Callable[..., Any]) -> Any:
-    """Returns a hook: a function of the module for a task, the function ``target``, or the task's metric list."""
-    task, separator, kind = name.rpartition("__")
-    if separator and kind == "metrics":
-        return metric_list(task_named(task))
-    function = {hook.__name__: hook for hook in (target, *functions)}.get(kind) if separator else None
-    if function is None:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    return Hook(task_named(task), function)
+NAME = "culture_task"
+"""Entry of a task file's metadata: the task that it is, also in a user's variant of its file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hook:
-    """A function that a task file names, bound to its task. Its logged text is always the same."""
+    """A function that a harness calls, bound to its task. Its logged text is always the same."""
 
     task: Task
     function: Callable[..., Any]
@@ -54,6 +42,34 @@ class Hook:
         return f"culture_tasks: {self.function.__name__} of {self.task.name}"
 
 
+def with_defaults(config: Mapping[str, Any], defaults: Callable[[Task], Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns a task file's entries with those that it leaves to the task that its metadata name.
+
+    Raises:
+        SettingsError: If the metadata name no task.
+    """
+    metadata = config.get("metadata") or {}
+    if NAME not in metadata:
+        raise SettingsError(
+            f"{config.get('task')}: its file names no task of culture-tasks. Write metadata: {{{NAME}: …}} as in the "
+            "file that it includes."
+        )
+    task = task_named(str(metadata[NAME]))
+    shared = {
+        "test_split": "test",
+        "num_fewshot": 0,
+        "doc_to_target": Hook(task, target),
+        # lm-eval's own filter takes the log-likelihoods.
+        **({} if task.choices else {"filter_list": [{"name": "none", "filter": [{"function": task.responses}]}]}),
+    }
+    return {
+        **shared,
+        **defaults(task),
+        **{name: value for name, value in config.items() if name != "class"},
+        "metadata": {"version": task.version, **metadata},
+    }
+
+
 def target(task: Task, doc: Doc) -> str | list[str]:
     """Returns a document's right answer, or answers."""
     return task.target(doc)
@@ -62,7 +78,7 @@ def target(task: Task, doc: Doc) -> str | list[str]:
 def name_of(task: Any) -> str | None:
     """Returns the name of the task of ours that a harness's task scores like; None if it scores by other code.
 
-    A user's variant of a task has another name, and the documents and hooks of the task that it includes.
+    A user's variant of a task has another name, and the documents of the task that it includes.
     """
     hook = task.config.process_results
     return hook.task.name if isinstance(hook, Hook) else None

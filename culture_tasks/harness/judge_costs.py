@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -20,11 +20,6 @@ def judge_costs(tasks: Mapping[str, Sequence[Mapping[str, Any]]], prices: Prices
     """Returns the entry of a result file for the judged records of each task; empty where no judge counted tokens."""
     costs = {task: entry for task, records in tasks.items() if (entry := _entry(records, prices))}
     return {"currency": prices.currency, "prices": prices.origin, "tasks": costs} if costs else {}
-
-
-def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Returns the records of a metric that hold verdicts."""
-    return [record for record in records if isinstance(record, dict) and record.get("judge") and record.get("runs")]
 
 
 def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float | None]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
 from culture_tasks.data.reading import DataReading
-from culture_tasks.harness.scoring import OWN_DATA, scorer_of
+from culture_tasks.harness.records import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.harness.subsets import Subset, draw_subset
 from culture_tasks.judges.selection import refuse_in_a_run

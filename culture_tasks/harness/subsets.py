@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from culture_tasks.benchmarks.interface import Documents, MeanScore
 from culture_tasks.benchmarks.registry import benchmark_of
-from culture_tasks.harness.scoring import PROBABILITY, scorer_of
+from culture_tasks.harness.records import PROBABILITY, scorer_of
 from culture_tasks.metrics.subsets import SamplingFrame, draw, population
 
 

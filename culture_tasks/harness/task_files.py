@@ -1,163 +1,60 @@
-"""The task files of a benchmark, written from its declarations.
-
-The keys that all tasks of a benchmark share are in a template that each file includes; tasks that compare
-log-likelihoods have another one. A template's name has no ``.yaml`` at its end, so that no harness takes it for a task.
-"""
+"""The task files of a benchmark: each names its class and its task, and leaves the rest to them."""
 
 from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Task
+from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Tag, Task
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.harness.scoring import LEXICAL
-
-TEMPLATE, LIKELIHOOD_TEMPLATE = "_default_template_yaml", "_likelihood_template_yaml"
-PLACEHOLDER = "_placeholder.jsonl"
-"""File of one row that lmms-eval loads before our documents take its place."""
-
-_PLACEHOLDER_ROW = '{"placeholder": "culture-tasks puts the documents here when the task is loaded"}\n'
-
-_Keys = Mapping[str, Any]
-
-
-class _Function(str):
-    """The path of a function that a harness resolves."""
-
-    __slots__ = ()
+from culture_tasks.harness.hooks import NAME
+from culture_tasks.harness.rows import LEXICAL
 
 
 def task_files(benchmark: Benchmark) -> dict[Path, str]:
     """Returns the files of a benchmark, by their path below the folder of task files."""
-    files: dict[Path, str] = {}
-    for harness in HARNESSES:
-        entries = [
-            entry for entry in benchmark.entries() if isinstance(entry, (Task, Group)) and harness in entry.harnesses
-        ]
-        for name, text in _files_of_harness(benchmark, entries, harness):
-            files[Path(harness) / benchmark.name / name] = text
-    if any("lmms_eval" in path.parts for path in files):
-        files[Path("lmms_eval") / PLACEHOLDER] = _PLACEHOLDER_ROW
-    return files
-
-
-def _files_of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> Iterator[tuple[str, str]]:
-    for entry in entries:
-        if isinstance(entry, Group):
-            yield f"{entry.name}.yaml", _yaml(_group_keys(entry, entries, harness))
-    tasks = [entry for entry in entries if isinstance(entry, Task)]
-    yield from _files_of_tasks(benchmark, [task for task in tasks if task.choices is None], TEMPLATE, harness)
-    yield from _files_of_tasks(benchmark, [task for task in tasks if task.choices], LIKELIHOOD_TEMPLATE, harness)
-
-
-def _files_of_tasks(
-    benchmark: Benchmark, tasks: Sequence[Task], template: str, harness: Harness
-) -> Iterator[tuple[str, str]]:
-    """Yields the files of tasks, and the template with the keys that they share."""
-    if not tasks:
-        return
-    keys_of = {task.name: _keys(task, harness) for task in tasks}
-    shared = {
-        key: value
-        for key, value in keys_of[tasks[0].name].items()
-        # A harness looks for tags in a task's own file.
-        if key != "tag" and len(tasks) > 1 and all(keys.get(key) == value for keys in keys_of.values())
-    }
-    notes = dict.fromkeys(task.note for task in tasks if task.note)
-    comment = f"# {' '.join(' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes]).split())}\n"
-    if shared:
-        yield template, comment + _yaml(shared)
-    for name, keys in keys_of.items():
-        unshared = {key: value for key, value in keys.items() if key not in shared}
-        yield f"{name}.yaml", _yaml({"include": template} | unshared) if shared else comment + _yaml(unshared)
-
-
-def _keys(task: Task, harness: Harness) -> dict[str, Any]:
-    """Returns the keys of a task's file, the template's included."""
-
-    def hook(kind: str) -> _Function:
-        return _Function(f"culture_tasks.harness.{harness}.hooks.{task.name}__{kind}")
-
-    responses = _Function(f"{task.responses.__module__}.{task.responses.__qualname__}")
-    names = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
-    output_type = "generate_until" if task.choices is None else "multiple_choice"
-    kind = {"output_type": output_type, "test_split": "test", "num_fewshot": 0}
-    shared = {
-        "doc_to_target": hook("target"),
-        "process_results": hook("results"),
-        "metric_list": hook("metrics"),
-        # lm-eval's own filter takes the log-likelihoods.
-        **({} if task.choices else {"filter_list": [{"name": "none", "filter": [{"function": responses}]}]}),
-        "metadata": {"version": task.version},
-    }
-    sampling = task.decoding.temperature > 0
-    top_p = {} if task.decoding.top_p is None else {"top_p": task.decoding.top_p}
-    if harness == "lm_eval":
-        generation = {
-            "until": [],
-            "max_gen_toks": task.decoding.max_tokens,
-            "do_sample": sampling,
-            **({"temperature": task.decoding.temperature} if sampling else {}),
-            **(top_p if sampling else {}),
-        }
-        return {
-            **names,
-            "class": _Function("culture_tasks.harness.lm_eval.task.CultureTask"),
-            "custom_dataset": hook("dataset"),
-            **kind,
-            "fewshot_split": "test",  # so that a question is never among its own examples
-            "doc_to_text": hook("text"),
-            **({"doc_to_image": hook("images")} if task.shows_images else {}),
-            **({"doc_to_choice": hook("choices")} if task.choices else {"generation_kwargs": generation}),
-            **shared,
-        }
+    entries = {entry.name: entry for entry in benchmark.entries()}
     return {
-        **names,
-        "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": f"../{PLACEHOLDER}"}},
-        **kind,
-        "process_docs": hook("documents"),
-        "doc_to_text": hook("text"),
-        "doc_to_visual": hook("visuals"),
-        "doc_to_messages": hook("messages"),
-        "generation_kwargs": {
-            "until": [],
-            "max_new_tokens": task.decoding.max_tokens,
-            "do_sample": sampling,
-            "temperature": task.decoding.temperature or 0,
-            **top_p,
-            "num_beams": 1,
-        },
-        **shared,
+        Path(harness) / benchmark.name / f"{entry.name}.yaml": (
+            _task_file(entry, harness) if isinstance(entry, Task) else _group_file(entry, entries, harness)
+        )
+        for harness in HARNESSES
+        for entry in entries.values()
+        if not isinstance(entry, Tag) and harness in entry.harnesses
     }
 
 
-def _group_keys(group: Group, entries: Sequence[Entry], harness: Harness) -> dict[str, Any]:
-    tasks = _tasks_below(group, {entry.name: entry for entry in entries})
+def _task_file(task: Task, harness: Harness) -> str:
+    tag = f"tag: {task.tag}\n" if task.tag else ""  # a harness looks for it in the task's own file
+    return (
+        f"task: {task.name}\n{tag}class: !function culture_tasks.harness.{harness}.task.CultureTask\n"
+        f"metadata:\n  {NAME}: {task.name}\n"
+    )
+
+
+def _group_file(group: Group, entries: Mapping[str, Entry], harness: Harness) -> str:
+    tasks = _tasks_below(group, entries)
+    lines = [f"group: {group.name}", "task:", *(f"  - {member}" for member in group.members)]
     metrics = {metric.name: metric for metric in tasks[0].metrics()}
-    listed = []
+    if group.means:
+        lines.append("aggregate_metric_list:")
     for name in group.means:
         endings = [""]
         if harness == "lm_eval" and isinstance(metrics[name], JudgedScore):
             endings += [LEXICAL, "_coverage", "_unscored"]
         # lmms-eval takes an entry for every metric whose name holds these letters, and needs the filter's name.
-        extra = {"filter_list": ["none"]} if harness == "lmms_eval" else {}
-        for ending in endings:
-            mean = {"metric": f"{name}{ending}", "aggregation": "mean", "weight_by_size": group.weight_by_size}
-            listed.append(mean | extra)
-    return {
-        "group": group.name,
-        "task": list(group.members),
-        **({"aggregate_metric_list": listed} if listed else {}),
-        "metadata": {"version": tasks[0].version},
-    }
+        filters = ", filter_list: [none]" if harness == "lmms_eval" else ""
+        by_size = str(group.weight_by_size).lower()
+        lines += [
+            f"  - {{metric: {name}{ending}, aggregation: mean, weight_by_size: {by_size}{filters}}}"
+            for ending in endings
+        ]
+    return "\n".join([*lines, "metadata:", f"  version: {tasks[0].version}", ""])
 
 
-def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> list[Task]:
+def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> Sequence[Task]:
     tasks: list[Task] = []
     for entry in (entries[member] for member in group.members if member in entries):
         if isinstance(entry, Group):
@@ -165,34 +62,6 @@ def _tasks_below(group: Group, entries: Mapping[str, Entry]) -> list[Task]:
         elif isinstance(entry, Task):
             tasks.append(entry)
     return tasks
-
-
-def _yaml(keys: _Keys, indent: str = "") -> str:
-    """Returns keys as YAML, in their order, with each name of a short list on its own line."""
-    lines: list[str] = []
-    for key, value in keys.items():
-        if isinstance(value, Mapping):
-            lines.append(f"{indent}{key}:\n{_yaml(value, indent + '  ')}")
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            lines.append(f"{indent}{key}:\n")
-            for entry in value:
-                entry_lines = _yaml(entry, indent + "    ").splitlines(keepends=True)
-                lines += [f"{indent}  - {entry_lines[0].lstrip()}", *entry_lines[1:]]
-        elif isinstance(value, list) and key == "task":
-            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}  - {name}\n" for name in value))
-        else:
-            lines.append(f"{indent}{key}: {_scalar(value)}\n")
-    return "".join(lines)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, _Function):
-        return f"!function {value}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_scalar, value))}]"
-    return str(value)
 
 
 def write_task_files_of_cultures() -> None:

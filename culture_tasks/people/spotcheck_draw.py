@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.interface import JudgedScore, Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
-from culture_tasks.harness.scoring import item_of, on_scale
+from culture_tasks.harness.records import item_of, on_scale
 from culture_tasks.judges.rubric.rubrics import Rubric, shortened
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of

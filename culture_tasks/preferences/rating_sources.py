@@ -19,7 +19,6 @@ from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries,
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import SUFFIXES, RowTable, read_file, validated
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.people.rated_responses import (
     NO_CATEGORY,
@@ -261,13 +260,12 @@ class _Reader:
 
     def _scored_responses(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
-        metric, logged = sample.logged
         if not is_judged(sample):
-            self._unjudged[task] = str(logged.get("benchmark", ""))
+            self._unjudged[task] = str(sample.logged.get("benchmark", ""))
             return
         judged = judged_sample(sample)
         judge, selection = judged.judge, self._selection
-        if metric.endswith(LEXICAL) != selection.text_overlap or selection.judge not in (None, judge.name):
+        if (judge.backend == "lexical") != selection.text_overlap or selection.judge not in (None, judge.name):
             self._other_judges.add(judge.name)
             return
         self._check_usable(judged, task)

@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
-from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import draw_subset
 from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats

@@ -13,21 +13,22 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from culture_tasks.benchmarks.interface import JudgedScore
 from culture_tasks.benchmarks.registry import benchmarks, metrics_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
-from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
-from culture_tasks.harness.judge_costs import judge_costs, judged_records
-from culture_tasks.harness.result_rows import MetricRecords
-from culture_tasks.harness.scoring import PROBABILITY, JudgedDocument, judged_metrics
+from culture_tasks.harness.judge_costs import judge_costs
+from culture_tasks.harness.records import PROBABILITY, JudgedDocument
+from culture_tasks.harness.results import METRIC_LIST
+from culture_tasks.harness.rows import TaskRecords, statistics_of
 from culture_tasks.harness.session import Session
 from culture_tasks.harness.subsets import Subset, structure_from
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.results.finding import Harness, UnusedFile, find
+from culture_tasks.results.finding import UnusedFile, find
 from culture_tasks.results.logged_samples import JudgedSample, check_same_judge, judged_samples
-from culture_tasks.results.rows import FILTER, TaskRecords, keep_tasks, renew_groups, task_row
+from culture_tasks.results.rows import FILTER, Regraded, keep_tasks, renew_groups, task_row
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     SAMPLED,
@@ -64,8 +65,7 @@ class TaskToGrade:
     samples: list[JudgedSample]  # its samples, in the order of the file
     subset: Subset | None = None  # what the samples are, if they were drawn from more
     documents: list[JudgedDocument] = field(default_factory=list)  # the same, submitted to the judge; empty before
-    # Their new records by metric, one mapping a sample; empty before the verdicts are there.
-    records: list[Mapping[str, Any]] = field(default_factory=list)
+    records: list[Mapping[str, Any]] = field(default_factory=list)  # their new ones; empty before the verdicts
 
     @property
     def metric(self) -> str:
@@ -73,23 +73,12 @@ class TaskToGrade:
         return self.samples[0].record.metric
 
     @property
-    def metrics(self) -> list[dict[str, Any]]:
-        """The judged metrics that a run of the task can have."""
-        first = self.samples[0]
-        metric = metrics_of(self.name, first.record.benchmark, self.metric).get(self.metric)
-        if metric is None:
-            return first.metrics
-        return judged_metrics(self.metric, first.parts, aggregation_of(metric, is_main=True))
-
-    @property
-    def new_records(self) -> TaskRecords:
-        """The new records of the judged metrics that the samples have."""
-        functions: dict[str, Aggregation] = {metric["metric"]: metric["aggregation"] for metric in self.metrics}
-        columns = {
-            f"{name},{FILTER}": MetricRecords(functions[name], [record[name] for record in self.records])
-            for name in self.records[0]
-        }
-        return TaskRecords(self.metric, list(functions), columns)
+    def regraded(self) -> Regraded:
+        """Its judged metric with the new records."""
+        first = self.samples[0].record
+        metric = metrics_of(self.name, first.benchmark, self.metric).get(self.metric)
+        metric = metric or JudgedScore(name=self.metric, scale=first.scale)
+        return Regraded(self.metric, TaskRecords(statistics_of([metric], self.metric, self.records), self.records))
 
 
 class RunToGrade(NamedTuple):
@@ -251,17 +240,14 @@ def finish(
     for document in progress([document for task in tasks for document in task.documents]):
         document.wait()
     for task in tasks:
-        pairs = [sample.regraded(document) for sample, document in zip(task.samples, task.documents, strict=True)]
-        write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
-        task.records = [records for _, records in pairs]
-        _update(results, run.harness, task)
-    groups = renew_groups(results, {task.name: task.new_records for task in tasks})
+        task.records = [document.record() for document in task.documents]
+        pairs = zip(task.samples, task.records, strict=True)
+        write_samples(new.samples_file(task.name), (sample.regraded(record) for sample, record in pairs))
+        _update(results, task)
+    groups = renew_groups(results, {task.name: task.regraded for task in tasks})
     keep_tasks(results, {*groups, *(task.name for task in tasks)})
     results.pop(COSTS, None)
-    judged_by_task = {
-        task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
-    }
-    if costs := judge_costs(judged_by_task, prices):
+    if costs := judge_costs({task.name: task.records for task in tasks}, prices):
         results[COSTS] = costs
     results["config"] = shown_value("", results.get("config") or {})
     results["config"][GRADED_FROM] = run.result_file.name
@@ -272,20 +258,15 @@ def finish(
     return new
 
 
-def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> None:
+def _update(results: dict[str, Any], task: TaskToGrade) -> None:
     """Puts a task's new values, and the metrics that it has now, in place of the old ones."""
-    names = set(task.new_records.names)
-    row = task_row(results["results"].get(task.name, {}), task.new_records, harness)
+    regraded = task.regraded
+    row = task_row(results["results"].get(task.name, {}), regraded)
     results["results"][task.name] = row
-    metrics = [
-        {**metric, "aggregation": str(metric["aggregation"])}
-        for metric in task.metrics
-        if f"{metric['metric']},{FILTER}" in row
-    ]
     better = results.setdefault("higher_is_better", {}).get(task.name, {})
-    results["higher_is_better"][task.name] = {name: better[name] for name in better if name not in names} | {
-        metric["metric"]: metric["higher_is_better"] for metric in metrics
-    }
+    results["higher_is_better"][task.name] = {
+        name: is_better for name, is_better in better.items() if not regraded.is_about(name)
+    } | {number.name: number.better for number in regraded.records.statistics if f"{number.name},{FILTER}" in row}
     config = results["configs"][task.name]
     if task.subset is not None:
         config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
@@ -293,4 +274,4 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
         counts = results.setdefault("n-samples", {}).get(task.name) or {}
         results["n-samples"][task.name] = {**counts, "effective": len(task.samples)}
     if isinstance(config.get("metric_list"), list):
-        config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *metrics]
+        config["metric_list"] = [{**entry, "aggregation": str(entry["aggregation"])} for entry in METRIC_LIST]

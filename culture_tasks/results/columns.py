@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from culture_tasks.benchmarks.interface import ComputedScore, Metric, Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.errors import DataError
-from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
+from culture_tasks.harness.records import RECORD, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.plain_files import open_plain
 from culture_tasks.results.finding import Kind, UnusedFile
@@ -155,12 +155,14 @@ class LoadedSamples:
         """Takes a sample in, or returns why it can't be used."""
         kind = self._kind
         try:
-            key, logged = sample.logged
+            logged = sample.logged
         except DataError:
             return "damaged"
         if not logged:
+            fields = sample.content.get(RECORD)
+            others = {**sample.content, **(fields.get("inputs") or {} if isinstance(fields, dict) else {})}
             other_metrics = kind.metrics.keys() - {kind.metric}
-            return "withheld" if any(sample.content.get(name) is not None for name in other_metrics) else "foreign"
+            return "withheld" if any(others.get(name) is not None for name in other_metrics) else "foreign"
         try:
             record = sample.record
             further = {
@@ -192,7 +194,7 @@ class LoadedSamples:
         self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)
-        self.lexical |= key.endswith(LEXICAL)
+        self.lexical |= record.judge is not None and record.judge.backend == "lexical"
         self._note(sample, record, tokens)
         return ""
 

@@ -15,7 +15,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale, Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, metrics_of
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.harness.rows import LEXICAL
 from culture_tasks.results.columns import Columns, LoadedSamples, RecordKind, SampleReader
 from culture_tasks.results.comparability import differences, other_questions, variation
 from culture_tasks.results.finding import UnusedFile, find, without_copies

@@ -1,7 +1,6 @@
 """Logged samples that a judge grades: the requests to the judge, and the samples with new verdicts.
 
-A record has all that is needed: the question, the references, the responses, the rubric and the scale. The metrics are
-read from the sample.
+A record has all that is needed: the question, the references, the responses, the rubric and the scale.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ from typing import Any
 
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.errors import DataError, JudgeError
-from culture_tasks.harness.scoring import LEXICAL, OF_VERDICTS, JudgedDocument, item_of, judged_metrics, judged_results
+from culture_tasks.harness.records import OF_VERDICTS, RECORD, JudgedDocument, item_of
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record
 from culture_tasks.text import failure_in
-
-_NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
-"""Words after a metric's name and an underscore that name no part of the data."""
 
 
 @dataclass(frozen=True)
@@ -40,34 +36,17 @@ class JudgedSample:
     def as_logged(self) -> Mapping[str, Any]:
         """Its record as it is in the file, with a question and references that were checked."""
         record = self.record
-        return {**self.logged.logged[1], "question": record.question, "references": list(record.references)}
+        return {**self.logged.logged, "question": record.question, "references": list(record.references)}
 
     @cached_property
     def scored(self) -> Mapping[int, GradedResponse]:
         """The responses that have a scored verdict, which may be kept, by number."""
         return {number: run for number, run in enumerate(self.record.runs) if run.outcome == "scored"}
 
-    @cached_property
-    def parts(self) -> Mapping[str, bool]:
-        """The parts of its task's data that have a mean, and whether the sample belongs to each.
-
-        A sample has a metric for each part: ``{}`` where it belongs to the part, else null.
-        """
-        metric = self.record.metric
-        prefix = f"{metric}{LEXICAL}_" if self.judge.backend == "lexical" else f"{metric}_"
-        content = self.logged.content.items()
-        parts = {name.removeprefix(prefix): value for name, value in content if name.startswith(prefix) and not value}
-        return {part: value is not None for part, value in parts.items() if part not in _NO_PART}
-
     @property
     def prompt_order(self) -> tuple[object, ...]:
         """Sorts samples so that judges' prompts with the same beginning are together."""
         return self.rubric.prompt_order(item_of(self.as_logged, ""))
-
-    @property
-    def metrics(self) -> list[dict[str, Any]]:
-        """The judged metrics that a run of its task can have."""
-        return judged_metrics(self.record.metric, self.parts)
 
     def expected(self, *, failed_only: bool) -> list[tuple[Rubric, JudgeItem]]:
         """Returns the requests to the judge; ``failed_only`` keeps the verdicts that were scored."""
@@ -88,15 +67,14 @@ class JudgedSample:
             verdicts_judge=self.as_logged["judge"],
         )
 
-    def regraded(self, document: JudgedDocument) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Returns the sample with new records in place of the old ones, and these records by metric."""
-        belongs = [part for part, is_in in self.parts.items() if is_in]
-        records = judged_results(self.record.metric, document, groups=tuple(self.parts), belongs=belongs)
-        old = {metric["metric"] for metric in self.metrics}
-        sample = {name: value for name, value in self.logged.content.items() if name not in old} | records
+    def regraded(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the sample with a new record in place of the old one, and of what older versions log beside it."""
+        metric = self.record.metric
+        old = {name for name in self.logged.content if name in (RECORD, metric) or name.startswith(f"{metric}_")}
+        sample = {name: value for name, value in self.logged.content.items() if name not in old} | {RECORD: record}
         if isinstance(sample.get("metrics"), list):
-            sample["metrics"] = [name for name in sample["metrics"] if name not in old] + list(records)
-        return sample, records
+            sample["metrics"] = [*(name for name in sample["metrics"] if name not in old), RECORD]
+        return sample
 
 
 def judged_samples(logged: Iterable[LoggedSample]) -> list[JudgedSample]:
@@ -116,7 +94,7 @@ def judged_samples(logged: Iterable[LoggedSample]) -> list[JudgedSample]:
 
 def is_judged(sample: LoggedSample) -> bool:
     """Whether a judge grades a sample."""
-    return "judge" in sample.logged[1]
+    return "judge" in sample.logged
 
 
 def judged_sample(sample: LoggedSample) -> JudgedSample:

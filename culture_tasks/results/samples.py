@@ -1,7 +1,7 @@
 """The one reader of sample files: their lines, each with its record, which is checked when it is asked for.
 
 A harness logs one JSON object per document. A task of ours logs its record there under its main metric (see
-:mod:`culture_tasks.harness.scoring`). The record has all that is needed to show a sample, to count it, and to grade it
+:mod:`culture_tasks.harness.records`). The record has all that is needed to show a sample, to count it, and to grade it
 again. Anybody may have written the file: a line with another layout raises an error that names file, line and field.
 """
 
@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
-from culture_tasks.harness.scoring import RECORD_VERSION
+from culture_tasks.harness.records import RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Outcome, Usage, Verdict
 from culture_tasks.plain_files import open_plain
 from culture_tasks.text import failure_in
@@ -96,7 +96,7 @@ class LoggedJudge(_Logged):
 
 
 class Record(_Logged):
-    """The record of a document that a task of ours logs (see :mod:`culture_tasks.harness.scoring`).
+    """The record of a document that a task of ours logs (see :mod:`culture_tasks.harness.records`).
 
     Attributes:
         item: The question, the same for every model and harness.
@@ -170,17 +170,15 @@ class LoggedSample:
         return str(self.content.get("filter")), number if isinstance(number, int | str) else ("line", self.number)
 
     @cached_property
-    def logged(self) -> tuple[str, Mapping[str, Any]]:
-        """The name of the metric that the record is logged under, and the record as it is; both empty without one."""
-        for name, value in self.content.items():
-            if isinstance(value, dict) and "record" in value:
-                return name, without_failures(value)
-        return "", {}
+    def logged(self) -> Mapping[str, Any]:
+        """The record as it is; empty without one. Older versions log it under its metric's name."""
+        records = (value for value in self.content.values() if isinstance(value, dict) and "record" in value)
+        return next(map(without_failures, records), {})
 
     @cached_property
     def record(self) -> Record:
         """The record."""
-        _, logged = self.logged
+        logged = self.logged
         if logged.get("record") != RECORD_VERSION:
             raise DataError(
                 f"{self.where}: the record has layout {logged.get('record')!r:.40}; this version reads "

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.harness.model_costs import ModelCosts
-from culture_tasks.harness.result_rows import COMMITS
-from culture_tasks.harness.scoring import OWN_DATA
+from culture_tasks.harness.records import OWN_DATA
+from culture_tasks.harness.results import COMMITS
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import SAMPLED, RunFiles

@@ -134,7 +134,7 @@ class _LmEvalModel(HarnessModel):
         from lm_eval.api.instance import Instance
         from lm_eval.models.openai_completions import LocalChatCompletion
 
-        from culture_tasks.harness.lm_eval.hooks import images_first, render_prompt
+        from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
 
         text = render_prompt(prompt)
         message = {"role": "user", "content": images_first(text) if self.is_remote else text}
@@ -153,7 +153,7 @@ class _LmmsEvalModel(HarnessModel):
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
         from lmms_eval.api.instance import Instance
 
-        from culture_tasks.harness.lmms_eval.hooks import conversation, render_prompt
+        from culture_tasks.harness.lmms_eval.prompts import conversation, render_prompt
 
         generation |= {"max_new_tokens": new_tokens}
         place = (0, "selftest", "test")

@@ -15,21 +15,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lm_eval import evaluator
+from lm_eval import evaluator, evaluator_utils
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM, hash_args
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
-from culture_tasks.harness import result_rows
+from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
-from culture_tasks.harness.hooks import check_requests, describe_documents, name_of
-from culture_tasks.harness.lm_eval.hooks import images_first
-from culture_tasks.harness.loading import all_documents
-from culture_tasks.harness.scoring import PROBABILITY, scorer_of
+from culture_tasks.harness.hooks import (
+    NAME,
+    Doc,
+    Hook,
+    check_requests,
+    describe_documents,
+    images_of,
+    name_of,
+    with_defaults,
+)
+from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
+from culture_tasks.harness.loading import all_documents, load_for_evaluation
+from culture_tasks.harness.records import PROBABILITY, RECORD, scorer_of
 from culture_tasks.harness.session import start_prediction
 from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
@@ -90,6 +101,47 @@ def refuse_examples(task: str, shots: int | None) -> None:
         )
 
 
+def text(task: Task, doc: Doc) -> str:
+    """Returns the prompt as one text, with the places of its images."""
+    return render_prompt(task.prompt(doc))
+
+
+def images(task: Task, doc: Doc) -> list[Any]:
+    """Returns the images that a document's prompt shows, in order."""
+    return images_of(task, doc, task.prompt(doc))
+
+
+def choices(task: Task, doc: Doc) -> list[str]:
+    """Returns the replies whose log-likelihoods are compared."""
+    assert task.choices is not None
+    return list(task.choices(doc))
+
+
+def record(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's record, of replies, or of pairs of a log-likelihood and whether it is the greedy one's."""
+    if task.choices is not None:
+        responses = [most_likely(choices(task, doc), [likelihood for likelihood, _ in responses])]
+    return {RECORD: scorer_of(task.name)(doc, responses)}
+
+
+def defaults(task: Task) -> dict[str, Any]:
+    """Returns what a task file may leave out."""
+    decoding, is_sampled = task.decoding, task.decoding.temperature > 0
+    sampling = {"temperature": decoding.temperature, "top_p": decoding.top_p} if is_sampled else {}
+    generation = {"until": [], "max_gen_toks": decoding.max_tokens, "do_sample": is_sampled} | {
+        name: value for name, value in sampling.items() if value is not None
+    }
+    return {
+        "output_type": BY_LIKELIHOOD if task.choices else "generate_until",
+        "fewshot_split": "test",  # so that a question is never among its own examples
+        "doc_to_text": Hook(task, text),
+        **({"doc_to_image": Hook(task, images)} if task.shows_images else {}),
+        **({"doc_to_choice": Hook(task, choices)} if task.choices else {"generation_kwargs": generation}),
+        "process_results": Hook(task, record),
+        "metric_list": [dict(entry) for entry in results.METRIC_LIST],
+    }
+
+
 class CultureTask(ConfigurableTask):  # type: ignore[misc]
     """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
 
@@ -98,18 +150,19 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        extend(evaluator, "evaluate", lambda original: result_rows.with_run(_with_checked_cache(original)))
+        extend(evaluator, "evaluate", lambda original: results.with_run(_with_checked_cache(original)))
         extend(EvaluationTracker, "save_results_samples", with_checked_files)
-        extend(evaluator, "_process_results", _with_complete_results)
-        super().__init__(config={name: value for name, value in config.items() if name != "class"})
+        extend(evaluator_utils, "_collect_results", _with_task_rows)
+        extend(evaluator_utils, "aggregate_groups", _with_group_rows)
+        super().__init__(config=with_defaults(config, defaults))
         describe_documents(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
             for name in (FROM_TEXT, FROM_IMAGES):
                 setattr(model_class, name, answer)
 
-    def download(self, dataset_kwargs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        """Loads the data, without lm-eval's warning that the task's loader could be given options."""
-        self.dataset = self.config.custom_dataset(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+    def download(self, *_: Any, **__: Any) -> None:
+        """Loads the data."""
+        self.dataset = {"test": load_for_evaluation(str(self.config.metadata[NAME]))}
 
     def build_all_requests(self, *, chat_template: Callable[..., Any] | None = None, **options: Any) -> None:
         """Builds the requests, for the model whose chat template is given.
@@ -336,31 +389,36 @@ def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
             raise _missing_images_error(count, limit, str(request.task_name))
 
 
-def _with_complete_results(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Completes lm-eval's results of our tasks (see :mod:`culture_tasks.harness.result_rows`)."""
-
-    def process_results(accumulators: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        results = original(accumulators, *args, **kwargs)
+def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _collect_results(accumulators: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        collected = original(accumulators, *args, **kwargs)
         tasks = {
-            name: result_rows.evaluated_task(accumulator["task"], accumulator["raw_metrics"])
+            name: results.evaluated_task(accumulator["task"], accumulator["raw_metrics"])
             for name, accumulator in accumulators.items()
         }
-        for name, task in tasks.items():
-            result_rows.complete_row(results.metrics[name], task.metrics)
-        configs, better = results.configs, results.higher_is_better
-        result_rows.finish(tasks, rows=results.metrics, configs=configs, better=better)
-        for top_group in results.groups.values():
+        configs, better = collected.configs, collected.higher_is_better
+        results.write_results(tasks, rows=collected.metrics, configs=configs, better=better)
+        return collected
+
+    return _collect_results
+
+
+def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    def aggregate_groups(collected: Any) -> Any:
+        collected = original(collected)
+        tasks = results.evaluated_tasks()
+        for top_group in collected.groups.values():
             for group in (top_group, *top_group.get_all_groups()):
-                row = results.metrics[group.name]
+                row = collected.metrics[group.name]
                 weights = {
                     key: entry.weight_by_size
                     for entry in group.aggregate_metric_list or ()
                     for key in row
                     if key.startswith(f"{entry.metric},")
                 }
-                members = [tasks.get(task.task_name, result_rows.OF_OTHERS) for task in group.get_all_tasks()]
-                result_rows.complete_group_row(row, [task.metrics for task in members], weights)
-                result_rows.mark(row, members)
-        return results
+                members = [tasks.get(task.task_name) for task in group.get_all_tasks()]
+                results.write_group(row, members, weights)
+                results.mark(row, members)
+        return collected
 
-    return process_results
+    return aggregate_groups

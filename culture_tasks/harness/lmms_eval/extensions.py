@@ -1,8 +1,8 @@
 """Extensions of lmms-eval's functions for our tasks, which all call the original.
 
-* Results are completed (see :mod:`culture_tasks.harness.result_rows`). The costs of a run that a model of ours counts
+* Results are completed (see :mod:`culture_tasks.harness.results`). The costs of a run that a model of ours counts
   (:class:`~culture_tasks.harness.model_costs.ModelCosts`) become an entry of the file too.
-* Engine and judge are checked before the model is loaded, a task's options before its requests are built.
+* Engine and judge are checked before the model is loaded.
 * vLLM models keep to the limit of tokens that a task of ours has.
 * Responses that failed are told from answers, and stay out of the response cache, which tells documents apart.
 * A sample file that isn't whole is an error.
@@ -22,16 +22,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from culture_tasks.errors import SettingsError
-from culture_tasks.harness import result_rows
+from culture_tasks.harness import results
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
 from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
-from culture_tasks.harness.hooks import check_requests, name_of
+from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge, loaded_task
 from culture_tasks.harness.model_costs import KEY, ModelCosts
-from culture_tasks.harness.session import start_prediction
 from culture_tasks.text import failure_in, may_be_cut
 
 _log = logging.getLogger(__name__)
@@ -47,20 +45,17 @@ def extend_commands() -> None:
 
 
 def extend_evaluation() -> None:
-    """Extends lmms-eval's tasks, its vLLM models, and the functions that make its results; safe to call again."""
+    """Extends lmms-eval's vLLM models, and the functions that make its results; safe to call again."""
     from lmms_eval import evaluator
-    from lmms_eval.api.task import ConfigurableTask
     from lmms_eval.caching.response_cache import ResponseCache
     from lmms_eval.loggers import EvaluationTracker
 
-    extend(evaluator, "evaluate", lambda original: result_rows.with_run(_with_costs(original)))
+    extend(evaluator, "evaluate", lambda original: results.with_run(_with_costs(original)))
     extend(ResponseCache, "create", _with_documents)
     extend(ResponseCache, "_is_valid_response", _with_failures)
     extend(EvaluationTracker, "save_results_samples", _with_exit)
     extend(evaluator, "consolidate_results", _with_task_rows)
     extend(evaluator, "consolidate_group_results", _with_group_rows)
-    extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
-    extend(ConfigurableTask, "override_metric", _with_records)
     for name, class_name in _VLLM.items():
         if module := sys.modules.get(name):  # by now, if it is the model's
             extend(getattr(module, class_name), "make_one_request", _with_limit_of_the_task)
@@ -77,32 +72,6 @@ def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(*args, **kwargs)
 
     return simple_evaluate
-
-
-def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
-    def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
-        with exit_on_error():
-            if name_of(self) and self.config.num_fewshot:
-                raise SettingsError(
-                    f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
-                    "a task that writes its own messages. Write num_fewshot: 0 in its file."
-                )
-            check_requests(self, kwargs)
-        original(self, *args, **kwargs)
-
-    return build_all_requests
-
-
-def _with_records(original: Callable[..., None]) -> Callable[..., None]:
-    """Switches grading off where ``--predict_only`` would take the metrics of a task of ours away."""
-
-    def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
-        if name_of(self):
-            start_prediction()
-        else:
-            original(self, *args, **kwargs)
-
-    return override_metric
 
 
 def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,11 +95,11 @@ def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         model = kwargs.get("lm", args[0] if args else None)
         with _handing_over(model):
-            results = original(*args, **kwargs)
+            evaluated = original(*args, **kwargs)
         costs = getattr(model, "costs", None)
-        if results is not None and isinstance(costs, ModelCosts):
-            results[KEY] = costs.model_dump(mode="json")
-        return results
+        if evaluated is not None and isinstance(costs, ModelCosts):
+            evaluated[KEY] = costs.model_dump(mode="json")
+        return evaluated
 
     return evaluate
 
@@ -217,9 +186,8 @@ def _with_exit(original: Callable[..., None]) -> Callable[..., None]:
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
-        tasks = {output.task_name: result_rows.evaluated_task(output.task, output.sample_metrics) for output in outputs}
-        result_rows.finish(tasks, rows=rows, configs=configs, better=better)
-        result_rows.evaluated_tasks().update(tasks)
+        tasks = {output.task_name: results.evaluated_task(output.task, output.sample_metrics) for output in outputs}
+        results.write_results(tasks, rows=rows, configs=configs, better=better)
         return rows, samples, configs, versions, shots, better
 
     return consolidate_results
@@ -227,23 +195,21 @@ def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
-        results = original(rows, versions, task_dict)
-        tasks = result_rows.evaluated_tasks()
-        for name, task in tasks.items():
-            result_rows.complete_row(rows[name], task.metrics)
+        consolidated = original(rows, versions, task_dict)
+        tasks = results.evaluated_tasks()
         for group, names in _groups(task_dict):
-            row, members = rows[group.group_name], [tasks.get(name, result_rows.OF_OTHERS) for name in names]
+            row, members = rows[group.group_name], [tasks.get(name) for name in names]
             weights = {
                 key: entry["weight_by_size"]
                 for entry in group.config["aggregate_metric_list"] or ()
                 for key in row
                 if "," in key and "_stderr" not in key and entry["metric"] in key
             }
-            result_rows.complete_group_row(row, [task.metrics for task in members], weights)
+            results.write_group(row, members, weights)
             label = {"alias": group.group_alias or group.group_name}
-            result_rows.mark(label, members)
+            results.mark(label, members)
             group._config.group_alias = label["alias"]  # lmms-eval names a group by its file, not by its row
-        return results
+        return consolidated
 
     return consolidate_group_results
 

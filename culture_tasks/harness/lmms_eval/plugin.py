@@ -7,14 +7,15 @@ of a model entry point extends three methods of its ``TaskManager``, which all c
 * ``match_tasks``, which lmms-eval's commands alone call, checks the data before the model is loaded, and has
   ``simple_evaluate`` check engine and judge then. For an exception these commands print a traceback and end with status
   0, so ours end the process: one message, status 1.
-* ``load_task_or_group`` extends lmms-eval's results, its tasks and its vLLM models, and checks the data where a program
-  calls ``simple_evaluate``, which gets the exception. A task checks the judge before it builds its requests.
+* ``load_task_or_group`` extends lmms-eval's results and its vLLM models, and tells our task class the model's type. A
+  program that calls it gets the exception of a task whose data can't be used.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Group, Tag
@@ -32,7 +33,7 @@ def register() -> list[Any]:
 
     extend(TaskManager, "initialize_tasks", _with_our_tasks)
     extend(TaskManager, "match_tasks", _with_checks_ahead)
-    extend(TaskManager, "load_task_or_group", _with_checks)
+    extend(TaskManager, "load_task_or_group", _with_task_type)
     return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
 
 
@@ -85,22 +86,21 @@ def exit_on_error() -> Iterator[None]:
         raise SystemExit(f"culture-tasks: error: {error}") from None
 
 
-def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
-    def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
-        from culture_tasks.harness.hooks import describe_documents
-        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation, tasks_of
-        from culture_tasks.harness.loading import load_for_evaluation
+task_type: ContextVar[str] = ContextVar("task_type", default="simple")
+"""The type of model that lmms-eval is loading tasks for, which it doesn't tell a task's class."""
 
-        names = [task_list] if isinstance(task_list, str) else list(task_list or [])
-        with exit_on_error():
-            extend_evaluation()
-            for task in our_tasks(names):
-                load_for_evaluation(task)
-        tasks = original(self, task_list, *args, **kwargs)
-        with exit_on_error():
-            for task in tasks_of(tasks):
-                describe_documents(task)
-        return tasks
+
+def _with_task_type(original: Callable[..., Any]) -> Callable[..., Any]:
+    def load_task_or_group(self: Any, task_list: Any = None, kind: str = "simple", **kwargs: Any) -> Any:
+        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation
+
+        token = task_type.set(kwargs.pop("task_type", kind))
+        try:
+            with exit_on_error():
+                extend_evaluation()
+                return original(self, task_list, task_type.get(), **kwargs)
+        finally:
+            task_type.reset(token)
 
     return load_task_or_group
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries, rubrics
 from culture_tasks.benchmarks.reporting import Where
-from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.harness.rows import LEXICAL
 from culture_tasks.report.model import Cell, Entrant, Report, Unit
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import report_of

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
-from culture_tasks.harness.scoring import LEXICAL, parts_of
+from culture_tasks.harness.rows import LEXICAL, parts_of
 from culture_tasks.metrics.comparison import Difference, paired_bootstrap
 from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered

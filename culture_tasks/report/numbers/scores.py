@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scal
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Cost, Derived, FurtherScore, TasksRun, Where
 from culture_tasks.harness.model_costs import total_costs
-from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.harness.rows import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
 from culture_tasks.report.model import Cell, Flag, GroupValue, Unit
 from culture_tasks.report.numbers.observations import (

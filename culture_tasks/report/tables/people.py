@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.harness.scoring import on_scale
+from culture_tasks.harness.records import on_scale
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha

@@ -1,8 +1,4 @@
-"""The hooks that lmms-eval's task files name (see :mod:`culture_tasks.harness.hooks`).
-
-lmms-eval can only load by ``datasets.load_dataset``, and repeats whatever fails there five times. Its task files
-therefore name a placeholder of one row, and ``process_docs`` puts the real documents in its place; the plug-in has
-loaded and checked them by then, outside of the repetition.
+"""A prompt as lmms-eval's models take it, and whether they look at its images.
 
 A prompt reaches chat models as messages. The simple model types put all images before one text: a prompt with several
 images numbers them there.
@@ -10,37 +6,19 @@ images numbers them there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex
 from weakref import WeakKeyDictionary
 
-from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.benchmarks.interface import Picture, Prompt
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.hooks import images_of, resolve_hook
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
-from culture_tasks.harness.loading import load_for_evaluation, loaded_task
-from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import Session, current_session
-from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    import datasets
     from PIL.Image import Image
 
 Message = dict[str, Any]
-
-
-def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
-    """Returns a task's documents in the place of the placeholder; for a user's variant they are loaded here."""
-    with exit_on_error():
-        loaded = loaded_task(task.name)
-        is_of_this_run = loaded is not None and loaded.settings == Settings.from_environment()
-        return loaded.data if loaded and is_of_this_run else load_for_evaluation(task.name)
-
-
-def text(task: Task, doc: Mapping[str, Any]) -> str:
-    """Returns the prompt as one text, for simple model types."""
-    return render_prompt(task.prompt(doc))
 
 
 def render_prompt(prompt: Prompt) -> str:
@@ -55,17 +33,6 @@ def render_prompt(prompt: Prompt) -> str:
             number += 1
             lines.append(f"Image {number}:")
     return "\n".join(lines)
-
-
-def visuals(task: Task, doc: Mapping[str, Any]) -> list[Image]:
-    """Returns the images that a document's prompt shows, in order, for simple model types."""
-    return watch_images(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
-
-
-def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
-    """Returns the prompt as messages, for chat model types: the system message, then texts and images in order."""
-    prompt = task.prompt(doc)
-    return conversation(prompt, watch_images(doc, images_of(task, doc, prompt)) if task.shows_images else [])
 
 
 def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
@@ -88,13 +55,6 @@ class Conversation(list[Message]):
         """Inserts a message, unless it would be a second system message."""
         if message.get("role") != "system" or all(earlier["role"] != "system" for earlier in self):
             super().insert(index, message)
-
-
-def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records; refuses one whose images were handed out and not all looked at."""
-    if task.shows_images:
-        refuse_unseen(doc)
-    return scorer_of(task.name)(doc, responses)
 
 
 class _Looks:
@@ -151,7 +111,3 @@ def refuse_unseen(doc: Mapping[str, Any]) -> None:
 def _key(doc: Mapping[str, Any]) -> int:
     """Returns the key of a document: its short values, since variants of a question have the same id."""
     return hash(tuple(str(value) for name, value in doc.items() if isinstance(value, (str, int)) or name == "examples"))
-
-
-def __getattr__(name: str) -> Any:
-    return resolve_hook(name, __name__, documents, text, visuals, messages, results)
