@@ -31,7 +31,7 @@ from culture_tasks.benchmarks.care.documents import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
-from culture_tasks.harness.scoring import RECORD_VERSION, metric_list
+from culture_tasks.harness.records import RECORD, RECORD_VERSION
 
 _STAMP = "20260101_000000"
 _SIZES = {"culturalvqa": 2_378, "care_ar": 150, "care_ja": 150, "care_zh": 150, "cedar_text": 8_162}
@@ -130,8 +130,7 @@ def _judged(task: str, item: str, groups: dict[str, str], rating: float, score: 
     judge = {"backend": "openai", "model": "judge", "rubric": "synthetic", "prompt": "v1"}
     run = {"response": _TEXT, "outcome": "scored", "rating": rating, "rationale": _TEXT, "tokens": [400, 40]}
     record = _record(task, item, groups, score, judge=judge | {"prompt_sha256": "0" * 64, "sampling": {}}, runs=[run])
-    names = [metric["metric"] for metric in metric_list(task_named(task)) if "lexical" not in metric["metric"]]
-    return {key: {} for key in names} | {record["metric"]: record}
+    return {RECORD: record}
 
 
 def _culturalvqa(task: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:

@@ -164,27 +164,18 @@ def in_order(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("harness", "benchmark"), FOLDERS)
-def test_every_function_resolves_and_metrics_are_told_apart_and_know_their_direction(harness, benchmark):
+def test_every_file_names_its_class_and_task_in_at_most_eight_lines_or_its_members(harness, benchmark):
     from lm_eval.tasks._yaml_loader import load_yaml
     from lmms_eval.utils import load_yaml_config
 
     for path in files(harness, benchmark):
-        if harness == "lm_eval":
-            hooks, content = ("custom_dataset",), load_yaml(path, resolve_func=True)
-        else:
-            hooks, content = (
-                ("process_docs", "doc_to_messages", "doc_to_visual"),
-                load_yaml_config(str(path), mode="full"),
-            )
+        lines = path.read_text(encoding="utf-8").splitlines()
+        content = (
+            load_yaml(path, resolve_func=True) if harness == "lm_eval" else load_yaml_config(str(path), mode="full")
+        )
         if "group" in content:
+            assert set(content["task"]) <= entries().keys(), path
             continue
-        assert [hook for hook in (*hooks, "doc_to_text", "process_results") if not callable(content[hook])] == [], path
-        if harness == "lmms_eval":
-            (placeholder,) = content["dataset_kwargs"]["data_files"].values()
-            assert Path(placeholder).is_file()
-        names = [metric["metric"] for metric in content["metric_list"]]
-        assert len(set(names)) == len(names), path
-        assert tasks_below(path.stem)[0].metric in names, path
-        for metric in content["metric_list"]:
-            assert callable(metric["aggregation"]) or metric["aggregation"] in ("mean", "nanmean"), path
-            assert metric["higher_is_better"] in (True, False, None), path
+        assert len(lines) <= 8, path
+        assert content["class"].__module__ == f"culture_tasks.harness.{harness}.task", path
+        assert content["metadata"]["culture_task"] == content["task"] == path.stem, path

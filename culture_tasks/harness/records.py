@@ -55,11 +55,15 @@ class PendingRecord(dict[str, Any]):
             self._document = None  # lets go of the prompts, the tickets and the verdicts
         return self
 
+    def __contains__(self, name: object) -> bool:
+        self.complete()  # lmms-eval looks for a score in each of several repeats
+        return super().__contains__(name)
+
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (dict(self.complete()),)  # on its way to another rank
 
 
-def completed(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def completed(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Returns records with their verdicts."""
     return [record.complete() if isinstance(record, PendingRecord) else record for record in records]
 

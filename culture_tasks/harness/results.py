@@ -99,7 +99,6 @@ def write_results(
     harness_run = _harness_run.get(None)
     if harness_run is None:  # a program called the harness's function before it was extended
         _harness_run.set(harness_run := HarnessRun("", None))
-    run = Run(harness_run.model, harness_run.output, current_session().settings)
     for name, task in tasks.items():
         if task is None:
             continue
@@ -111,6 +110,7 @@ def write_results(
             for statistic in write_row(rows[name], records, filter_name):
                 better[name][statistic.name] = statistic.better
                 if isinstance(statistic, Computed):
+                    run = Run(harness_run.model, harness_run.output, current_session().settings)
                     statistic.finish(records.records, name, run)
         mark(rows[name], [task])
         _warn_of_responses(name, list(responses_of(task)))

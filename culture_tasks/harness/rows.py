@@ -313,10 +313,11 @@ def statistics_of(metrics: Iterable[Metric], main: str, records: Sequence[Record
         found.append(Mean(name, better, metric, is_main))
         found += [Mean(f"{name}_{part.group}", better, metric, is_main, part) for part in parts_of(metric)]
         if isinstance(metric, JudgedScore):
-            more = {"metric": metric, "is_main": is_main, "is_score": False}
-            found.append(SpreadOverRuns(f"{name}_run_sd", better=False, **more))
-            found.append(Coverage(f"{metric.name}_coverage", better=True, **more))
-            found.append(Unscored(f"{metric.name}_unscored", better=False, **more))
+            found += [
+                SpreadOverRuns(f"{name}_run_sd", False, metric, is_main, is_score=False),
+                Coverage(f"{metric.name}_coverage", True, metric, is_main, is_score=False),
+                Unscored(f"{metric.name}_unscored", False, metric, is_main, is_score=False),
+            ]
     return found
 
 

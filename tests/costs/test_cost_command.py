@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.cli.main import main
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.token_counts import TokenCounter
-from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.records import scorer_of
 from culture_tasks.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")

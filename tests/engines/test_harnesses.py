@@ -23,7 +23,7 @@ from transformers.generation import LogitsProcessor
 from culture_tasks.benchmarks.registry import task_file, task_named
 from culture_tasks.harness import loading
 from culture_tasks.harness.hooks import images_of
-from culture_tasks.harness.lmms_eval.hooks import messages
+from culture_tasks.harness.lmms_eval.task import messages
 
 TIE = 1e-3
 """Most that the log-probability of a token may be below the best one's. Rounding of these toys is below 1e-4."""

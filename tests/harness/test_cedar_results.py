@@ -8,11 +8,12 @@ from support.cedar_data import row, rows, write_folder
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.harness.lm_eval import hooks as lm_hooks
-from culture_tasks.harness.lmms_eval import hooks as lmms_hooks
+from culture_tasks.errors import SettingsError
+from culture_tasks.harness.lm_eval import task as lm
+from culture_tasks.harness.lmms_eval import task as lmms
 from culture_tasks.harness.loading import load_for_evaluation
-from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.records import scorer_of
+from culture_tasks.harness.rows import statistics_of
 
 
 @pytest.fixture
@@ -30,12 +31,8 @@ def results(doc, responses, task="cedar_text"):
     return scorer_of(task)(doc, responses)
 
 
-def metrics(task):
-    return metric_list(task_named(task))
-
-
-def hook(module, task, kind):
-    return getattr(module, f"{task}__{kind}")
+def statistics(task, records=()):
+    return {number.name: number for number in statistics_of(task_named(task).metrics(), "acc", records)}
 
 
 def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_path):
@@ -52,28 +49,28 @@ def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
     content["es"][1]["minority_label"] = "dolor"
     data = load(tmp_path, "cedar_text", content)
     assert set(data["minority"]) == {"none", "pain"}
-    found = [results(doc, ["pain"])["top2_macro_f1"] for doc in data]
+    records = [results(doc, ["pain"]) for doc in data]
+    found = [record["inputs"]["top2_macro_f1"] for record in records]
     assert found.count(("sadness", "pain", "pain")) == 1
     assert found.count(("happiness", None, "pain")) == 7
     # One true positive of pain, 14 false ones: F1 2/16. happiness 7, sadness 5, embarrassment and fear missed: 0.
-    (top2,) = (metric["aggregation"] for metric in metrics("cedar_text") if metric["metric"] == "top2_macro_f1")
-    assert top2(found) == pytest.approx(2 / 16 / 5)
+    assert statistics("cedar_text")["top2_macro_f1"].value(records) == pytest.approx(2 / 16 / 5)
 
 
 def test_every_document_has_every_metric(load, tmp_path, monkeypatch):
     data = load(tmp_path, "cedar_text")
-    keys = {tuple(results(doc, ["joy?"])) for doc in data}
-    listed = [metric["metric"] for metric in metrics("cedar_text") if metric["metric"] != "top2_macro_f1"]
-    assert keys == {tuple(results(data[0], ["happiness"]))}
-    assert sorted(next(iter(keys))) == sorted(listed)
+    keys = {tuple(results(doc, ["joy?"])["inputs"]) for doc in data}
+    listed = statistics("cedar_text").keys() - {"acc", "top2_macro_f1"}
+    assert keys == {tuple(results(data[0], ["happiness"])["inputs"])}
+    assert set(next(iter(keys))) == listed
     monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en")
     data = load(tmp_path, "cedar_text")
-    assert {tuple(results(doc, ["joy?"])) for doc in data} == keys
+    assert {tuple(results(doc, ["joy?"])["inputs"]) for doc in data} == keys
 
 
 def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     doc = load(tmp_path, "cedar_text_prompt_ar_data_en")[1]
-    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_prompt_ar_data_en")["acc"]
+    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_prompt_ar_data_en")
     read = {"response": "<think>…</think> **حزن**\ufffd", "outcome": "scored", "label": "sadness"}
     groups = {
         "language": "en",
@@ -89,7 +86,7 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
     assert len(record["prompt_sha256"]) == 64
     for responses in ([""], [[""]]):
-        assert results(doc, responses, "cedar_text_en")["unparsed"] == ("en", "sadness", None)
+        assert results(doc, responses, "cedar_text_en")["inputs"]["unparsed"] == ("en", "sadness", None)
 
 
 def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, monkeypatch):
@@ -100,45 +97,36 @@ def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, mo
 
 
 def test_metrics_of_no_documents_are_nan():
-    for metric in (*metrics("cedar_text"), *metrics("cedar_text_en")):
-        value = metric["aggregation"]([])
-        assert value != value, metric["metric"]
-        assert metric["aggregation"]([None, None] if metric["metric"] != "acc" else []) != value
-
-
-def test_a_hook_that_is_not_there_is_an_attribute_error():
-    for hooks in (lm_hooks, lmms_hooks):
-        for name in ("cedar_text", "cedar_text__prompt", "__path__", "prompt"):
-            with pytest.raises(AttributeError, match="has no attribute"):
-                getattr(hooks, name)
-        with pytest.raises(CultureTasksError, match="no task 'cedar_txt'"):
-            hooks.__getattr__("cedar_txt__text")
+    for number in (*statistics("cedar_text").values(), *statistics("cedar_text_en").values()):
+        value = number.value([])
+        assert value != value, number.name
 
 
 @pytest.mark.parametrize(("prompt", "language"), [("ar", "en"), ("zh", "sw"), ("ar", "ar")])
 def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, language):
-    task = f"cedar_text_prompt_{prompt}_data_{language}"
-    doc = load(tmp_path, task, {language: [row(1, language, "awe")]})[0]
+    task = task_named(f"cedar_text_prompt_{prompt}_data_{language}")
+    doc = load(tmp_path, task.name, {language: [row(1, language, "awe")]})[0]
     filled = {"narrative": f"N {language} 1.", "question": f"Q {language} 1?"}
     asked = prompt_file(prompt, "text").fill(filled)
-    assert hook(lm_hooks, task, "text")(doc) == hook(lmms_hooks, task, "text")(doc) == asked
-    assert hook(lmms_hooks, task, "messages")(doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
-    assert hook(lmms_hooks, task, "visuals")(doc) == []
-    assert hook(lm_hooks, task, "target")(doc) == hook(lmms_hooks, task, "target")(doc) == "awe"
+    assert lm.text(task, doc) == lmms.text(task, doc) == asked
+    assert lmms.messages(task, doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
+    assert lmms.visuals(task, doc) == []
+    assert task.target(doc) == "awe"
 
 
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):
     content = {"hi": [row(1, "hi", "awe") | {"narrative": "They write <image> on a wall."}, row(2, "hi", "awe")]}
     written, doc = load(tmp_path, "cedar_multimodal_hi", content, images=True)
     asked = prompt_file("hi", "multimodal").fill({"narrative": "N hi 2.", "question": "Q hi 2?"})
-    (message,) = lmms_hooks.cedar_multimodal_hi__messages(doc)
+    task = task_named("cedar_multimodal_hi")
+    (message,) = lmms.messages(task, doc)
     scene, text = message["content"]
     assert (scene["type"], scene["url"].mode, scene["url"].getpixel((0, 0))) == ("image", "RGB", (20, 99, 7))
     assert text == {"type": "text", "text": asked}
-    assert lm_hooks.cedar_multimodal_hi__text(doc) == f"<image>\n{asked}"
-    (image,) = lm_hooks.cedar_multimodal_hi__images(doc)
+    assert lm.text(task, doc) == f"<image>\n{asked}"
+    (image,) = lm.images(task, doc)
     assert image.getpixel((0, 0)) == (20, 99, 7)
-    text = lm_hooks.cedar_multimodal_hi__text(written)
+    text = lm.text(task, written)
     assert text.count("<image>") == 1
     assert "They write < image > on a wall." in text
-    assert "They write <image> on a wall." in lmms_hooks.cedar_multimodal_hi__text(written)
+    assert "They write <image> on a wall." in lmms.text(task, written)

@@ -12,7 +12,8 @@ from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
 from culture_tasks.benchmarks.interface import Task, responses_of
 from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.harness.loading import load_for_evaluation
-from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.records import scorer_of
+from culture_tasks.harness.rows import statistics_of
 
 SINGLE = "crosscult_single_reliability"
 LOCALITY = "crosscult_single_cross_scenario_locality"
@@ -58,26 +59,27 @@ def test_every_response_becomes_an_answer_and_a_base_answer(locality, runs, answ
 
 
 def test_an_answer_is_scored_against_the_reference_and_without_its_reasoning(doc):
-    records = results(doc, doc["reference"])
-    assert records["rouge_l"] == 100.0
-    assert records["judge_score_lexical"]["score"] == 10.0
-    assert results(doc, "zzz")["rouge_l"] == 0.0
-    assert results(doc, f"<think>hm</think> {doc['reference']}")["rouge_l"] == 100.0
+    record = results(doc, doc["reference"])
+    assert (record["values"], record["score"]) == ({"rouge_l": 100.0}, 10.0)
+    assert results(doc, "zzz")["values"] == {"rouge_l": 0.0}
+    assert results(doc, f"<think>hm</think> {doc['reference']}")["values"] == {"rouge_l": 100.0}
     # Parts concern the documents that belong to them.
-    assert records["rouge_l_social"] == records["rouge_l_zh"] == 100.0
+    found = statistics_of(task_named(SINGLE).metrics(), "judge_score", [record])
+    statistics = {number.name: number for number in found}
+    assert statistics["rouge_l_social"].value([record]) == statistics["rouge_l_zh"].value([record]) == 100.0
     for part in ("rouge_l_religious", "rouge_l_ar", "judge_score_lexical_religious"):
-        assert records[part] is None
+        assert list(statistics[part].concerned([record])) == []
 
 
 def test_a_record_says_which_insertion_was_used(doc, locality):
     said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "input_tokens": 7}
-    used = results(doc, ["a", "a", json.dumps(said)])["judge_score_lexical"]["facts"]
+    used = results(doc, ["a", "a", json.dumps(said)])["facts"]
     assert {name: used[name] for name in said} == said
     assert used["case_id"] == doc["case_id"]
     left = ["a", "a", json.dumps({**said, "activated": None})]
-    unused = results(locality, left, task=LOCALITY)["judge_score_lexical"]["facts"]
+    unused = results(locality, left, task=LOCALITY)["facts"]
     assert (unused["activated"], unused["similarity"]) == (None, 0.8)
-    assert "threshold" not in results(doc, "a")["judge_score_lexical"]["facts"]
+    assert "threshold" not in results(doc, "a")["facts"]
 
 
 def test_in_locality_an_answer_is_compared_with_that_before_the_insertion(locality):
@@ -85,16 +87,15 @@ def test_in_locality_an_answer_is_compared_with_that_before_the_insertion(locali
         ("whatever it says", "whatever it says", 100.0),  # an ordinary model, which has one answer
         (["a b c d", "a b x y"], "a b x y", 50.0),  # L = 2 of 4 and 4 tokens
     ):
-        records = results(locality, answer)
-        assert records["rouge_l"] == pytest.approx(rouge)
-        record = records["judge_score_lexical"]
+        record = results(locality, answer)
+        assert record["values"] == {"rouge_l": pytest.approx(rouge)}
         assert record["references"] == [base]
         assert record["runs"][0]["response"] == (answer if isinstance(answer, str) else answer[0])
-    assert results(locality, "")["rouge_l"] == 100.0
+    assert results(locality, "")["values"] == {"rouge_l": 100.0}
 
 
 def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
-    record = dict(results(doc, "x")["judge_score_lexical"])
+    record = results(doc, "x")
     assert (record["item"], record["cluster"]) == (doc["id"], doc["scenario"])
     assert record["data"] == {"data": doc["data"], "draw": doc["draw"]}
     for name in ("role", "topic", "partition", "language"):
@@ -110,11 +111,10 @@ def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
 
 def test_every_document_has_every_metric_of_its_task(folder):
     for name in (entry.name for entry in benchmarks()["crosscult"].entries() if isinstance(entry, Task)):
-        listed = {metric["metric"] for metric in metric_list(task_named(name))}
-        keys = [results(doc, "x", task=name).keys() for doc in load_for_evaluation(name)]
-        assert all(each == keys[0] for each in keys), name
-        assert keys[0] <= listed
-        assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]
+        records = [results(doc, "x", task=name) for doc in load_for_evaluation(name)]
+        found = {number.name: number for number in statistics_of(task_named(name).metrics(), "judge_score", records)}
+        for number in ("rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"):
+            assert list(found[number].concerned(records)) == records, name
 
 
 def test_the_release_is_read_again_when_its_file_changes(folder):
@@ -131,7 +131,7 @@ def test_the_paper_s_judge_is_asked_by_figure_10(folder, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     doc = load_for_evaluation(SINGLE)[1]
-    record = results(doc, ["نعم.", "نعم.", "{}"])["judge_score"]
+    record = results(doc, ["نعم.", "نعم.", "{}"]).complete()
     assert (record["score"], record["runs"][0]["rationale"]) == (9.0, "Same stance.")
     [seen] = server.requests
     assert (seen.body["model"], seen.body["reasoning_effort"]) == ("gpt-5.4-mini", "none")

@@ -7,7 +7,8 @@ from support.in_process import run_lm_eval, run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
-from culture_tasks.harness.lmms_eval import hooks
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.lmms_eval.task import messages
 
 GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
 
@@ -68,7 +69,7 @@ def test_an_ordinary_model_gives_the_base_row():
     assert [shown.text for shown in simple.seen] == [one.text for one in chat.seen if GROUPS[3] in one.task]
 
     document = chat.task_dict["crosscult_single_reliability"]["test"][0]
-    conversation = hooks.crosscult_single_reliability__messages(document)
+    conversation = messages(task_named("crosscult_single_reliability"), document)
     conversation.insert(0, {"role": "system", "content": []})  # a backend's own, which gives way
     assert [message["role"] for message in conversation] == ["system", "user"]
 

@@ -26,7 +26,7 @@ from support.tiny_world import write_release
 from transformers import PreTrainedModel
 
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.harness.lmms_eval.hooks import conversation
+from culture_tasks.harness.lmms_eval.prompts import conversation
 from culture_tasks.harness.loading import task_dataset
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class

@@ -63,13 +63,13 @@ class TestTrainingData:
         assert len({id(query) for query in asked}) == len({query.key for query in asked}) < len(asked)
 
     def test_queries_are_phrased_as_the_tasks_phrase_them(self, data):
-        from culture_tasks.harness.lmms_eval import hooks
+        from culture_tasks.benchmarks.registry import task_named
+        from culture_tasks.harness.lmms_eval.task import messages
 
-        messages = hooks.crosscult_single_reliability__messages
         asked = data.cases[0].insertion.query
         language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"
         doc = {"image": asked.images()[0], "question": asked.question, "language": language}
-        assert Query(asked.question, lambda: messages(doc)).key == asked.key
+        assert Query(asked.question, lambda: messages(task_named("crosscult_single_reliability"), doc)).key == asked.key
 
 
 class TestFitting:

@@ -9,7 +9,7 @@ from support.sample_files import care_sample, cedar_sample, record, vqa_record, 
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.records import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.metrics.subsets import SamplingFrame, subset_interval

@@ -12,8 +12,7 @@ from PIL import Image
 from culture_tasks.benchmarks.cedar.benchmark import ACC, TOP2, metrics
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
 from culture_tasks.benchmarks.interface import MeanScore
-from culture_tasks.harness.aggregation import aggregation_of
-from culture_tasks.harness.records import ClusteredLabels
+from culture_tasks.harness.rows import statistics_of
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -84,26 +83,22 @@ def gold(doc: Mapping[str, Any]) -> str:
 
 
 def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict[str, float]:
-    """Works metrics out again from logged records alone, with their standard errors."""
-    groups = [record["groups"] for record in records]
-    read = [[run["label"] for run in record["runs"]] for record in records]
-    labels = [
-        ClusteredLabels((group["language"], group["gold"], *runs), (record["benchmark"], record["cluster"]))
-        for record, group, runs in zip(records, groups, read, strict=True)
-    ]
-    values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
-    if any("minority" in group for group in groups):
-        minorities = [None if group["minority"] == "none" else group["minority"] for group in groups]
-        pairs = zip(groups, minorities, read, strict=True)
-        values[TOP2] = [(group["gold"], minority, *runs) for group, minority, runs in pairs]
+    """Works metrics out again from the labels of logged records, with their standard errors."""
+    plain = []
+    for record in records:
+        group, read = record["groups"], [run["label"] for run in record["runs"]]
+        labels = (group["language"], group["gold"], *read)
+        inputs: dict[str, Any] = {metric.name: labels for metric in metrics(is_pooled=is_pooled)}
+        inputs.pop(TOP2, None)
+        if "minority" in group:
+            inputs[TOP2] = (group["gold"], None if group["minority"] == "none" else group["minority"], *read)
+        plain.append({**record, "inputs": inputs})
     scores = {}
-    for metric in metrics(is_pooled=is_pooled):
-        metric_values = values.get(metric.name, labels)
-        aggregation = aggregation_of(metric, is_main=metric.name == ACC)
-        if metric_values or metric.name != TOP2:
-            scores[metric.name] = aggregation(metric_values)
-        if isinstance(metric, MeanScore) or metric.stderr is not None:
-            scores[f"{metric.name}_stderr"] = aggregation.stderr(metric_values)
+    for number in statistics_of(metrics(is_pooled=is_pooled), ACC, plain):
+        if any(True for _ in number.concerned(plain)):
+            scores[number.name], error = number.measured(plain)
+            if isinstance(number.metric, MeanScore) or number.metric.stderr is not None:
+                scores[f"{number.name}_stderr"] = error
     return scores
 
 

@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.culturalbench.benchmark import (
 )
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import DataError
-from culture_tasks.harness.aggregation import aggregation_of
+from culture_tasks.harness.rows import statistics_of
 from culture_tasks.settings import Settings
 
 EASY = {
@@ -100,8 +100,10 @@ def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_
 
 
 def test_a_question_with_a_missing_option_has_no_score():
-    records = [{"score": 1.0, "cluster": str(number // 4), "benchmark": "culturalbench"} for number in range(8)]
-    mean = aggregation_of(next(metric for metric in task_named("culturalbench_hard").metrics()), is_main=True)
+    plain = {"record": 2, "score": 1.0, "benchmark": "culturalbench", "outcomes": {"scored": 1}}
+    records = [{**plain, "cluster": str(number // 4)} for number in range(8)]
+    task = task_named("culturalbench_hard")
+    mean = statistics_of(task.metrics(), task.metric, records)[0].value
     records[1]["score"] = 0.0
     assert [mean(records), mean(records[:5]), mean(records[1:])] == [0.5, 0, 1]
     assert math.isnan(mean(records[:3]))

@@ -16,8 +16,7 @@ from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import run_scripted
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.harness import aggregation, result_rows
-from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness import results as harness_results
 from culture_tasks.harness.extending import extend
 from culture_tasks.judges.rubric.verdicts import Verdict
 
@@ -66,18 +65,19 @@ KINDS = ("lexical", "none", "repeats", "withheld", "cedar", "crosscult")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp_path, monkeypatch, fixture_data):
+def test_a_sample_has_one_record_and_the_results_have_all_numbers(harness, kind, tmp_path, monkeypatch, fixture_data):
     results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
     for task, samples in results["samples"].items():
-        names = [metric["metric"] for metric in results["configs"][task]["metric_list"]]
-        shown = {key for key in results["results"][task] if key.endswith(",none") and "_stderr" not in key}
+        assert [metric["metric"] for metric in results["configs"][task]["metric_list"]] == ["record"]
+        keys = results["results"][task].keys() - _stability(results, task)
+        names = {key.removesuffix(",none") for key in keys if key.endswith(",none") and "_stderr" not in key}
         assert names
-        assert {f"{name},none" for name in names} == shown - _stability(results, task)
-        assert not [key for key in results["results"][task] if "_stderr_stderr" in key]
+        assert "record" not in names
+        assert {f"{name}_stderr,none" for name in names} == {key for key in keys if "_stderr" in key}
         assert ("care_rating_lexical_run_sd" in names) is (kind == "repeats")  # a spread is over repeats alone
         assert len(_rows(names)) <= 12
         assert set(results["higher_is_better"][task]) == set(names)
-        assert all(set(names) <= set(sample) for sample in samples)
+        assert all(isinstance(sample["record"], dict) for sample in samples)
     # the harness's own logger of samples reads every listed metric from every sample
     module = __import__(f"{harness}.loggers.wandb_logger", fromlist=["WandbLogger"])
     logger = module.WandbLogger.__new__(module.WandbLogger)
@@ -112,7 +112,6 @@ def test_a_standard_error_stands_beside_its_value(harness, monkeypatch):
     assert (row["care_rating,none"], row["care_rating_coverage_stderr,none"]) == (5.0, 0.0)
     assert (row["care_rating_unscored,none"], row["care_rating_unscored_stderr,none"]) == (0, "N/A")
     assert not [key for key in row if "opinion" in key]  # no item of that category
-    assert row.get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -126,9 +125,7 @@ def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
     install(monkeypatch, ScriptedJudge(script))
     results = run(harness, ["care"])
-    records = [
-        sample["care_rating"] for task in ("care_ar", "care_ja", "care_zh") for sample in results["samples"][task]
-    ]
+    records = [sample["record"] for task in ("care_ar", "care_ja", "care_zh") for sample in results["samples"][task]]
     scored = [record["score"] for record in records if "score" in record]
     row = results["results"]["care"]
     of_tasks = [results["results"][f"care_{language}"]["care_rating,none"] for language in ("ar", "ja", "zh")]
@@ -161,40 +158,14 @@ def test_the_mean_of_roles_weighs_them_the_same(tmp_path, monkeypatch):
     assert row["judge_score_unscored,none"] == sum(task["judge_score_unscored,none"] for task in tasks)
 
 
-TOTAL = Aggregation("total", sum, lambda records: float(len(records)))
-
-
-def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
-    assert result_rows.metric_records({"acc": mean}, {("acc", "none"): [1.0]}) == {}
-    ours = result_rows.metric_records({"acc": TOTAL, "f1": mean}, {("acc", "none"): [1.0, 2.0], ("f1", "none"): [1.0]})
-    row = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0, "f1_stderr,none": 0.5}
-    result_rows.complete_row(row, ours)
-    assert row == {"acc,none": 3.0, "acc_stderr,none": 2.0, "f1,none": 1.0, "f1_stderr,none": 0.5}
-    other = result_rows.metric_records({"acc": Aggregation("another", sum)}, {("acc", "none"): [1.0]})
-    before = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0}
-    for tasks, changed in (
-        ((ours, ours), {"acc,none": 6.0, "acc_stderr,none": 4.0}),
-        ((ours, {}), {}),
-        ((ours, other), {}),
-    ):
-        group = dict(before)
-        result_rows.complete_group_row(group, tasks, {"acc,none": True, "f1,none": True})
-        assert group == before | changed
-    tasks = [[1.0, 2.0], [6.0]]
-    assert TOTAL.group_value(tasks, weight_by_size=True) == (9.0, 3.0)
-    assert TOTAL.group_value(tasks, weight_by_size=False) == (4.5, math.hypot(2.0, 1.0) / 2)
-    counts = Aggregation("count", sum, is_score=False)
-    assert counts.group_value(tasks, weight_by_size=False) == (9.0, "N/A")
-
-
 def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "many")
     configs, better = {"mme": {"metric_list": []}}, {"mme": {}}
-    result_rows.finish({"mme": result_rows.OF_OTHERS}, rows={}, configs=configs, better=better)
+    harness_results.write_results({"mme": None}, rows={}, configs=configs, better=better)
     assert configs == {"mme": {"metric_list": []}}
 
 
 def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():
-    assert str(aggregation.COVERAGE) == "culture_tasks: share of verdicts that were scored"
+    assert str(harness_results.Records()) == "culture_tasks: records"
     with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
         extend(math, "_process_results", lambda original: original)

@@ -1,0 +1,167 @@
+"""From records to numbers: means over what was scored, coverage, standard errors, spread over runs, groups."""
+
+import logging
+import math
+
+import pytest
+
+from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Scale
+from culture_tasks.harness.rows import TaskRecords, statistics_of, write_group_row, write_row
+from culture_tasks.harness.session import Session, hold_session
+from culture_tasks.settings import Settings
+
+SCALE = Scale("rating", 0.0, 10.0)
+RATING = JudgedScore(name="x", scale=SCALE)
+PLAIN = MeanScore(name="x", scale=SCALE)
+ALL_RIGHT = JudgedScore(name="x", scale=SCALE, per_cluster=min)
+
+
+def of(cluster, score=None, benchmark="b", outcomes=None, **more):
+    outcomes = outcomes or {"scored" if score is not None else "failed": 1}
+    record = {"record": 2, "benchmark": benchmark, "cluster": cluster, "outcomes": outcomes, "groups": {}, **more}
+    return record | ({} if score is None else {"score": score})
+
+
+def scored(*scores):
+    """Records of one document each; None is a verdict that failed."""
+    return [of(str(number), score) for number, score in enumerate(scores)]
+
+
+def number(records, name="x", metric=RATING):
+    found = {statistic.name: statistic for statistic in statistics_of([metric], "x", records)}
+    return found[name].measured(records)
+
+
+@pytest.fixture
+def min_coverage():
+    def set_to(value):
+        hold_session(Session(Settings(judge="lexical", judge_min_coverage=value)))
+
+    set_to(0.95)
+    return set_to
+
+
+def test_failed_verdicts_are_left_out_of_the_mean(min_coverage):
+    min_coverage(0.5)
+    assert number(scored(1, 0, None, 1)).value == pytest.approx(2 / 3)  # (1 + 0 + 1) / 3, not / 4
+
+
+def test_a_mean_with_too_little_coverage_is_nan_and_the_log_says_once_what_to_do(min_coverage, caplog):
+    records = scored(*[1] * 18, None, None)  # 18 / 20 = 0.9 < 0.95
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            value, error = number(records)
+            assert math.isnan(value)
+            assert error == "N/A"
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "18 of 20" in message
+    assert "rejudge" in message
+    min_coverage(0.9)
+    assert number(records).value == 1
+
+
+def test_coverage_and_counts(min_coverage):
+    records = [*scored(1, None), of("8", outcomes={"refused": 1}), of("9", outcomes={"refused": 1})]
+    assert number(records, "x_coverage") == (0.25, pytest.approx(math.sqrt(0.25 * 0.75 / 4)))
+    assert number([*records, of("10", outcomes={"scored": 2, "unparsable": 1})], "x_unscored") == (4, "N/A")
+    assert number(scored(1), "x_unscored").value == 0
+    assert math.isnan(number([], "x_coverage").value)
+    assert number(scored(*[1] * 19, None)).value == 1  # 19 / 20 = 0.95, the bound, is enough
+
+
+def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):
+    assert number(scored(1, 2, 3)).error == pytest.approx(1 / math.sqrt(3))  # sample variance 1
+    assert number(scored(1)).error == "N/A"
+    min_coverage(0.0)
+    for records in ([], scored(None)):
+        value, error = number(records)
+        assert math.isnan(value)
+        assert error == "N/A"
+
+
+def test_documents_that_share_a_cluster_are_no_independent_ones(min_coverage):
+    min_coverage(0.0)
+    # the mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(3/2 · 3/2) / 4
+    records = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
+    assert number(records).error == pytest.approx(0.375)
+    values = [{**record, "values": {"y": record["score"]}} for record in records]
+    assert statistics_of([MeanScore(name="y", scale=SCALE)], "x", values)[0].measured(values).error == 0.375
+    assert number(records[:2]).error == "N/A"  # one cluster
+    # scored verdicts 2 of 2, 0 of 1, 0 of 1
+    verdicts = [of("a", 1.0), of("a", 1.0), of("b"), of("c")]
+    assert number(verdicts, "x_coverage").error == pytest.approx(0.375)
+
+
+def run_scores(*runs):
+    return [of(str(place), 1.0, run_scores=list(scores)) for place, scores in enumerate(runs)]
+
+
+def test_spread_is_the_deviation_of_the_run_means():
+    # run means 2, 3, 7 over two documents; their mean 4, squares 4 + 1 + 9 = 14, / 2 = 7
+    assert number(run_scores([1, 2, 9], [3, 4, 5]), "x_run_sd") == (pytest.approx(math.sqrt(7)), "N/A")
+    # A failed run is left out of that run. Run 1: (1 + 3) / 2 = 2, run 2: 4 alone; deviation of 2 and 4 is sqrt(2)
+    assert number(run_scores([1, None], [3, 4]), "x_run_sd").value == pytest.approx(math.sqrt(2))
+    for too_few in ([], scored(1), run_scores([1]), run_scores([1, None])):
+        assert math.isnan(number(too_few, "x_run_sd").value)
+
+
+def test_a_cluster_with_a_failed_verdict_has_no_score(min_coverage):
+    min_coverage(0.5)
+    # "a" is all right, "b" isn't, of "c" a verdict is missing: 1 of 2; their deviation is sqrt(1/2), over sqrt(2)
+    records = [of("a", 1.0), of("b", 1.0), of("c", 1.0), of("b", 0.0), of("c"), of("a", 1.0)]
+    assert number(records, metric=ALL_RIGHT) == (0.5, pytest.approx(0.5))
+
+
+def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
+    metric = MeanScore(name="x", scale=SCALE, per_cluster=min)
+    rows = [of("a", 1.0), of("a"), of("c", 1.0), of("c", 0.0)]
+    assert number(rows, metric=metric).value == 0.0  # a response failed: its cluster has no score
+    rows[1]["outcomes"] = {"scored": 1}
+    assert number(rows, metric=metric).value == 0.5
+
+
+def group(tasks, *, by_size, metric=PLAIN, sizes=None):
+    return statistics_of([metric], "x", [])[0].group_value(tasks, by_size=by_size, sizes=sizes)
+
+
+def test_a_group_knows_which_clusters_its_tasks_share():
+    one, two = [of("x", 1.0), of("y", 0.0)], [of("x", 1.0), of("y", 0.0)]
+    # each task's error is 1/2; the same two questions once more tell nothing new
+    assert group([one, two], by_size=False) == group([one, two], by_size=True) == (0.5, pytest.approx(0.5))
+    other = [of("x", 1.0, benchmark="c"), of("y", 0.0, benchmark="c")]  # equal names in another benchmark
+    assert group([one, other], by_size=False) == (0.5, pytest.approx(math.sqrt(0.5) / 2))
+    swapped = [of("x", 0.0), of("y", 1.0)]
+    assert group([one, swapped], by_size=True, metric=MeanScore(name="x", scale=SCALE, per_cluster=min)).value == 0.0
+
+
+TOTAL = ComputedScore(
+    name="x", scale=SCALE, value=lambda records: sum(r["score"] for r in records), stderr=lambda r, _: float(len(r))
+)
+
+
+def test_a_group_weighs_items_or_tasks_and_the_rows_of_others_are_left_alone():
+    one, two = scored(1.0, 2.0), scored(6.0)
+    assert group([one, two], by_size=True, metric=TOTAL) == (9.0, 3.0)
+    assert group([one, two], by_size=False, metric=TOTAL) == (4.5, math.hypot(2.0, 1.0) / 2)
+    assert group([one, two], by_size=True, metric=TOTAL, sizes=[3, 1]) == (3.75, math.hypot(6.0, 1.0) / 4)
+    ours, row = TaskRecords(statistics_of([TOTAL], "x", one), one), {"f1,none": 1.0}
+    assert [written.name for written in write_row(row, ours, "none")] == ["x"]
+    assert row == {"x,none": 3.0, "x_stderr,none": 2.0, "f1,none": 1.0}
+    another = TaskRecords(statistics_of([PLAIN], "x", one), one)
+    for tasks, changed in (([ours, ours], {"x,none": 6.0, "x_stderr,none": 4.0}), ([ours, another], {}), ([], {})):
+        before = {"x,none": 3.0, "x_stderr,none": "N/A", "f1,none": 1.0}
+        written = dict(before)
+        write_group_row(written, tasks, {"x": True, "f1": True}, "none")
+        assert written == before | changed
+
+
+def test_a_row_has_the_numbers_that_concern_its_records():
+    metric = JudgedScore(name="x", scale=SCALE, groups={"country": ("brazil", "india", "iran")})
+    records = [of("a", 1.0, groups={"country": "brazil"}), of("b", groups={"country": "india"})]
+    for record in records:
+        record["judge"] = {"backend": "lexical"}
+    row = {}
+    write_row(row, TaskRecords(statistics_of([metric], "x", records), records), "none")
+    names = [key.removesuffix(",none") for key in row if "_stderr" not in key]
+    assert names == ["x_lexical", "x_lexical_brazil", "x_lexical_india", "x_coverage", "x_unscored"]
+    assert row["x_lexical_brazil,none"] == 1.0
