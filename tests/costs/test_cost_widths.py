@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.sample_files import care_sample, rewrite, write_run
+from support.sample_files import LEXICAL, care_sample, rewrite, write_run
 
 from culture_tasks.cli.main import main
 
@@ -65,7 +65,7 @@ def test_several_runs_count_as_their_mean_and_a_grading_of_a_sample_not_at_all(t
 
 def test_scores_that_are_all_alike_and_text_overlap_tell_nothing(tmp_path, capsys):
     write_ratings(tmp_path, [4.0] * 10)
-    write_run(tmp_path, "b", {"care_zh": [{"care_rating_lexical": care_sample(n, n)["care_rating"]} for n in (1, 9)]})
+    write_run(tmp_path, "b", {"care_zh": [care_sample(n, n, judge=LEXICAL) for n in (1, 9)]})
     assert main(["cost", "--results", str(tmp_path), "--width", "3", *PAPERS_JUDGE]) == 1
     assert "scores that vary" in capsys.readouterr().err
 

@@ -92,7 +92,7 @@ def circle(text_model, fixture_data, tmp_path_factory):
 
 def answers(samples):
     """Texts with their scores. lm-eval's vllm leaves special tokens in a text, and its hf leaves them out."""
-    records = [sample["care_rating_lexical"] for sample in samples["answers"]]
+    records = [sample["record"] for sample in samples["answers"]]
     texts = [re.sub(r"<\|\w+\|>", "", record["runs"][0]["response"]).strip() for record in records]
     return list(zip(texts, [record["score"] for record in records], strict=True))
 

@@ -69,8 +69,8 @@ def value(results, task, metric):
     return results["results"][task][f"{metric},none"]
 
 
-def records(results, task, metric):
-    return [sample[metric] for sample in results["samples"][task]]
+def records(results, task):
+    return [sample["record"] for sample in results["samples"][task]]
 
 
 def rows(fixture_data, name):
@@ -95,10 +95,10 @@ def test_every_variant_is_shown_as_the_papers_say_and_own_data_are_marked(harnes
         [(file, differs)] = results["configs"][task]["metadata"]["own_data"].items()
         assert differs.startswith(f"{count} rows, and the release has"), file
         assert results["results"][task]["alias"].strip(" -") == f"{task} (own data)"
-        assert [record["own_data"] for record in records(results, task, f"{metric}_lexical")] == [True, True]
+        assert [record["own_data"] for record in records(results, task)] == [True, True]
     # A hostile response breaks nothing, and isn't the rating that it claims.
     assert value(results, "care_zh", "care_rating_lexical") == 1.0
-    logged = json.dumps(records(results, "care_zh", "care_rating_lexical")[0], ensure_ascii=False)
+    logged = json.dumps(records(results, "care_zh")[0], ensure_ascii=False)
     (tmp_path / "log.jsonl").write_text(logged, encoding="utf-8")
 
     shown = model.shown if harness == "lm_eval" else defaultdict(list)
@@ -139,7 +139,7 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     assert value(results, "care_zh", "care_rating_lexical_stderr") == pytest.approx(1.5)
     assert [value(results, "care_zh", f"care_rating_{name}") for name in ("coverage", "unscored")] == [1.0, 0]
     assert "care_rating,none" not in results["results"]["care_zh"]
-    record = records(results, "care_zh", "care_rating_lexical")[0]
+    record = records(results, "care_zh")[0]
     assert {"item", "cluster", "scale", "groups", "data", "question", "references", "judge"} <= set(record)
     assert {"language", "category", "scope", "culture"} <= set(record["groups"])
     expected = {"response": answers[record["question"]], "outcome": "scored", "rating": 10.0, "tokens": [0, 0]}
@@ -188,7 +188,7 @@ def test_repeats_give_mean_and_spread_over_runs(harness, monkeypatch, tmp_path):
     [name] = results["samples"]
     assert value(results, name, "care_rating") == pytest.approx(5.0)
     assert value(results, name, "care_rating_run_sd") == pytest.approx(math.sqrt(13))
-    record = records(results, name, "care_rating")[0]
+    record = records(results, name)[0]
     assert [run["response"] for run in record["runs"]] == ["2", "4", "9"]
     assert record["outcomes"] == {"scored": 3}
 
@@ -207,7 +207,7 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
     assert len(prompts) == len(judge.asked) == 2
     assert all(prompt.endswith(question) for prompt in prompts)
     for task, metric in (("care_zh", "care_rating"), ("culturalvqa_blind", "lave")):
-        [record] = records(results, task, metric)
+        [record] = records(results, task)
         assert (record["question"], record["references"]) == (question, [answer])
     for _, item in judge.asked:
         assert (item.question, item.references) == (question, (answer,))
@@ -220,7 +220,7 @@ def test_reasoning_is_not_shown_to_the_judge(monkeypatch):
     results = run("lm_eval", model, ["culturalvqa"], limit=3)
     assert value(results, "culturalvqa", "lave") == 1.0
     assert {(rubric, item.response) for rubric, item in judge.asked} == {("lave", "roti")}
-    assert records(results, "culturalvqa", "lave")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
+    assert records(results, "culturalvqa")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -295,7 +295,7 @@ def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypat
     # CULTURE_JUDGE=none: the responses are recorded, and nothing is scored.
     assert math.isnan(value(results, "care_zh", "care_rating"))
     assert value(results, "care_zh", "care_rating_unscored") == 2
-    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["response"] == "x"
+    assert records(results, "care_zh")[0]["runs"][0]["response"] == "x"
     monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
         run(harness, model, ["care_zh"], limit=2)

@@ -95,7 +95,7 @@ def reported(results, task):
 
 
 def logged(results, task):
-    return [sample["acc"] for sample in results["samples"][task]]
+    return [sample["record"] for sample in results["samples"][task]]
 
 
 def agrees(found, expected):

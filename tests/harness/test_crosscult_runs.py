@@ -39,7 +39,7 @@ def value(results, task, metric):
 
 
 def samples(results, task):
-    return [sample["judge_score_lexical"] for sample in results["samples"][task]]
+    return [sample["record"] for sample in results["samples"][task]]
 
 
 def test_an_ordinary_model_gives_the_base_row():
@@ -96,5 +96,5 @@ def test_lm_eval_runs_the_diagnostic(tiny_vlm):
     assert scores["judge_score_coverage,none"] == 1.0
     assert 0.0 <= scores["rouge_l,none"] <= 100.0
     assert "rouge_l_ethical,none" not in scores  # none of the four cases is ethical
-    records = [sample["judge_score_lexical"] for sample in results["samples"]["crosscult_diagnostic"]]
+    records = [sample["record"] for sample in results["samples"]["crosscult_diagnostic"]]
     assert [record["groups"]["language"] for record in records] == ["en", "zh", "ar", "en"]

@@ -50,7 +50,7 @@ def test_a_failed_response_is_neither_judged_nor_counted(harness, failure, monke
     assert len(judge.asked) == 3
     assert [row[f"care_rating{name},none"] for name in ("", "_coverage", "_unscored")] == [8.0, 0.75, 1]
     assert "(1 of 4 responses failed)" in row["alias"]
-    assert samples[0]["care_rating"]["outcomes"] == {"failed": 1}
+    assert samples[0]["record"]["outcomes"] == {"failed": 1}
     assert "care_zh: 1 of 4 responses failed" in caplog.text
 
 
@@ -58,7 +58,7 @@ def test_a_failed_response_is_neither_judged_nor_counted(harness, failure, monke
 def test_a_failed_response_is_no_wrong_choice_and_leaves_its_question_without_a_score(harness):
     target = task_named("culturalbench_hard").target
     _, results = run_scripted(harness, first_fails(FAILED, lambda doc: target(doc)), ["culturalbench_hard"])
-    records = [sample["acc"] for sample in results["samples"]["culturalbench_hard"]]
+    records = [sample["record"] for sample in results["samples"]["culturalbench_hard"]]
     failed = [record for record in records if record["outcomes"].get("failed")]
     assert [("score" in record, record["runs"][0]["outcome"]) for record in failed] == [(False, "failed")]
     assert results["results"]["culturalbench_hard"]["acc,none"] == 1.0
@@ -68,7 +68,7 @@ def test_a_failed_response_is_no_wrong_choice_and_leaves_its_question_without_a_
 def test_halves_of_characters_are_replaced_before_the_harness_writes_them(harness):
     _, results = run_scripted(harness, lambda doc: "tea \ud83c", ["care_zh"], limit=2)
     json.dumps(results["samples"], default=str, ensure_ascii=False).encode()
-    assert results["samples"]["care_zh"][0]["care_rating_lexical"]["runs"][0]["response"] == "tea \ufffd"
+    assert results["samples"]["care_zh"][0]["record"]["runs"][0]["response"] == "tea \ufffd"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -173,7 +173,7 @@ def test_a_sample_file_with_fewer_lines_than_samples_is_an_error(written, error,
     tracker = SimpleNamespace(
         output_path=str(tmp_path), date_id="now", general_config_tracker=SimpleNamespace(model_name_sanitized="m")
     )
-    samples = [{"care_rating": {"runs": []}}] * 2
+    samples = [{"record": {"runs": []}}] * 2
 
     def write(self, task_name, samples):
         (tmp_path / "m").mkdir()

@@ -76,7 +76,7 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     subset = Subset.read(read["configs"][task]["metadata"])
     assert (str(subset), read["n-samples"][task]["effective"]) == ("4 of 6", 4)
     assert "(4 of 6)" in read["results"][task]["alias"]
-    records = [line["acc"] for line in lines(path)]
+    records = [line["record"] for line in lines(path)]
     assert {record["probability"] for record in records} == {4 / 6}
 
     monkeypatch.delenv("CULTURE_SUBSET")
@@ -125,7 +125,7 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
     reaches = []
     for task, weight in weights.items():
         if drawn := Subset.read(content(path)["configs"][task]["metadata"]):  # a task that was run whole adds nothing
-            scores = [line["care_rating_lexical"]["score"] for line in lines(path, f"samples_{task}_*")]
+            scores = [line["record"]["score"] for line in lines(path, f"samples_{task}_*")]
             found = subset_interval(scores, None, drawn.frame)
             reaches.append(weight / 25 * (found.high - found.value))
     assert len(reaches) == (3 if subset == "4" else 2)
@@ -153,7 +153,7 @@ def test_examples_are_those_of_the_whole_task_in_every_subset(tmp_path, monkeypa
         monkeypatch.setenv("CULTURE_SUBSET", subset)
         results = run("lm_eval", tasks, include=tmp_path)
         samples = results["samples"]["variant"]
-        return {sample["lave_lexical"]["item"]: sample["arguments"][0][0] for sample in samples}
+        return {sample["record"]["item"]: sample["arguments"][0][0] for sample in samples}
 
     tasks = variant(tmp_path, "lm_eval", "culturalvqa_blind", num_fewshot=4)
     whole = prompts("")

@@ -100,7 +100,7 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     assert any(after != base for after, base in responses(results, SINGLE[3]))
     assert overlap(results, SINGLE[3]) < 100.0
     for sample in results["samples"][SINGLE[0]]:
-        facts = sample["judge_score_lexical"]["facts"]
+        facts = sample["record"]["facts"]
         assert (facts["activated"], facts["threshold"]) == (0, -1.0)
         assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
         assert facts["input_tokens"] > facts["output_tokens"] > 0

@@ -182,7 +182,7 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path):
     assert sizes == {task: len(own) for task, own in graded.items()}  # drawn from the sample alone
     rate(tmp_path)
     found = tables(tmp_path)
-    of_sample = [each["care_rating"]["item"] for own in graded.values() for each in own]
+    of_sample = [each["record"]["item"] for own in graded.values() for each in own]
     drawn, cultures = {row["item"] for row in rows_of(tmp_path)}, [item.partition("-")[0] for item in of_sample]
     people = [truth(item) if item in drawn else np.nan for item in of_sample]
     by_judge = [judged(item, 0.3) for item in of_sample]
@@ -385,8 +385,8 @@ def test_responses_that_two_judges_graded_are_drawn_once_and_repeated_responses_
     assert len(design(sheet_of(runs, 30))["populations"]) == 3
     own = samples({"zh": 20})
     for each in own["care_zh"]:
-        run = each["care_rating"]["runs"][0]
-        each["care_rating"] |= {"runs": [run, run | {"response": "又一次"}], "outcomes": {"scored": 2}}
+        run = each["record"]["runs"][0]
+        each["record"] |= {"runs": [run, run | {"response": "又一次"}], "outcomes": {"scored": 2}}
     write_run(tmp_path / "repeated" / "runs", "toy/model", own)
     found = design(sheet_of(tmp_path / "repeated", 40))
     assert Counter(row["run"] for row in found["rows"]) == {0: 20, 1: 20}
@@ -421,7 +421,7 @@ def test_images_are_shown_or_missed(tmp_path, capsys):
 
     own = vqa_samples([1.0, 0.0] * 10, image="feast")
     for number, each in enumerate(own):
-        each["lave"]["runs"] = [{"response": f"tea {number}", "outcome": "scored", "rating": 2.0}]
+        each["record"]["runs"] = [{"response": f"tea {number}", "outcome": "scored", "rating": 2.0}]
     write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own})
     sheet = sheet_of(tmp_path, 20)
     assert "draw with --images DIR" in capsys.readouterr().out

@@ -230,15 +230,15 @@ def test_what_the_authors_forbid_is_refused_with_the_reason_whatever_the_user_sa
     assert said in refused(tmp_path, tasks=(task,))
     judged = care_sample("1", "好", 9.0, benchmark=benchmark.name)
     assert said in refused(write_run(tmp_path / "judged", "a", {"sayings": [judged]}))
-    own = care_sample("1", "好", 9.0, benchmark=benchmark.name)["care_rating"]
+    own = care_sample("1", "好", 9.0, benchmark=benchmark.name)["record"]
     del own["judge"]
     assert said in refused(write_run(tmp_path / "unjudged", "a", {"sayings": [{"sem_b": own}]}))
 
 
 def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
-    own = care_sample("1", "好", 9.0)["care_rating"]
+    own = care_sample("1", "好", 9.0)["record"]
     del own["judge"]
-    write_run(two_models / "other", "a", {"cedar_text": [{"acc": own}]})
+    write_run(two_models / "other", "a", {"cedar_text": [{"record": own}]})
     assert len(read(two_models).sources) == 2
     assert "no judge grades cedar_text" in refused(two_models / "other")
 
@@ -256,7 +256,7 @@ UNKNOWN_RATING = {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]
 )
 def test_a_damaged_record_is_named_and_missing_samples_too(tmp_path, changes, said):
     changed = care_sample("zh-2", "坏", 1.0)
-    changed["care_rating"] |= changes
+    changed["record"] |= changes
     results = write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "好", 9.0), changed]})
     found = refused(results)
     assert said in found

@@ -101,7 +101,7 @@ def test_a_judge_after_none_and_after_text_overlap(first, harness, tmp_path, mon
     assert [row[f"{metric},none"] for metric in metrics] == [7.0, 1.0, 0]
     assert values(new)["care"]["care_rating,none"] == 7.0
     assert not any("lexical" in key for row in values(new).values() for key in row)
-    record = samples_of(new)[0]["care_rating"]
+    record = samples_of(new)[0]["record"]
     assert (record["runs"][0]["rationale"], record["judge"]["model"]) == ("fine", "scripted")
     assert "7.0000" in capsys.readouterr().out
     assert rejudge(tmp_path, *SCRIPTED, "--json") == 0
@@ -195,7 +195,7 @@ def test_missing_named_and_cut_off_files_are_refused(tmp_path, capsys, written):
 
 
 def ratings(path):
-    [model] = {sample["care_rating"]["judge"]["model"] for sample in samples_of(path)}
+    [model] = {sample["record"]["judge"]["model"] for sample in samples_of(path)}
     return model, {verdict["rating"] for verdict in verdicts_of(path)}
 
 
@@ -242,4 +242,4 @@ def test_prompts_that_begin_alike_are_asked_together(tmp_path, monkeypatch, writ
     assert len(asked) >= 2 * len(set(asked))
     for model in ("a", "b"):
         for sample in samples_of(result_files(tmp_path / model)[-1]):
-            assert sample["care_rating"]["question"] in sample["arguments"]["gen_args_0"]["arg_0"]
+            assert sample["record"]["question"] in sample["arguments"]["gen_args_0"]["arg_0"]

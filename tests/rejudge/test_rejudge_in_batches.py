@@ -151,7 +151,7 @@ def test_submitted_here_and_collected_on_another_machine_in_two_rounds(server, r
     assert outcomes(elsewhere) == {"scored"}
     assert costs(elsewhere)["asked"]["prompt_tokens"] == 6000  # both rounds
     assert not list(elsewhere.rglob("judge_batches.json"))
-    judge = samples_of(result_files(elsewhere)[-1])[0]["care_rating"]["judge"]
+    judge = samples_of(result_files(elsewhere)[-1])[0]["record"]["judge"]
     assert set(judge["sampling"]) == {"max_completion_tokens", "temperature"}
 
 

@@ -43,7 +43,7 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     read, samples = content(new), samples_of(new)
     assert len(asked) == 12
     assert (len(samples), read["n-samples"]["care_zh"]) == (4, {"original": 10, "effective": 4})
-    assert {sample["care_rating"]["probability"] for sample in samples} == {0.4}
+    assert {sample["record"]["probability"] for sample in samples} == {0.4}
     assert read["configs"]["care_zh"]["metadata"]["subset"]["of_documents"] == 10
     assert read["results"]["care_zh"]["alias"].endswith("(4 of 10)")
 
@@ -51,8 +51,8 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     [cell] = [cell for cell in report.units["care"].cells.values() if "subset" in cell.flags]
     parts = []
     for task in ("care_ar", "care_ja", "care_zh"):
-        overlap = {each["doc_id"]: each["care_rating_lexical"]["score"] for each in samples_of(whole, task)}
-        given = {each["doc_id"]: each["care_rating"]["score"] for each in samples_of(new, task)}
+        overlap = {each["doc_id"]: each["record"]["score"] for each in samples_of(whole, task)}
+        given = {each["doc_id"]: each["record"]["score"] for each in samples_of(new, task)}
         ratings = [given.get(place, np.nan) for place in overlap]
         parts.append(corrected_mean(list(overlap.values()), ratings, ends=(1, 10)).overall)
     assert cell.value == pytest.approx(np.mean([part.value for part in parts]))

@@ -43,7 +43,7 @@ def write_side(folder, side, sizes=SIZES):
     for language, size in sizes.items():
         samples = [sample(language, number, response=f"{side} {number}") for number in range(size)]
         for made in samples:
-            record = made["care_rating"]
+            record = made["record"]
             record["score"] = record["runs"][0]["rating"] = rated_by_judge(side, record["item"])
         own[f"care_{language}"] = samples
     write_run(folder / side, side, own, "20260101_000000")

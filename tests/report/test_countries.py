@@ -22,7 +22,7 @@ from culture_tasks.report.numbers.overall import COMMON
 def culturalvqa(country, scores):
     """Samples of CulturalVQA, with scores of 0 or 1."""
     return [
-        {"lave": vqa_record(n, score, country, item=f"{country} {n}", cluster=f"{country} {n}")}
+        {"record": vqa_record(n, score, country, item=f"{country} {n}", cluster=f"{country} {n}")}
         for n, score in enumerate(scores)
     ]
 
@@ -31,7 +31,7 @@ def right_or_wrong(benchmark, task, item, score, cluster="", **groups):
     """A sample of a task that needs no judge; the score is 0 or 1."""
     run = {"response": "A", "outcome": "scored"}
     answer = {"runs": [run], "outcomes": {"scored": 1}, "score": score, "cluster": cluster or item}
-    return {"acc": record(benchmark, task, "acc", item, groups, **answer)}
+    return {"record": record(benchmark, task, "acc", item, groups, **answer)}
 
 
 def cvqa(country, scores):
@@ -90,7 +90,7 @@ def test_a_score_is_that_of_partial_pooling_over_all_benchmarks_on_the_common_sc
 def test_a_question_in_several_tasks_counts_once(tmp_path):
     """CulturalVQA has the same questions without images."""
     blind = [
-        {"lave": record("culturalvqa", "culturalvqa_blind", "lave", f"india {n}", {"country": "india"}) | judged(1.0)}
+        {"record": record("culturalvqa", "culturalvqa_blind", "lave", f"india {n}", {"country": "india"}) | judged(1.0)}
         for n in range(7)
     ]
     report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "culturalvqa_blind": blind})
@@ -194,7 +194,7 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     assert report.countries == ()
     assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
     assert "countries" not in charts_of(report)
-    unread = [{"care_rating": care_sample(n, 5.0)["care_rating"] | judged(None)} for n in range(30)]
+    unread = [{"record": care_sample(n, 5.0)["record"] | judged(None)} for n in range(30)]
     report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "care_zh": unread})
     assert list(scores_of(report)) == ["IN"]
     notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}

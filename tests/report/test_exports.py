@@ -138,7 +138,7 @@ def test_a_judges_prompt_is_in_the_log_where_this_version_has_it(tmp_path):
     for name, judge in {"known": known, "unknown": JUDGE}.items():
         samples = vqa_samples(WEAK)
         for sample in samples:
-            sample["lave"]["judge"] = judge
+            sample["record"]["judge"] = judge
         write_run(tmp_path / "runs" / name, name, {"culturalvqa": samples})
     write_eval_logs(build([str(tmp_path / "runs")], LAX), tmp_path / "out", Evaluator())
     prompts = {

@@ -6,7 +6,7 @@ import lxml.html as parsed
 import numpy as np
 import pytest
 from support.reports import report_of
-from support.sample_files import (
+from support.sample_files import LEXICAL, (
     COUNTRIES,
     JUDGE,
     care_sample,
@@ -35,10 +35,10 @@ def shares(right, size):
     return [1.0] * right + [0.0] * (size - right)
 
 
-def write_models(folder, right, metric="lave"):
+def write_models(folder, right, **changes):
     """Writes a run of CulturalVQA and its blind variant for each model with so many of 100 items right."""
     for model, number in right.items():
-        samples = vqa_samples(shares(number, 100), metric)
+        samples = vqa_samples(shares(number, 100), **changes)
         write_run(folder / model, model, {"culturalvqa": samples, "culturalvqa_blind": samples})
 
 
@@ -104,7 +104,7 @@ def test_a_model_under_two_settings_is_still_alone(tmp_path):
 def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them_apart(tmp_path):
     def samples(shares_of):
         scores = [(country, float(n < share * 50)) for country, share in shares_of.items() for n in range(50)]
-        return {"culturalvqa": [{"lave": vqa_record(n, score, country)} for n, (country, score) in enumerate(scores)]}
+        return {"culturalvqa": [{"record": vqa_record(n, score, country)} for n, (country, score) in enumerate(scores)]}
 
     even = dict.fromkeys(COUNTRIES, 0.6)
     write_run(tmp_path / "a", "a", samples(even | {"india": 0.1, "usa": 0.95}))
@@ -177,7 +177,7 @@ def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
 def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
     for model in "ab":
         write_vqa(tmp_path / "judged" / model, model, shares(5, 10))
-        write_run(tmp_path / "lexical" / model, model, {"culturalvqa": vqa_samples(shares(5, 10), "lave_lexical")})
+        write_run(tmp_path / "lexical" / model, model, {"culturalvqa": vqa_samples(shares(5, 10), judge=LEXICAL)})
     judged, lexical = (first_of(tmp_path / name)["judges"] for name in ("judged", "lexical"))
     assert judged.text.startswith("judge-1 graded 2 of 2 scores; people haven't rated any of these responses.")
     assert judged.command == f"culture-tasks spotcheck draw {tmp_path / 'judged'} -n 100 -o sheet"

@@ -119,7 +119,7 @@ def later_run_under_other_settings(folder):
     write_run(folder / "b", "b", {"culturalvqa": vqa_samples(STEADY, data={"data": "d2"})}, LATER)
 
 
-NOT_NUMBERS = [{"lave": vqa_record(n, score) | {"score": math.nan}} for n, score in enumerate(STEADY)]
+NOT_NUMBERS = [{"record": vqa_record(n, score) | {"score": math.nan}} for n, score in enumerate(STEADY)]
 CRASHES = {
     "too few of the responses were scored": lambda folder: candidate(folder, [*STEADY[:108], *[None] * 12]),
     "B lacks 20 of A's 120 items": lambda folder: candidate(folder, STEADY[:100], **{"n-samples": {}}),

@@ -44,11 +44,11 @@ def report(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, 
                 if first:
                     response += " 7" if is_first else " 8"
                 made = sample(language, number, "gpt-4o", response)
-                rating = quality(made["care_rating"]["item"]) + draws.gauss(0.0, error) + (language == "ja")
+                rating = quality(made["record"]["item"]) + draws.gauss(0.0, error) + (language == "ja")
                 rating += per_doubling * (doublings - 2.0) + own_family * ("gpt" in model)
                 rating += english * in_english + first * is_first
-                made["care_rating"]["references"] = ["7", "8", "9"]
-                made["care_rating"]["runs"][0]["rating"] = made["care_rating"]["score"] = min(max(rating, 1.0), 10.0)
+                made["record"]["references"] = ["7", "8", "9"]
+                made["record"]["runs"][0]["rating"] = made["record"]["score"] = min(max(rating, 1.0), 10.0)
                 own.append(made)
         write_run(folder / "runs", model, samples, stamp)
     runs, sheet = str(folder / "runs"), folder / "sheet"

@@ -123,7 +123,7 @@ def test_verdicts_that_failed_only_keeps_are_no_second_look(tmp_path):
     samples = vqa([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     for number, sample in enumerate(samples["culturalvqa"]):
         kept = {"kept": True} if number < 2 else {}
-        sample["lave"]["runs"] = [{"response": "x", "outcome": "scored", "rating": None, "tokens": [1, 1], **kept}]
+        sample["record"]["runs"] = [{"response": "x", "outcome": "scored", "rating": None, "tokens": [1, 1], **kept}]
     rewrite(write_run(tmp_path, "toy/model", samples, STAMPS[1]), config={"rejudged_from": f"{STAMPS[0]}_results.json"})
     assert "judge_again" not in tables_of(report_of(tmp_path))
 

@@ -91,7 +91,7 @@ def test_failed_responses_and_unknown_marks_stand_behind_the_score(tmp_path):
     samples = vqa_samples([1.0] * 6 + [0.0] * 4)
     for number, sample in enumerate(samples):
         failed = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] 500"
-        sample["lave"]["runs"][0]["response"] = failed if number == 0 else f"<ponder>{number}"
+        sample["record"]["runs"][0]["response"] = failed if number == 0 else f"<ponder>{number}"
     write_run(tmp_path, "a", {"culturalvqa": samples})
     [cell] = report_of(tmp_path).units["culturalvqa"].cells.values()
     assert cell.remarks == ("1 response failed", "many responses begin with '<ponder>', which is no known mark")

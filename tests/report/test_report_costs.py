@@ -25,11 +25,11 @@ PRICES = Prices(
 def vqa(number, tokens=(3, 2), counts=({"input_tokens": 10, "output_tokens": 5},), response="four", **changes):
     """A sample whose judge read 3 tokens and wrote 2, and whose model read 10 and wrote 5; changes: the verdict."""
     run = {"response": response, "outcome": "scored", "rating": 1.0, "tokens": list(tokens)} | changes
-    return {"lave": vqa_record(number, 1.0, runs=[run]), "token_counts": list(counts)}
+    return {"record": vqa_record(number, 1.0, runs=[run]), "token_counts": list(counts)}
 
 
 def judged_by(sample, model):
-    sample["lave"]["judge"] = JUDGE | {"model": model}
+    sample["record"]["judge"] = JUDGE | {"model": model}
     return sample
 
 
@@ -58,7 +58,7 @@ def test_the_costs_of_a_run_are_summed(tmp_path):
 )
 def test_tokens_that_a_sample_does_not_say_are_missing(tmp_path, counts, facts, tokens_in, tokens_out):
     samples = [vqa(0), vqa(1, counts=counts)]
-    samples[1]["lave"]["facts"] = facts
+    samples[1]["record"]["facts"] = facts
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     [row] = costs(tmp_path)[0].values()
     assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)

@@ -126,7 +126,7 @@ def test_a_judge_s_sample_leaves_the_overlap_that_of_all_requests(tmp_path):
     }
     whole = write_run(tmp_path, "m", tasks)
     better = {"judge": JUDGE | {"model": "judge-2"}}
-    graded = {task: [{"judge_score": own[n]["judge_score"] | better} for n in (0, 1)] for task, own in tasks.items()}
+    graded = {task: [{"record": own[n]["record"] | better} for n in (0, 1)] for task, own in tasks.items()}
     write_sample(whole, "m", graded, "20260102_000000")
     report = report_of(tmp_path)
     [key] = [key for key, cell in report.units["crosscult_single"].cells.items() if "subset" in cell.flags]

@@ -87,7 +87,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     for number, text in enumerate(HOSTILE):
         samples = vqa_samples([1.0, 0.0, 1.0, 1.0], judge=JUDGE | {"model": text})
-        samples[0]["lave"]["groups"]["country"] = text
+        samples[0]["record"]["groups"]["country"] = text
         write_run(folder / str(number), text, {"culturalvqa": samples, f"task {number} |": samples})
     (folder / "=cmd|' calc'!A0.json").write_text("{", encoding="utf-8")
     output = folder / "report"

@@ -81,7 +81,7 @@ def test_pairs_are_tested_on_common_items_and_those_that_share_an_image_are_one_
     assert (test.n, test.difference) == (7, pytest.approx(1 / 7))
     assert (test.test, test.p, test.verdict) == ("McNemar exact", 1.0, "not distinguishable")
     for model, score in (("a", 1.0), ("b", 0.0)):
-        samples = [{"lave": vqa_record(n, abs(score - n % 2), cluster=f"i{n // 4}")} for n in range(16)]
+        samples = [{"record": vqa_record(n, abs(score - n % 2), cluster=f"i{n // 4}")} for n in range(16)]
         write_run(tmp_path / model, model, {"culturalvqa": samples})
     [test] = report_of(tmp_path).comparisons
     assert test.clusters == 4
@@ -209,7 +209,7 @@ def test_sources_that_benchmarks_of_a_mean_share_are_named(tmp_path):
         record("culturalbench", "culturalbench_easy", "acc", item, {"country": "Nepal"}, **right) for item in "abc"
     ]
     samples = {
-        "culturalbench_easy": [{"acc": each} for each in nepal],
+        "culturalbench_easy": [{"record": each} for each in nepal],
         "care_zh": [care_sample(n, 5.0) for n in (1, 2, 3)],
     }
     for model in "ab":
@@ -255,7 +255,7 @@ def test_a_subset_without_any_score_has_no_number_and_is_no_error(tmp_path):
     values = {metric.name: 1.0 for metric in task_named("culturalbench_hard").metrics() if metric.name != "acc"}
     read = {"runs": [{"response": "1", "outcome": "scored"}], "outcomes": {"scored": 1}, "values": values}
     samples = [
-        {"acc": record("culturalbench", "culturalbench_hard", "acc", f"q{n}", {"country": "China"}, **read)}
+        {"record": record("culturalbench", "culturalbench_hard", "acc", f"q{n}", {"country": "China"}, **read)}
         for n in range(4)
     ]
     drawn = {"documents": 4, "of_documents": 12, "items": 12, "spread": 1 / 4 - 1 / 12, "seed": 0}

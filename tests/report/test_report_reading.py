@@ -71,12 +71,12 @@ def test_bad_files_are_named_and_skipped(good):
         (vqa_record(9, 1.0, runs=["x", 3]), "unknown_record"),
         (vqa_record(0, 0.0), "duplicate"),
         (vqa_record(9, 7.0), "damaged"),
-        (json.dumps({"lave": vqa_record(9, 1.0), "token_counts": [{"input_tokens": "x"}]}), "unknown_record"),
+        (json.dumps({"record": vqa_record(9, 1.0), "token_counts": [{"input_tokens": "x"}]}), "unknown_record"),
         (vqa_record(9, 1.0, scale=vqa_record(9, 1.0)["scale"] | {"high": 2.0}), "unknown_record"),
     ],
 )
 def test_bad_lines_are_counted_and_left_out(good, line, kind):
-    lines = [*map(json.dumps, vqa_samples(SCORES)), line if isinstance(line, str) else json.dumps({"lave": line})]
+    lines = [*map(json.dumps, vqa_samples(SCORES)), line if isinstance(line, str) else json.dumps({"record": line})]
     (good / "a" / SAMPLES).write_text("\n".join(lines) + "\n\n", encoding="utf-8")
     rewrite(good / "a" / RESULTS, **{"n-samples": {"culturalvqa": {"effective": len(lines)}}})
     report = report_of(good)
@@ -88,7 +88,7 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
 
 def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path):
     samples = [cedar_sample(item, "en", "awe", "awe") for item in "ab"]
-    samples[1]["acc"]["outcomes"] = {}
+    samples[1]["record"]["outcomes"] = {}
     write_run(tmp_path, "org/a", {"cedar_text": samples})
     report = report_of(tmp_path)
     assert [(problem.kind, problem.lines) for problem in report.problems] == [("unknown_record", 1)]
@@ -96,12 +96,12 @@ def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path):
 
 def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):
     samples = vqa_samples(SCORES)
-    run = samples[0]["lave"]["runs"][0]
-    samples[0]["lave"]["runs"] = [run | {"asked_again": True, "response": "\ud800 half"}]
-    samples[1]["lave"]["runs"] = [run | {"rating": 1.0}, run | {"rating": 2.0}]
-    samples[2]["lave"]["runs"] = [run | {"outcome": "refused"}]
-    del samples[3]["lave"]["judge"]
-    samples[3]["lave"]["runs"] = [run | {"outcome": "unparsable"}]
+    run = samples[0]["record"]["runs"][0]
+    samples[0]["record"]["runs"] = [run | {"asked_again": True, "response": "\ud800 half"}]
+    samples[1]["record"]["runs"] = [run | {"rating": 1.0}, run | {"rating": 2.0}]
+    samples[2]["record"]["runs"] = [run | {"outcome": "refused"}]
+    del samples[3]["record"]["judge"]
+    samples[3]["record"]["runs"] = [run | {"outcome": "unparsable"}]
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     found = list(report_of(tmp_path).samples.read("r1"))
     assert found[0].response == "\ud800 half"
@@ -202,7 +202,7 @@ def test_the_newest_run_counts(good):
 
 def test_responses_without_a_judge_have_no_score_until_they_are_graded(tmp_path):
     nobody = {"judge": {"backend": "none", "model": "none"}, "outcomes": {"unjudged": 1}}
-    write_run(tmp_path, "m", {"culturalvqa": [{"lave": vqa_record(n, None, **nobody)} for n in range(4)]})
+    write_run(tmp_path, "m", {"culturalvqa": [{"record": vqa_record(n, None, **nobody)} for n in range(4)]})
     [cell] = cells_of(report_of(tmp_path)).values()
     assert cell.value is None
     assert "unjudged" in cell.flags

@@ -218,8 +218,8 @@ def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
 
 def test_only_items_that_both_answered_make_the_difference(tmp_path):
     after = care_samples(TRAINED)
-    after[0]["care_rating"] |= {"outcomes": {"unparsable": 1}}
-    del after[0]["care_rating"]["score"]
+    after[0]["record"] |= {"outcomes": {"unparsable": 1}}
+    del after[0]["record"]["score"]
     gain = gain_of(models(tmp_path / "one", {"care_zh": care_samples(BASE)}, {"care_zh": after}), min_coverage=0.5)
     assert gain.trained.cell.value == pytest.approx(33 / 5)
     assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))

@@ -138,7 +138,7 @@ def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
 
 def test_a_record_that_counts_no_reply_is_left_out(tmp_path):
     samples = [cedar_sample("1", "en", "fear", "fear"), cedar_sample("2", "en", "fear", "awe")]
-    samples[1]["acc"]["outcomes"] = {"scored": 0}
+    samples[1]["record"]["outcomes"] = {"scored": 0}
     loading = load([str(write_run(tmp_path, "org/model", {"cedar_text": samples}))], Names())
     assert [(problem.kind, problem.lines) for problem in loading.problems] == [("unknown_record", 1)]
     [run] = loading.runs

@@ -33,7 +33,7 @@ def sample(
 ) -> dict[str, Any]:
     """A sample of CARE with a rating and a response of its own."""
     made = care_sample(number, 0.0, language)
-    record = made["care_rating"]
+    record = made["record"]
     item = record["item"]
     rating = judged(item, bias)
     text = f"{QUESTIONS[language]} {number}" if response is None else response

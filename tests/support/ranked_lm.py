@@ -44,7 +44,7 @@ def main(task: str, output: str) -> None:
     results = run_lm_eval(model, [task])
     shares = model.gather_object(len(model.prompts))
     if model.rank == 0:
-        samples = [sample["care_rating_lexical"] for sample in results["samples"][task]]
+        samples = [sample["record"] for sample in results["samples"][task]]
         outcome = {"values": results["results"][task], "samples": samples, "shares": shares}
         Path(output).write_text(json.dumps(outcome), encoding="utf-8")
     dist.barrier()

@@ -23,4 +23,4 @@ def result_files(folder: Path) -> list[Path]:
 
 def verdicts_of(path: Path) -> list[dict[str, Any]]:
     """Returns the verdicts on the samples of ``care_zh``."""
-    return [sample["care_rating"]["runs"][0] for sample in samples_of(path)]
+    return [sample["record"]["runs"][0] for sample in samples_of(path)]

@@ -20,6 +20,7 @@ JUDGE = {
     "delimiters": True,
     "sampling": {"temperature": 0},
 }
+LEXICAL = JUDGE | {"backend": "lexical"}
 COUNTRIES = ("brazil", "china", "india", "usa")
 
 
@@ -57,9 +58,9 @@ def vqa_record(number: int, score: float | None, country: str = "", **changes: A
     return base | judged(score) | changes
 
 
-def vqa_samples(scores: Sequence[float | None], metric: str = "lave", **changes: Any) -> list[dict[str, Any]]:
+def vqa_samples(scores: Sequence[float | None], **changes: Any) -> list[dict[str, Any]]:
     """Samples of CulturalVQA with these scores."""
-    return [{"doc_id": n, metric: vqa_record(n, score, **changes)} for n, score in enumerate(scores)]
+    return [{"doc_id": n, "record": vqa_record(n, score, **changes)} for n, score in enumerate(scores)]
 
 
 def care_sample(
@@ -68,7 +69,7 @@ def care_sample(
     """A sample of CARE."""
     groups = {"language": language, "category": category, "scope": "nationwide", "culture": "Native"}
     base = record("care", "care_zh", "care_rating", f"{language}-{number}", groups)
-    return {"care_rating": base | judged(score) | changes}
+    return {"record": base | judged(score) | changes}
 
 
 def care_samples(scores: Sequence[float], language: str = "zh", first: int = 0, **changes: Any) -> list[dict[str, Any]]:
@@ -93,7 +94,7 @@ def crosscult_sample(
     groups = {"role": role, "topic": topic, "partition": partition, "language": partition, "after": str(after)}
     more = {"cluster": f"s{number}", "data": {"data": "d1", "draw": "d"}, "values": {"rouge_l": rouge_l}}
     base = record("crosscult", "crosscult_diagnostic", "judge_score", f"c{number}-{partition}", groups, **more)
-    return {"judge_score": base | judged(score) | changes}
+    return {"record": base | judged(score) | changes}
 
 
 def cedar_sample(
@@ -121,7 +122,7 @@ def cedar_sample(
         "outcomes": {outcome: 1},
     }
     score = {"score": float(prediction == gold)} if supported else {}
-    return {"acc": record("cedar", "cedar_text", "acc", f"{language} {item}", groups, **more) | score}
+    return {"record": record("cedar", "cedar_text", "acc", f"{language} {item}", groups, **more) | score}
 
 
 def result_data(tasks: list[str], model: str, size: int, **changes: Any) -> dict[str, Any]:

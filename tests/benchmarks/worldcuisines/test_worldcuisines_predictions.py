@@ -86,5 +86,5 @@ def test_scores_are_compared_with_the_published_ones_and_written_as_any_run_s(co
     assert {run.result.model for run in runs} == {"GPT-4o"}
     assert {run.result.task for run in runs} >= {"worldcuisines_dish", "worldcuisines_open_origin"}
     samples = next((tmp_path / "out").rglob("samples_worldcuisines_origin_*.jsonl")).read_text("utf-8").splitlines()
-    record = json.loads(samples[0])["acc"]
+    record = json.loads(samples[0])["record"]
     assert (record["groups"]["country"], record["item"]) == ("Syria", "92-en")
