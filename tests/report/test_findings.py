@@ -6,9 +6,10 @@ import lxml.html as parsed
 import numpy as np
 import pytest
 from support.reports import report_of
-from support.sample_files import LEXICAL, (
+from support.sample_files import (
     COUNTRIES,
     JUDGE,
+    LEXICAL,
     care_sample,
     cedar_sample,
     record,
