@@ -40,8 +40,8 @@ from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
     ColumnOf,
-    Field,
     FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
     bars_by,
@@ -298,7 +298,7 @@ class CulturalBench(Benchmark):
     def report(self) -> BenchmarkReport:
         """Returns the numbers over all questions and by country, Easy beside Hard."""
         return BenchmarkReport(
-            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
+            groups={"country": Groups(COUNTRIES, places=places)},
             splits=(("country",),),
             culture="country",
             further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS["hard"][1:]),

@@ -12,7 +12,7 @@ from itertools import product
 
 from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Field, TableOf, UnitOf, bars_by, columns_by
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, TableOf, UnitOf, bars_by, columns_by
 from culture_tasks.vocabulary import places
 
 
@@ -38,7 +38,7 @@ def report_of(name: str, title: str, countries: Mapping[str, str], codes: Mappin
         codes: The codes of their places.
     """
     return BenchmarkReport(
-        fields=(Field("country", tuple(countries), names=countries, places=codes), Field("facet", FACETS)),
+        groups={"country": Groups(countries, places=codes), "facet": Groups(FACETS)},
         splits=(("country",), ("facet",)),
         culture="country",
         ability="perception",

@@ -36,8 +36,8 @@ from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
     ColumnOf,
-    Field,
     FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
     bars_by,
@@ -267,12 +267,12 @@ class NormAd(Benchmark):
     def report(self) -> BenchmarkReport:
         """Returns the numbers by amount of context, label, topic, and the bins of Inglehart and Welzel."""
         return BenchmarkReport(
-            fields=(
-                Field("label", tuple(LABELS), LABELS),
-                Field("topic", TOPICS, _GROUPS["topic"]),
-                Field("bin", tuple(BINS), _GROUPS["bin"]),
-                Field("country", tuple(BIN_OF), places=places(BIN_OF)),
-            ),
+            groups={
+                "label": Groups(LABELS),
+                "topic": Groups(_GROUPS["topic"]),
+                "bin": Groups(_GROUPS["bin"]),
+                "country": Groups(BIN_OF.fromkeys(BIN_OF, ""), places=places),
+            },
             splits=(("label",), ("topic",), ("bin",), ("country",)),
             culture="country",
             ability="norms",

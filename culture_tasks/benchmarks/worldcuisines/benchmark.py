@@ -31,8 +31,8 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     BenchmarkReport,
-    Field,
     FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
     bars_by,
@@ -177,11 +177,11 @@ class WorldCuisines(Benchmark):
         """Returns the numbers by type of question, as in the paper's tables, and by language."""
         places = countries()  # "Korea" of the knowledge base is none of them: it may be either
         return BenchmarkReport(
-            fields=(
-                Field("language", tuple(LANGUAGES), LANGUAGES),
-                Field("question", tuple(_TITLES), _TITLES),
-                Field("country", tuple(places), places=places),
-            ),
+            groups={
+                "language": Groups(LANGUAGES),
+                "question": Groups(_TITLES),
+                "country": Groups(tuple(places), places=places),
+            },
             splits=(("language",), ("question",), ("country",)),
             culture="language",
             ability="perception",
