@@ -185,9 +185,9 @@ class Metric:
 
     @property
     def in_words(self) -> str:
-        """Its title with its unit, such as ``accuracy in percent`` or ``rating (1 to 10)``."""
-        ends = "" if self.scale.ends is None else " ({:g} to {:g})".format(*self.scale.ends)
-        return f"{self.title or self.name}{' in percent' if self.scale.unit == 'percent' else ends}"
+        """Its title with its unit, such as ``accuracy (percent)`` or ``rating (1 to 10)``."""
+        ends = "" if self.scale.ends is None else "({:g} to {:g})".format(*self.scale.ends)
+        return f"{self.title or self.name} {'(percent)' if self.scale.unit == 'percent' else ends}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,8 +471,7 @@ class Benchmark(ABC):
             metric = next(metric for metric in task.metrics() if metric.name == task.metric)
             for name, groups in self.groups.items():
                 if groups.shown and groups:
-                    labels = {group: groups.name_of(group) for group in groups}
-                    columns = columns_by(name, labels, unit.key, total="All" if len(unit.tasks) == 1 else "")
+                    columns = columns_by(name, groups, unit.key, total="All" if len(unit.tasks) == 1 else "")
                     yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
 
     def table(self, key: str, title: str, columns: Iterable[ColumnOf], **further: Any) -> TableOf:

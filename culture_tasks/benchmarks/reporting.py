@@ -319,7 +319,7 @@ class TableOf:
 
 def columns_by(
     field: str,
-    groups: Mapping[Any, str],
+    groups: Groups | Mapping[Any, str],
     unit: str,
     statistic: str = "score",
     *,
@@ -342,13 +342,14 @@ def columns_by(
         printed: Keys of the published columns beside the group; None where no paper prints these numbers.
         total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
     """
+    labels = {group: groups.name_of(group) for group in groups} if isinstance(groups, Groups) else groups
 
     def keys(group: str) -> Mapping[str, str]:
         return {} if printed is None else {**printed, field: group}
 
     columns = [
         ColumnOf(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
-        for group, label in groups.items()
+        for group, label in labels.items()
     ]
     if total:
         address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
