@@ -471,7 +471,9 @@ class Benchmark(ABC):
             metric = next(metric for metric in task.metrics() if metric.name == task.metric)
             for name, groups in self.groups.items():
                 if groups.shown and groups:
-                    columns = columns_by(name, groups, unit.key, total="All" if len(unit.tasks) == 1 else "")
+                    columns = columns_by(
+                        name, groups, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else ""
+                    )
                     yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
 
     def table(self, key: str, title: str, columns: Iterable[ColumnOf], **further: Any) -> TableOf:
