@@ -120,7 +120,7 @@ def _vocabulary(_: str) -> str:
     body = []
     for name, benchmark in benchmarks().items():
         report, made_from = benchmark.report(), ", ".join(map(markdown_cell, benchmark.made_from))
-        places = [f"`{field.name}`" for field in report.fields if field.places]
+        places = [f"`{name}`" for name, groups in report.groups.items() if groups.places]
         body.append((f"[{benchmark.title}](benchmarks/{name}.md)", ", ".join(places), report.ability, made_from))
     return as_markdown(("benchmark", "group that is a place", "ability", "made from"), body)
 

@@ -36,7 +36,7 @@ MODELS = (
 )
 GATE = ("GPT-4o mini", "Qwen2-VL-7B")
 FEW = ("GPT-4o", "Qwen2-VL-7B", "LLaVA-1.6-7B")
-FIGURES = {"report": ("overview", "countries"), "few": ("worldcuisines_languages",)}
+FIGURES = {"report": ("overview", "countries"), "few": ("worldcuisines_language",)}
 _WIDEST, _MOST_BYTES = 1_600, 290_000
 
 _TWO_MODELS = """

@@ -10,12 +10,25 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from culture_tasks.benchmarks.reporting import BenchmarkReport
+from culture_tasks.benchmarks.reporting import (
+    MODEL,
+    WITH_JUDGE,
+    BenchmarkReport,
+    ColumnOf,
+    FurtherScore,
+    Groups,
+    TableOf,
+    UnitOf,
+    bars_by,
+    columns_by,
+)
 from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
@@ -26,6 +39,7 @@ if TYPE_CHECKING:
     from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
     from culture_tasks.settings import Settings
+    from culture_tasks.vocabulary import Ability
 
 Harness = Literal["lm_eval", "lmms_eval"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
@@ -169,6 +183,12 @@ class Metric:
     scale: Scale
     title: str = ""
 
+    @property
+    def in_words(self) -> str:
+        """Its title with its unit, such as ``accuracy (percent)`` or ``rating (1 to 10)``."""
+        ends = "" if self.scale.ends is None else "({:g} to {:g})".format(*self.scale.ends)
+        return f"{self.title or self.name} {'(percent)' if self.scale.unit == 'percent' else ends}".rstrip()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanScore(Metric):
@@ -181,7 +201,7 @@ class MeanScore(Metric):
             that has no verdict is left out. None: every document has a score by itself.
     """
 
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[str, Collection[str]] = field(default_factory=dict)
     per_cluster: Callable[[Sequence[float]], float] | None = None
 
 
@@ -288,8 +308,8 @@ class Task:
         title: Its name in reports, such as ``CARE, asked in English``; empty for the name itself.
         languages: Codes of the languages in which the model is asked: those of two letters (ISO 639-1), or of three
             (ISO 639-3) where there is none of two. Registers and dialects are groups.
-        metric: Name of its main metric, under which its records are logged.
         metrics: Its metrics, the main one included.
+        metric: Name of its main metric, under which its records are logged; empty for the first.
         data: Its documents.
         prompt: Gives the prompt for a document.
         score: Scores the answers to a document, one a run.
@@ -308,7 +328,6 @@ class Task:
     name: str
     about: str
     languages: tuple[str, ...]
-    metric: str
     metrics: Callable[[], Sequence[Metric]]
     data: DataSet
     prompt: Callable[[Any], Prompt]
@@ -323,6 +342,30 @@ class Task:
     tag: str = ""
     version: float = 1.0
     note: str = ""
+    metric: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.metric:
+            object.__setattr__(self, "metric", self.metrics()[0].name)
+
+
+class Variant:
+    """One of the ways in which a benchmark asks its questions.
+
+    Attributes:
+        suffix: The end of its tasks' names.
+        title: The way in a few words, for the titles of its tasks.
+        prompt: The prompt file.
+        decoding: How the model generates.
+        about: The quantity that its tasks measure; the title by default.
+        facts: What else differs, by name.
+    """
+
+    def __init__(
+        self, suffix: str, title: str, prompt: str, decoding: Decoding, *, about: str = "", **facts: Any
+    ) -> None:
+        self.suffix, self.title, self.prompt, self.decoding = suffix, title, prompt, decoding
+        self.about, self.facts = about or title, facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,6 +417,9 @@ class Benchmark(ABC):
             says which of them its benchmarks share.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
+        groups: The groups of its records, by field.
+        culture_field: The field whose groups are cultures; empty where there is none.
+        ability: The ability that its questions test.
     """
 
     name: str
@@ -384,6 +430,9 @@ class Benchmark(ABC):
     made_from: Sequence[str] = ()
     not_for_training: str | None = None
     task_files: Path | None = None
+    groups: Mapping[str, Groups] = MappingProxyType({})
+    culture_field: str = ""
+    ability: Ability = "knowledge"
 
     @abstractmethod
     def entries(self) -> Sequence[Entry]:
@@ -405,11 +454,69 @@ class Benchmark(ABC):
         """
 
     def report(self) -> BenchmarkReport:
-        """Returns how it is reported; by default its scores by every field of its records."""
-        return BenchmarkReport()
+        """Returns how it is reported: what follows from its groups and metrics, and its tables.
+
+        Every score is split by each field of its groups; without any, by every field of its records.
+        """
+        return _report_of(self)
+
+    def tables(self, units: Sequence[UnitOf]) -> Iterable[TableOf]:
+        """Yields the tables of the units that were run: by default one for each field of its groups.
+
+        Of several tasks it has no column for all groups: their score may be a mean over tasks.
+        """
+        tasks = {entry.name: entry for entry in self.entries() if isinstance(entry, Task)}
+        for unit in units:
+            task = next((tasks[name] for name in unit.tasks if name in tasks), next(iter(tasks.values())))
+            metric = next(metric for metric in task.metrics() if metric.name == task.metric)
+            for name, groups in self.groups.items():
+                if groups.shown and groups:
+                    columns = columns_by(
+                        name, groups, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else ""
+                    )
+                    yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
+
+    def table(self, key: str, title: str, columns: Iterable[ColumnOf], **further: Any) -> TableOf:
+        """Returns a table of its numbers; ``further`` are other attributes of :class:`TableOf`."""
+        headers = WITH_JUDGE if self.judge else MODEL
+        return TableOf(key, title, f"{self.title} ({self.paper})", tuple(columns), **{"headers": headers, **further})
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
         """Adds the benchmark's actions to ``culture-tasks data``."""
+
+
+@cache
+def _report_of(benchmark: Benchmark) -> BenchmarkReport:
+    tasks = [entry for entry in benchmark.entries() if isinstance(entry, Task)]
+    metrics = [(task.metric, metric) for task in tasks for metric in task.metrics()]
+    main_metrics = {metric.name: metric for main, metric in metrics if metric.name == main}
+    further = {
+        metric.name: FurtherScore(metric.name, metric.scale)
+        for main, metric in metrics
+        if metric.name != main and isinstance(metric, MeanScore)
+    }
+    return BenchmarkReport(
+        groups=benchmark.groups,
+        splits=tuple((name,) for name in benchmark.groups) or None,
+        culture=benchmark.culture_field,
+        ability=benchmark.ability,
+        further=tuple(further.values()),
+        tables=benchmark.tables,
+        figures=tuple(
+            bars_by(
+                name,
+                key=f"{benchmark.name}_{f'{metric.name}_' if index else ''}{name}",
+                title=f"{benchmark.title}{f', {metric.title},' if index else ''} by {name}",
+                source=f"{benchmark.title} ({benchmark.paper})",
+                value=metric.in_words[:1].upper() + metric.in_words[1:],
+                groups=groups.axis,
+                metric=metric.name,
+            )
+            for index, metric in enumerate(main_metrics.values())
+            for name, groups in benchmark.groups.items()
+            if groups.shown
+        ),
+    )
 
 
 def responses_of(results: Sequence[Any]) -> list[str]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -37,26 +39,55 @@ are, what makes a difference, whether the judge can be trusted, which numbers th
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field that samples are grouped by, by its name in the records.
+@dataclass(frozen=True, eq=False)
+class Groups(Collection[str]):
+    """The groups of a field of the records, such as countries: a collection of their names, in the order shown.
 
     Attributes:
-        order: Its groups in the order in which they are shown; others come after them.
-        names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
-        places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`): the same place of several
-            benchmarks has one row in the report's table of countries.
+        names: The groups in the order in which they are shown, each with its label where that isn't the group itself
+            with a capital. Others come after them.
+        places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`), or a function that gives
+            these by the groups' names: the same place of several benchmarks has one row in the table of countries.
+        of: Gives the group of a document; None where that is in the document under the field's name.
+        axis: What the groups are along the axis of a figure; empty for the field's name.
+        shown: Whether the standard table and figure of the field are in the report.
     """
 
-    name: str
-    order: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] | Sequence[str] = ()
+    places: Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]] = field(default_factory=dict)
+    of: Callable[[Mapping[str, Any]], str | None] | None = None
+    axis: str = ""
+    shown: bool = True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self.names
+
+    @cached_property
+    def codes(self) -> Mapping[str, str]:
+        """The codes of the groups that are places."""
+        return self.places(self) if callable(self.places) else self.places
 
     def name_of(self, group: str) -> str:
-        """Returns a group as it is written: as its benchmark says, else words with capitals."""
-        words = group.replace("_", " ")
-        return self.names.get(group) or (words.title() if words.islower() else words)
+        """Returns a group as it is written: its label, else words with capitals."""
+        label, words = self.names.get(group) if isinstance(self.names, Mapping) else None, group.replace("_", " ")
+        return label or (words.title() if words.islower() else words)
+
+
+def names_in(package: str, file: str) -> dict[str, str]:
+    """Returns the names in a text file of a package, one a line, with what stands behind a colon there."""
+    lines = (resources.files(package) / file).read_text(encoding="utf-8").splitlines()
+    return {name: label.strip() for name, _, label in (line.partition(":") for line in lines)}
+
+
+def groups_of(doc: Mapping[str, Any], groups: Mapping[str, Groups]) -> dict[str, str | None]:
+    """Returns the groups that a document belongs to, by field."""
+    return {name: doc[name] if field.of is None else field.of(doc) for name, field in groups.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +319,7 @@ class TableOf:
 
 def columns_by(
     field: str,
-    groups: Mapping[Any, str],
+    groups: Groups | Mapping[Any, str],
     unit: str,
     statistic: str = "score",
     *,
@@ -311,13 +342,14 @@ def columns_by(
         printed: Keys of the published columns beside the group; None where no paper prints these numbers.
         total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
     """
+    labels = {group: groups.name_of(group) for group in groups} if isinstance(groups, Groups) else groups
 
     def keys(group: str) -> Mapping[str, str]:
         return {} if printed is None else {**printed, field: group}
 
     columns = [
         ColumnOf(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
-        for group, label in groups.items()
+        for group, label in labels.items()
     ]
     if total:
         address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
@@ -343,6 +375,7 @@ class Number:
     dimension: str  # the field of the group; empty for a whole score
     group: str
     fixed: Mapping[str, str]  # the other groups of its samples, by field
+    metric: str = ""  # the main metric of the unit
 
 
 class Mark(NamedTuple):
@@ -383,7 +416,7 @@ class FigureOf:
 
 
 def scores_by(
-    *dimensions: str, fixed: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
+    *dimensions: str, fixed: Collection[str] = (), units: Callable[[str], bool] = lambda _: True, metric: str = ""
 ) -> Callable[[Number], Mark | None]:
     """Returns the marks of a figure with a panel per unit, a series per model, and the groups of some fields.
 
@@ -391,9 +424,12 @@ def scores_by(
         dimensions: The fields.
         fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
         units: Whether the scores of a unit, by its key, are drawn.
+        metric: The main metric of the units; empty for any.
     """
 
     def mark(number: Number) -> Mark | None:
+        if metric and number.metric != metric:
+            return None
         if number.dimension not in dimensions or not units(number.unit) or not number.fixed.keys() <= set(fixed):
             return None
         return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
@@ -411,13 +447,14 @@ def bars_by(
     groups: str = "",
     fixed: Collection[str] = (),
     units: Callable[[str], bool] = lambda _: True,
+    metric: str = "",
 ) -> FigureOf:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
 
-    The groups along the axis are called by the name of the field by default; ``fixed`` and ``units`` are as in
-    :func:`scores_by`, and the others as in :class:`FigureOf`.
+    The groups along the axis are called by the name of the field by default; ``fixed``, ``units`` and ``metric`` are
+    as in :func:`scores_by`, and the others as in :class:`FigureOf`.
     """
-    mark = scores_by(field, fixed=fixed, units=units)
+    mark = scores_by(field, fixed=fixed, units=units, metric=metric)
     return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 
@@ -477,7 +514,7 @@ class BenchmarkReport:
     """How a benchmark is reported; the defaults fit any benchmark.
 
     Attributes:
-        fields: The fields that samples are grouped by, as far as they are known.
+        groups: The groups of samples, by field, as far as they are known.
         splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
@@ -495,7 +532,7 @@ class BenchmarkReport:
         printed: Keys that a unit's numbers have in published tables beside the keys of their groups, by unit.
     """
 
-    fields: tuple[Field, ...] = ()
+    groups: Mapping[str, Groups] = field(default_factory=dict)
     splits: tuple[tuple[str, ...], ...] | None = None
     culture: str = ""
     ability: Ability = "knowledge"
@@ -510,9 +547,9 @@ class BenchmarkReport:
     published: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def field_named(self, name: str) -> Field:
-        """Returns a field by its name, as far as it is known."""
-        return next((field for field in self.fields if field.name == name), Field(name))
+    def field_named(self, name: str) -> Groups:
+        """Returns the groups of a field, as far as they are known."""
+        return self.groups.get(name, Groups())
 
     def is_as_published(self, tasks: Collection[str]) -> bool:
         """Whether a unit of these tasks shows published rows."""

@@ -7,7 +7,7 @@ import pytest
 
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
-from culture_tasks.benchmarks.registry import benchmarks, tasks_below
+from culture_tasks.benchmarks.registry import benchmarks, task_named, tasks_below
 from culture_tasks.benchmarks.reporting import Number, TasksRun, UnitOf, groups_and_tasks
 from culture_tasks.vocabulary import language, place
 
@@ -57,7 +57,7 @@ def test_tables_show_numbers_that_there_are(name):
         for address in (*shown, *(address for line in spec.lines.values() for address in line.values())):
             assert (address.statistic, tuple(field for field, _ in address.where)) in known, (spec.key, address)
             for field, group in address.where:
-                assert group in report.field_named(field).order, (spec.key, field, group)
+                assert group in report.field_named(field), (spec.key, field, group)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,13 +81,14 @@ def test_published_tables_are_there_and_have_the_columns(name):
 def test_figures_and_contrasts_show_numbers_that_there_are(name):
     report = benchmarks()[name].report()
     first = defaultdict(lambda: "some group")  # where data alone tell the groups
-    first |= {field.name: field.name_of(field.order[0]) for field in report.fields}
+    first |= {name: groups.name_of(next(iter(groups))) for name, groups in report.groups.items() if groups}
     numbers = []
     for unit in (*units(name), *(UnitOf(task, (task,)) for task in ran(name).tasks)):
         for statistic, fields in statistics(report):
             held = {field: "Reliability" if field == "role" else first[field] for field in fields[:-1]}
             dimension = fields[-1] if fields else ""
-            number = Number(unit.key, unit.key, "m", dimension, first[dimension] if fields else "", held)
+            group, metric = first[dimension] if fields else "", task_named(unit.tasks[0]).metric
+            number = Number(unit.key, unit.key, "m", dimension, group, held, metric)
             numbers.append((statistic, number))
     for figure in report.figures:
         assert any(figure.mark(number) for statistic, number in numbers if statistic == figure.statistic), figure.key
@@ -102,7 +103,7 @@ def test_figures_and_contrasts_show_numbers_that_there_are(name):
 def test_cultures_are_groups_that_scores_are_split_by_and_headlines_do_not_overlap(name):
     report = benchmarks()[name].report()
     assert not report.culture or (report.culture,) in (report.splits or ())
-    places = [field.name for field in report.fields if field.places]
+    places = [name for name, groups in report.groups.items() if groups.places]
     assert all((field,) in (report.splits or ()) for field in places)
     found = units(name)
     assert {task for unit in found for task in unit.tasks} == set(ran(name).tasks)
@@ -139,14 +140,14 @@ def test_languages_have_the_shortest_code_of_iso_639(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_places_are_groups_with_codes_that_exist(name):
-    for field in benchmarks()[name].report().fields:
-        assert field.places.keys() <= set(field.order)
-        assert all(place(code).code == code for code in field.places.values())
+    for groups in benchmarks()[name].report().groups.values():
+        assert not groups or groups.codes.keys() <= set(groups)
+        assert all(place(code).code == code for code in groups.codes.values())
 
 
 def test_benchmarks_share_places_whatever_they_call_them():
-    fields = {name: benchmarks()[name].report().fields for name in NAMES}
-    codes = {name: {code for field in found for code in field.places.values()} for name, found in fields.items()}
+    groups = {name: benchmarks()[name].report().groups.values() for name in NAMES}
+    codes = {name: {code for field in found for code in field.codes.values()} for name, found in groups.items()}
     counts = {"blend": 16, "care": 3, "crosscult": 3, "culturalbench": 45, "culturalvqa": 11, "cvqa": 30, "normad": 75}
     assert {name for name in NAMES if "CN" in codes[name]} == {*counts, "worldcuisines"}
     assert {name: len(codes[name]) for name in counts} == counts

@@ -55,8 +55,8 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     ContrastOf,
-    Field,
     FurtherScore,
+    Groups,
     RunFacts,
     TableOf,
     UnitOf,
@@ -116,10 +116,10 @@ class Blend(Benchmark):
         region_places = vocabulary.places((region.label for region in REGIONS), codes)
         sem_b = "SEM-B (percent)"
         return BenchmarkReport(
-            fields=(
-                Field("region", tuple(region.label for region in REGIONS), places=region_places),
-                Field("topic", tuple(TOPICS), _TOPICS),
-            ),
+            groups={
+                "region": Groups([region.label for region in REGIONS], places=region_places),
+                "topic": Groups(_TOPICS),
+            },
             splits=(("region",), ("topic",)),
             culture="region",
             further=(

@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     ContrastOf,
-    Field,
+    Groups,
     RunFacts,
     TableOf,
     UnitOf,
@@ -100,11 +100,11 @@ def report_of(
         return native.get(first.task) == second.task and first.row == second.row
 
     return BenchmarkReport(
-        fields=(
-            Field("language", tuple(sorted(languages)), names=languages, places=places),
-            Field("category", CATEGORIES),
-            Field("scope", SCOPES),
-        ),
+        groups={
+            "language": Groups(dict(sorted(languages.items())), places=places),
+            "category": Groups(CATEGORIES),
+            "scope": Groups(SCOPES),
+        },
         splits=(("language",), ("category",), ("scope",), ("language", "category"), ("language", "scope")),
         culture="language",
         tables=partial(_tables, languages),

@@ -28,10 +28,10 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     Derived,
-    Field,
     FigureOf,
     Floats,
     FurtherScore,
+    Groups,
     Mark,
     Number,
     TableOf,
@@ -343,18 +343,18 @@ _FIGURES = (
     ),
 )
 
-_EMOTION_FIELDS = (
-    Field("emotion", EMOTIONS, _EMOTIONS),
-    Field("quadrant", QUADRANT_NAMES, {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
-)
+_EMOTION_GROUPS = {
+    "emotion": Groups(_EMOTIONS),
+    "quadrant": Groups({name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
+}
 _UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
 
 REPORT = BenchmarkReport(
-    fields=(
-        Field("language", LANGUAGES, names=LANGUAGE_NAMES),
-        Field("prompt_language", LANGUAGES, LANGUAGE_NAMES),
-        *_EMOTION_FIELDS,
-    ),
+    groups={
+        "language": Groups(LANGUAGE_NAMES),
+        "prompt_language": Groups(LANGUAGE_NAMES),
+        **_EMOTION_GROUPS,
+    },
     splits=(("language",),),
     culture="language",
     ability="emotion",
@@ -390,7 +390,7 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
             yield _bias_table(unit, "lsrqb", subject, "section 3.3, equation 2")
 
     return BenchmarkReport(
-        fields=(Field("culture", (name,), {name: title}, {name: place}), *_EMOTION_FIELDS),
+        groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},
         splits=(("culture",),),
         culture="culture",
         ability="emotion",

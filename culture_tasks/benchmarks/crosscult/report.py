@@ -23,9 +23,9 @@ from culture_tasks.benchmarks.reporting import (
     ColumnOf,
     ContrastOf,
     Cost,
-    Field,
     FigureOf,
     FurtherScore,
+    Groups,
     Mark,
     Number,
     RunFacts,
@@ -301,13 +301,13 @@ def report_of(edition: Edition) -> BenchmarkReport:
     places = {partition.code: partition.place for partition in edition.partitions}
     longest = max(map(len, edition.orders), default=1)
     return BenchmarkReport(
-        fields=(
-            Field("role", get_args(Role)),
-            Field("topic", TOPICS),
-            Field("partition", edition.codes, names=edition.languages, places=places),
-            Field("language", edition.codes, edition.languages),
-            Field("after", tuple(map(str, range(longest + 1)))),
-        ),
+        groups={
+            "role": Groups(get_args(Role)),
+            "topic": Groups(TOPICS),
+            "partition": Groups(edition.languages, places=places),
+            "language": Groups(edition.languages),
+            "after": Groups(tuple(map(str, range(longest + 1)))),
+        },
         splits=(
             *(("role",), ("topic",), ("partition",)),
             *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),

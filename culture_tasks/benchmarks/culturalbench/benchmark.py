@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,17 +36,14 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
-    MODEL,
     At,
-    BenchmarkReport,
     ColumnOf,
-    Field,
-    FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
-    bars_by,
-    columns_by,
     columns_of,
+    groups_of,
+    names_in,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts
@@ -74,16 +71,12 @@ QUESTIONS = 1_227
 
 OPTIONS = ("A", "B", "C", "D")
 
-COUNTRIES = (
-    *("Argentina", "Australia", "Bangladesh", "Brazil", "Canada", "Chile", "China", "Czech Republic", "Egypt"),
-    *("France", "Germany", "Hong Kong", "India", "Indonesia", "Iran", "Israel", "Italy", "Japan", "Lebanon"),
-    *("Malaysia", "Mexico", "Morocco", "Nepal", "Netherlands", "New Zealand", "Nigeria", "Pakistan", "Peru"),
-    *("Philippines", "Poland", "Romania", "Russia", "Saudi Arabia", "Singapore", "South Africa", "South Korea"),
-    *("Spain", "Taiwan", "Thailand", "Turkey", "Ukraine", "United Kingdom", "United States", "Vietnam", "Zimbabwe"),
-)
+COUNTRIES = Groups(names_in(__package__, "countries.txt"), places=places)
 """The countries and regions of the data."""
 
-_OF_QUESTIONS = replace(ACCURACY, groups={"country": COUNTRIES})
+GROUPS = {"country": COUNTRIES}
+
+_OF_QUESTIONS = replace(ACCURACY, groups=GROUPS)
 """Share of the questions that are answered right: in Hard, with all four options judged right."""
 
 OF_ROWS = MeanScore(name="row_acc", title="accuracy of single options", scale=PERCENT)
@@ -103,13 +96,7 @@ def all_right(scores: Sequence[float]) -> float:
     return min(scores) if len(scores) >= len(OPTIONS) else math.nan
 
 
-_METRICS = {
-    "easy": (_OF_QUESTIONS, UNPARSED),
-    "hard": (replace(_OF_QUESTIONS, per_cluster=all_right), OF_ROWS, SAID_TRUE, UNPARSED),
-}
 _CUE = "\nAnswer:"
-_PAPER = "CulturalBench (Chiu et al., 2024)"
-_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 def _source(config: str, rows: int) -> Source:
@@ -255,6 +242,8 @@ class CulturalBench(Benchmark):
     title = "CulturalBench"
     paper = "Chiu et al., 2024"
     data = "Hub kellycyy/CulturalBench"
+    groups = GROUPS
+    culture_field = "country"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -264,8 +253,7 @@ class CulturalBench(Benchmark):
             title="CulturalBench Easy",
             about="customs and everyday life, four options",
             languages=("en",),
-            metric=ACCURACY.name,
-            metrics=lambda: _METRICS["easy"],
+            metrics=lambda: (_OF_QUESTIONS, UNPARSED),
             data=DataSet((EASY,), load_easy),
             prompt=ask_easy,
             score=score_easy,
@@ -278,7 +266,7 @@ class CulturalBench(Benchmark):
             name="culturalbench_hard",
             title="CulturalBench Hard",
             about="the same questions, each option judged true or false",
-            metrics=lambda: _METRICS["hard"],
+            metrics=lambda: (replace(_OF_QUESTIONS, per_cluster=all_right), OF_ROWS, SAID_TRUE, UNPARSED),
             data=DataSet((HARD,), load_hard),
             prompt=ask_hard,
             score=score_hard,
@@ -294,23 +282,26 @@ class CulturalBench(Benchmark):
         """Checks the questions of both forms."""
         return check_tables(self.name, data_folder, [_EASY_CHECK, _HARD_CHECK])
 
-    @cache  # noqa: B019 - one object a process
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers over all questions and by country, Easy beside Hard."""
-        return BenchmarkReport(
-            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
-            splits=(("country",),),
-            culture="country",
-            further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS["hard"][1:]),
-            tables=_tables,
-            figures=(
-                bars_by(
-                    "country",
-                    key="culturalbench_countries",
-                    title="CulturalBench by country",
-                    source=_PAPER,
-                    value="Questions answered right (percent)",
-                ),
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields a table by country for each unit, and Easy beside Hard."""
+        yield from super().tables(units)
+        columns: list[ColumnOf] = []
+        for unit in units:
+            is_hard = unit.key.removesuffix("_ll").endswith("hard")
+            form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
+            further = {OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"} if is_hard else {}
+            columns += [
+                ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
+                *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
+            ]
+        yield self.table(
+            "culturalbench",
+            "CulturalBench: questions answered right in percent",
+            columns,
+            papers=("culturalbench_abstract",),
+            notes=(
+                "Hard: a question counts if all of its four options are judged right. Options: the share of single "
+                'options that are, which is 75 for a model that always says "False". One in four options is true.',
             ),
         )
 
@@ -337,7 +328,7 @@ def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
         doc["answer"],
         question=doc["question"],
         references=(f"{doc['answer']}. {options[doc['answer']]}",),
-        groups={"country": doc["country"]},
+        groups=groups_of(doc, GROUPS),
         cluster=doc["question_id"],
         prompt=prompt_file(__package__, "easy.v1"),
     )
@@ -354,36 +345,9 @@ def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
         values={OF_ROWS.name: share(labels, doc["answer"]), SAID_TRUE.name: share(labels, "True")},
         question=f"{doc['question']}\n{doc['option']}",
         references=(doc["answer"],),
-        groups={"country": doc["country"]},
+        groups=groups_of(doc, GROUPS),
         cluster=doc["question_id"],
         prompt=prompt_file(__package__, "hard.v1"),
-    )
-
-
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    columns = []
-    for unit in units:
-        is_hard = unit.key.removesuffix("_ll").endswith("hard")
-        form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
-        further = {OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"} if is_hard else {}
-        columns += [
-            ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
-            *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
-        ]
-        yield _table(
-            key=f"{unit.key}_by_country",
-            title=f"CulturalBench-{form}: questions answered right in percent, by country",
-            columns=columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key, total="All"),
-        )
-    yield _table(
-        key="culturalbench",
-        title="CulturalBench: questions answered right in percent",
-        columns=tuple(columns),
-        papers=("culturalbench_abstract",),
-        notes=(
-            "Hard: a question counts if all of its four options are judged right. Options: the share of single options "
-            'that are, which is 75 for a model that always says "False". One in four options is true.',
-        ),
     )
 
 

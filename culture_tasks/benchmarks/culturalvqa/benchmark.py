@@ -12,22 +12,15 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
+from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa import documents
-from culture_tasks.benchmarks.culturalvqa.documents import (
-    COUNTRIES,
-    FACETS,
-    SOURCE,
-    WITH_IMAGE,
-    CulturalVqaDoc,
-    Variant,
-)
+from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS, SOURCE, WITH_IMAGE, CulturalVqaDoc
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -44,45 +37,35 @@ from culture_tasks.benchmarks.interface import (
     Run,
     Scale,
     Task,
+    Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
-from culture_tasks.benchmarks.reporting import BenchmarkReport
+from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, groups_of
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.text import answer_in, folded
+from culture_tasks.vocabulary import places
 
 _log = logging.getLogger(__name__)
 
 SHARE = Scale("share", 0.0, 1.0, digits=3)
 SUBMISSION = "predictions_for_submission"
+GROUPS = {"country": Groups(COUNTRIES, places=places), "facet": Groups(FACETS)}
 
-
-class Presentation(NamedTuple):
-    """How the questions are put to a model.
-
-    Attributes:
-        suffix: The end of its tasks' names, after the benchmark's name.
-        title: The end of its title.
-        about: The quantity that it measures.
-    """
-
-    suffix: str
-    title: str
-    variant: Variant
-    about: str
-
-
-WAYS = (
-    Presentation("", "", "vlm", "image and question (App. H)"),
-    Presentation("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
-    Presentation("_blind", "question alone", "blind", "question alone (section 5)"),
-    Presentation("_country", "question and country", "country", "question and country (section 5)"),
-    Presentation("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
-)
-DECODING = Decoding(max_tokens=64)
+_DECODING = Decoding(max_tokens=64)
+VARIANTS = [
+    Variant(suffix, title, f"{shown}.v1", _DECODING, about=about, shown=shown)
+    for suffix, title, shown, about in (
+        ("", "", "vlm", "image and question (App. H)"),
+        ("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
+        ("_blind", "question alone", "blind", "question alone (section 5)"),
+        ("_country", "question and country", "country", "question and country (section 5)"),
+        ("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
+    )
+]
 
 
 class CulturalVqaCulture(CultureBenchmark):
@@ -94,18 +77,15 @@ class CulturalVqaCulture(CultureBenchmark):
         measures={"Spearman's rho": by_statistic("spearman")},
     )
 
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        country = Groups({file.name: file.title}, places={file.name: file.place})
+        self.groups, self.culture_field, self.ability = {**GROUPS, "country": country}, "country", "perception"
+
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, self, source=self._source, file=self.file) for way in WAYS)
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
-        from culture_tasks.benchmarks.culturalvqa.report import report_of
-
-        file = self.file
-        report = report_of(self.name, self.title, {file.name: file.title}, {file.name: file.place})
-        return replace(report, as_published=())
+        return tuple(task_of(variant, self, source=self._source, file=self.file) for variant in VARIANTS)
 
     def check_tables(self) -> DataReport:
         """Checks questions, answers and images."""
@@ -126,21 +106,24 @@ class CulturalVqa(LikeBenchmark):
     data = "Hub mair-lab/CulturalVQA"
     made_from = ("CANDLE",)
     culture = CulturalVqaCulture
+    groups = GROUPS
+    culture_field = "country"
+    ability = "perception"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, self) for way in WAYS)
+        return tuple(task_of(variant, self) for variant in VARIANTS)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it."""
         return (LAVE,)
 
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of the paper."""
-        from culture_tasks.benchmarks.culturalvqa.report import REPORT
-
-        return REPORT
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields its tables by country and facet, with the published ones that there are."""
+        papers = tuple(name for name in published.names() if name.startswith("culturalvqa_"))
+        for table in super().tables(units):
+            yield replace(table, papers=papers, notes=("LAVE: the share of answers that the judge calls correct.",))
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
@@ -148,52 +131,47 @@ class CulturalVqa(LikeBenchmark):
 
 
 def task_of(
-    way: Presentation, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
+    variant: Variant, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
 ) -> Task:
     """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
-    country = file.name if file else ""
+    country, shown = file.name if file else "", variant.facts["shown"]
     return Task(
-        name=f"{benchmark.name}{way.suffix}",
-        about=way.about,
-        title=", ".join(filter(None, (benchmark.title, way.title))),
+        name=f"{benchmark.name}{variant.suffix}",
+        about=variant.about,
+        title=", ".join(filter(None, (benchmark.title, variant.title))),
         languages=(file.language if file else "en",),
-        metric=LAVE.name,
-        metrics=partial(metrics, (country,) if file else COUNTRIES),
-        data=DataSet((source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country)),
-        prompt=partial(render, way.variant),
+        metrics=partial(metrics, benchmark.groups),
+        data=DataSet((source,), lambda settings: documents.load(shown, settings.data_folder, source, country)),
+        prompt=partial(render, variant.prompt),
         score=score,
-        decoding=DECODING,
-        shows_images=way.variant in WITH_IMAGE,
+        decoding=variant.decoding,
+        shows_images=shown in WITH_IMAGE,
         target=lambda doc: doc["references"],
         note="The paper doesn't give decoding settings: greedy.",
     )
 
 
-def render(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
+def render(prompt: str, doc: CulturalVqaDoc) -> Prompt:
     """Returns the prompt for a question, the image before the text (section 5, Appendices H and I)."""
-    file = prompt_file(__package__, f"{variant}.v1")
-    if variant == "fewshot":
+    file = prompt_file(__package__, prompt)
+    if "examples" in doc:
         examples: list[str | Picture] = []
         for example in doc["examples"]:
             examples += [Picture(example["row"]), f"{example['question']}\n{example['answer']}"]
         return Prompt((file.text, *examples, Picture(), doc["question"]))
-    values = {"question": doc["question"]}
-    if variant == "country":
-        values["country"] = doc["country_name"]
-    elif variant == "lens":
-        values["entities"] = doc["entities"]
-    text = file.fill(values)
-    return Prompt((Picture(), text) if variant == "vlm" else (text,))
+    slots = {"question": doc["question"], "country": doc.get("country_name", ""), "entities": doc.get("entities", "")}
+    text = file.fill(slots)
+    return Prompt((Picture(), text) if prompt == "vlm.v1" else (text,))
 
 
-def metrics(countries: Sequence[str]) -> list[Metric]:
-    """Returns the metrics of a task that asks about some countries.
+def metrics(groups: Mapping[str, Groups]) -> list[Metric]:
+    """Returns the metrics of a task, with a mean of the judge's score for some groups.
 
     The judge's score, from 0 to 1, is ``lave`` (Appendix F): the share of answers that the judge calls correct,
     accuracy in the paper's sense.
     """
     return [
-        JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups={"country": countries, "facet": FACETS}),
+        JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups=groups),
         MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
             name=SUBMISSION,
@@ -217,7 +195,7 @@ def score(doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
         responses=responses,
         question=doc["question"],
         references=doc["references"],
-        groups={"country": doc["country"], "facet": doc["facet"]},
+        groups=groups_of(doc, GROUPS),
         cluster=doc["image_id"],
         image=doc["image_id"],
         data={"data": doc["data"]},

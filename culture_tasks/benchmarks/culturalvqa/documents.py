@@ -19,6 +19,7 @@ from annotated_types import Len
 from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.interface import Doc, Documents
+from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images, image_column, image_keys
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -40,10 +41,7 @@ from culture_tasks.errors import DataError
 
 _log = logging.getLogger(__name__)
 
-COUNTRIES = (
-    *("brazil", "canada", "china", "ethiopia", "germany", "india"),
-    *("iran", "nigeria", "rwanda", "turkey", "usa"),
-)
+COUNTRIES = names_in(__package__, "countries.txt")
 """The 11 countries (Appendix A)."""
 
 FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and section 5

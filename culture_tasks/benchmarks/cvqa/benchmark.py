@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Interval, Len
+from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
@@ -28,19 +29,19 @@ from culture_tasks.benchmarks.interface import (
     Picture,
     Prompt,
     Task,
+    Variant,
 )
 from culture_tasks.benchmarks.reporting import (
-    MODEL,
-    Answers,
+    At,
     BenchmarkReport,
+    ColumnOf,
     Derived,
-    Field,
     Floats,
-    FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
-    bars_by,
-    columns_of,
+    groups_of,
+    names_in,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images, image_column
@@ -53,20 +54,6 @@ from culture_tasks.vocabulary import places
 
 QUESTIONS = 10_374
 PAIRS = 39
-
-COUNTRIES = (
-    *("Argentina", "Brazil", "Bulgaria", "Chile", "China", "Colombia", "Ecuador", "Egypt", "Ethiopia", "France"),
-    *("India", "Indonesia", "Ireland", "Japan", "Kenya", "Malaysia", "Mexico", "Mongolia", "Nigeria", "Norway"),
-    *("Pakistan", "Philippines", "Romania", "Russia", "Rwanda", "Singapore", "South Korea", "South_Korea", "Spain"),
-    *("Sri Lanka", "Sri_Lanka", "Uruguay"),
-)
-"""Its 30 countries; those of two words are spelled in either way."""
-
-LANGUAGES = (
-    *("am", "ar", "bg", "bn", "br", "es", "fil", "ga", "hi", "id", "ig", "ja", "jv", "ko", "min", "mn", "mr", "ms"),
-    *("no", "om", "pt", "ro", "ru", "rw", "si", "su", "sw", "ta", "te", "ur", "zh"),
-)
-"""ISO codes of its 31 languages. Arabic is Egypt's."""
 
 OPTIONS = ("A", "B", "C", "D")
 
@@ -88,31 +75,40 @@ ALIASES = {
 ALIASES |= {name.capitalize(): name for name in ("subset", "question", "options", "label", "category", "license")}
 
 
+def _pair_of(doc: Mapping[str, Any]) -> str:
+    return f"{doc['language']} ({doc['country']})"
+
+
+GROUPS = {
+    "pair": Groups(of=_pair_of, axis="language and country"),
+    "language": Groups(shown=False),
+    "country": Groups(names_in(__package__, "countries.txt"), places=places, shown=False),
+    "category": Groups(),
+}
+"""The groups of questions. Countries of two words are spelled in either way."""
+
+
 def macro(values: Sequence[tuple[str, float]]) -> float:
     """Returns the mean over pairs of their mean scores, from pairs and scores."""
-    by_pair: dict[str, list[float]] = defaultdict(list)
-    for pair, value in values:
-        by_pair[pair].append(value)
-    return fmean(map(fmean, by_pair.values())) if by_pair else float("nan")
+    pairs, scores = zip(*values, strict=True) if values else ((), ())
+    return float(_by_pairs(np.array(scores), np.array(pairs)).mean()) if values else math.nan
+
+
+def _by_pairs(scores: Floats, pairs: NDArray[Any]) -> Floats:
+    """Weights scores so that all pairs weigh the same in their mean."""
+    _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    weighted: Floats = scores * (scores.size / counts.size / counts[numbers])
+    return weighted
 
 
 MACRO = ComputedScore(name="acc_macro", title="accuracy, mean over pairs", scale=PERCENT, value=macro)
 """Mean of the accuracies of the pairs of language and country: the published values are of this kind."""
 
-_PAPER = "CVQA (Romero et al., 2024)"
-_PRINTED = {f"cvqa_{MACRO.name}": {"prompt_language": "local"}, f"cvqa_en_{MACRO.name}": {"prompt_language": "english"}}
-"""Columns of the tasks with Pangea's prompt, and its paper's columns for them."""
-
-
-Suite = Literal["pangea", "vlmevalkit"]
-
-_TASKS: tuple[tuple[str, Suite, bool, str], ...] = (
-    ("cvqa", "pangea", False, "asked in the local language"),
-    ("cvqa_en", "pangea", True, "asked in English"),
-    ("cvqa_vlmevalkit", "vlmevalkit", False, "asked in the local language, VLMEvalKit's prompt"),
-    ("cvqa_en_vlmevalkit", "vlmevalkit", True, "asked in English, VLMEvalKit's prompt"),
-)
-"""Name, suite of the prompt, whether it asks in English, and the description of each task."""
+VARIANTS = [
+    Variant(f"{suffix}{ending}", f"asked in {words}{by}", prompt, Decoding(max_tokens=16), english=bool(suffix))
+    for prompt, ending, by in (("pangea.v1", "", ""), ("vlmevalkit.v1", "_vlmevalkit", ", VLMEvalKit's prompt"))
+    for suffix, words in (("", "the local language"), ("_en", "English"))
+]
 
 
 def _literal(value: Any) -> Any:
@@ -189,27 +185,29 @@ class Cvqa(Benchmark):
     title = "CVQA"
     paper = "Romero et al., 2024"
     data = "Hub afaji/cvqa"
+    groups = GROUPS
+    culture_field = "country"
+    ability = "perception"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns the tasks."""
+        """Returns a task for each variant."""
         return tuple(
             Task(
-                name=name,
-                about=f"four options about an image, {about}",
-                title=f"{self.title}, {about}",
-                languages=("en",) if english else LANGUAGES,
-                metric=ACCURACY.name,
+                name=f"{self.name}{variant.suffix}",
+                about=f"four options about an image, {variant.title}",
+                title=f"{self.title}, {variant.title}",
+                languages=("en",) if variant.facts["english"] else tuple(names_in(__package__, "languages.txt")),
                 metrics=lambda: (ACCURACY, MACRO, UNPARSED),
-                data=DataSet((SOURCE,), partial(load, english=english)),
-                prompt=partial(ask, suite),
-                score=partial(score, suite),
-                decoding=Decoding(max_tokens=16),
+                data=DataSet((SOURCE,), partial(load, **variant.facts)),
+                prompt=partial(ask, variant.prompt),
+                score=partial(score, variant.prompt),
+                decoding=variant.decoding,
                 shows_images=True,
                 target=lambda doc: doc["answer"],
                 note="Decoding: Pangea's suite.",
             )
-            for name, suite, english, about in _TASKS
+            for variant in VARIANTS
         )
 
     def check(self, data_folder: Path | None) -> DataReport:
@@ -224,78 +222,53 @@ class Cvqa(Benchmark):
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers over questions, over pairs of language and country, and by each of its groups."""
-        kinds = (("pair", "pairs", "language and country"), ("category", "categories", "category"))
-        return BenchmarkReport(
-            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
-            splits=(("pair",), ("language",), ("country",), ("category",)),
-            culture="country",
-            ability="perception",
-            further=(FurtherScore(UNPARSED.name, UNPARSED.scale),),
-            derived=(Derived(MACRO.name, PERCENT, _macro),),
-            tables=_tables,
-            figures=tuple(
-                bars_by(
-                    field,
-                    key=f"cvqa_{plural}",
-                    title=f"CVQA by {field}",
-                    source=_PAPER,
-                    value="Accuracy (percent)",
-                    groups=words,
-                )
-                for field, plural, words in kinds
-            ),
+        pairs = Derived(
+            MACRO.name, PERCENT, lambda answers: {"": _by_pairs(answers.scores, answers.groups_of("pair").codes)}
+        )
+        return replace(super().report(), derived=(pairs,))
+
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields Pangea's table, of all units."""
+        columns = {
+            f"{unit.key}_{name}": ColumnOf(f"{unit.key}_{name}", label, At(unit.key, name), over=unit.key)
+            for unit in units
+            for name, label in (("score", "Questions"), (MACRO.name, "Pairs"), (UNPARSED.name, "Unparsed"))
+        }
+        for task, language in (("cvqa", "local"), ("cvqa_en", "english")):
+            if column := columns.get(key := f"{task}_{MACRO.name}"):
+                columns[key] = replace(column, printed={"prompt_language": language})
+        yield self.table(
+            "cvqa",
+            "CVQA: accuracy in percent",
+            columns.values(),
+            notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
+            papers=("pangea_table_2",),
         )
 
 
-def ask(suite: Suite, doc: Doc) -> Prompt:
+def ask(prompt: str, doc: Doc) -> Prompt:
     """Returns the prompt of a question, behind its image."""
     options = dict(zip("abcd", doc["options"], strict=True))
-    return Prompt((Picture(), prompt_file(__package__, f"{suite}.v1").fill({"question": doc["question"], **options})))
+    return Prompt((Picture(), prompt_file(__package__, prompt).fill({"question": doc["question"], **options})))
 
 
-def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     labels = [read_choice(response, options) for response in responses]
-    pair = f"{doc['language']} ({doc['country']})"
     return score_choices(
         doc,
         responses,
         labels,
         doc["answer"],
-        values={MACRO.name: [pair, share(labels, doc["answer"])]},
+        values={MACRO.name: [_pair_of(doc), share(labels, doc["answer"])]},
         question=doc["question"],
         references=(f"{doc['answer']}. {options[doc['answer']]}",),
-        groups={"pair": pair, **{name: doc[name] for name in ("language", "country", "category")}},
+        groups=groups_of(doc, GROUPS),
         cluster=doc["image_id"],
         image=doc["image_id"],
-        prompt=prompt_file(__package__, f"{suite}.v1"),
+        prompt=prompt_file(__package__, prompt),
         facts={"license": doc["license"]} if doc["license"] else {},
-    )
-
-
-def _macro(answers: Answers) -> Mapping[str, Floats]:
-    """Weights each answer so that all pairs weigh the same."""
-    pairs = answers.groups_of("pair").codes
-    _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
-    return {"": answers.scores * (pairs.size / counts.size / counts[numbers])}
-
-
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    numbers = {"score": "Questions", MACRO.name: "Pairs", UNPARSED.name: "Unparsed"}
-    columns = [
-        replace(column, printed=_PRINTED.get(column.key, {}))
-        for unit in units
-        for column in columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_")
-    ]
-    yield TableOf(
-        key="cvqa",
-        title="CVQA: accuracy in percent",
-        source=_PAPER,
-        columns=tuple(columns),
-        headers=MODEL,
-        notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
-        papers=("pangea_table_2",),
     )
 
 

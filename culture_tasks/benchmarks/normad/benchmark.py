@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from culture_tasks.benchmarks.choices import (
     ACCURACY,
@@ -29,20 +29,18 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Tag,
     Task,
+    Variant,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
-    MODEL,
     At,
-    BenchmarkReport,
     ColumnOf,
-    Field,
-    FurtherScore,
+    Groups,
     TableOf,
     UnitOf,
-    bars_by,
-    columns_by,
     columns_of,
+    groups_of,
+    names_in,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts
@@ -58,7 +56,6 @@ from culture_tasks.data.tables import (
     one_of,
 )
 from culture_tasks.errors import DataError
-from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
@@ -67,52 +64,43 @@ from culture_tasks.vocabulary import places
 STORIES = 2_633
 
 Condition = Literal["none", "country", "value", "country_value", "rule"]
-"""The context beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
 
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+CONDITIONS: Mapping[Condition, str] = {
+    "none": "no context: the control",
+    "country": "given the country",
+    "value": "given an abstract value",
+    "country_value": "given the country and the value",
+    "rule": "given the norm (rule of thumb)",
+}
+"""The context beside the story."""
+
+VARIANTS = [
+    Variant(
+        f"_{condition}",
+        about,
+        f"{'rule' if condition == 'value' else condition}.v1",  # the value takes the place of the rule of thumb
+        Decoding(max_tokens=50),
+        condition=condition,
+    )
+    for condition, about in CONDITIONS.items()
+]
 
 LABELS: Mapping[str, str] = {"yes": "Yes", "no": "No", "neutral": "Neither"}
 """Whether the action is acceptable, as in the data, and the option of the prompt."""
 
-BINS: Mapping[str, tuple[str, ...]] = {
-    "African-Islamic": (
-        *("afghanistan", "bangladesh", "egypt", "ethiopia", "iran", "iraq", "kenya", "lebanon", "mauritius"),
-        *("pakistan", "palestinian_territories", "saudi_arabia", "somalia", "south_africa", "south_sudan", "sudan"),
-        *("syria", "türkiye", "zimbabwe"),
-    ),
-    "Orthodox Europe": (
-        *("bosnia_and_herzegovina", "greece", "north_macedonia", "romania", "russia", "serbia", "ukraine"),
-    ),
-    "Confucian": ("china", "hong_kong", "japan", "south_korea", "taiwan"),
-    "Catholic Europe": ("austria", "croatia", "hungary", "italy", "poland", "portugal", "spain"),
-    "Protestant Europe": ("france", "germany", "netherlands", "sweden", "malta"),
-    "English Speaking": (
-        *("australia", "canada", "ireland", "new_zealand", "united_kingdom", "united_states_of_america"),
-    ),
-    "Latin America": ("argentina", "brazil", "chile", "colombia", "mexico", "peru", "venezuela"),
-    "West and South Asia": (
-        *("cambodia", "cyprus", "fiji", "india", "indonesia", "israel", "laos", "malaysia", "myanmar", "nepal"),
-        *("papua_new_guinea", "samoa", "singapore", "sri_lanka", "thailand", "timor-leste", "tonga", "vietnam"),
-        "philippines",
-    ),
-}
+BIN_OF = names_in(__package__, "countries.txt")
 """The countries by the bins of Inglehart and Welzel, as the authors assign them (``src/data_description.py``)."""
 
-BIN_OF = {country: name for name, countries in BINS.items() for country in countries}
-
-_TOPICS: Mapping[str, tuple[str, ...]] = {
-    "basic_etiquette": (
-        *("manners_in_vietnam", "māori_etiquette", "cleanliness", "direct_manners", "tipping", "pub_etiquette"),
-        "‘taarof’_(politeness_and_mutual_respect)",
-    ),
-    "visiting": ("visiting_and_eating", "visiting_a_village"),
-    "eating": ("eating_out", "religious_dietary_laws", "drinking", "drinking_coffee", "toasting"),
-    "gifts": ("gift-giving", "gift_giving", "offering_and_complimenting_items"),
-}
-TOPICS = tuple(_TOPICS)
+_TOPIC_OF = names_in(__package__, "topics.txt")
+TOPICS = tuple(dict.fromkeys(_TOPIC_OF.values()))
 """The four topics that the authors merge the sub-axes into."""
 
-_TOPIC_OF = {name: topic for topic, names in _TOPICS.items() for name in (topic, *names)}
+GROUPS = {
+    "label": Groups(LABELS),
+    "bin": Groups(tuple(dict.fromkeys(BIN_OF.values())), of=lambda doc: BIN_OF.get(doc["country"], "")),
+    "topic": Groups({topic: topic.replace("_", " ").capitalize() for topic in TOPICS}),
+    "country": Groups(tuple(BIN_OF), places=places, shown=False),
+}
 
 SOURCE = Source(
     folder="normad",
@@ -132,17 +120,6 @@ ALIASES |= {
     name.capitalize(): name for name in ("country", "background", "axis", "subaxis", "value", "story", "explanation")
 }
 
-ABOUT: dict[Condition, str] = {
-    "none": "no context: the control",
-    "country": "given the country",
-    "value": "given an abstract value",
-    "country_value": "given the country and the value",
-    "rule": "given the norm (rule of thumb)",
-}
-
-_OF_STORIES = replace(
-    ACCURACY, groups={"label": tuple(LABELS), "bin": tuple(BINS), "topic": TOPICS, "country": tuple(BIN_OF)}
-)
 YES_OR_NO = MeanScore(name="acc_yes_no", title="accuracy on stories that are not neutral", scale=PERCENT)
 """Accuracy on the stories whose label is yes or no: a model that is neutral throughout has 0."""
 
@@ -155,10 +132,8 @@ SAID = {
 }
 """Share of the replies that say an option, by label."""
 
-_METRICS = (_OF_STORIES, YES_OR_NO, AUTHORS, *SAID.values(), UNPARSED)
+_METRICS = (replace(ACCURACY, groups=GROUPS), YES_OR_NO, AUTHORS, *SAID.values(), UNPARSED)
 _OPTIONS = {str(number): option for number, option in enumerate(LABELS.values(), start=1)}
-_PAPER = "NormAd (Rao et al., 2025)"
-_table = partial(TableOf, source=_PAPER, headers=MODEL)
 
 
 class StoryRow(TableRow):
@@ -224,27 +199,29 @@ class NormAd(Benchmark):
     paper = "Rao et al., 2025"
     data = "Hub akhilayerukola/NormAd"
     made_from = ("Cultural Atlas",)
+    groups = GROUPS
+    culture_field = "country"
+    ability = "norms"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each amount of context, and a name for all of them; and the same by log-likelihood."""
         tasks = [
             Task(
-                name=f"normad_{condition}",
-                about=f"is an action in a story acceptable, {ABOUT[condition]}",
-                title=f"{self.title}, {ABOUT[condition]}",
+                name=f"{self.name}{variant.suffix}",
+                about=f"is an action in a story acceptable, {variant.title}",
+                title=f"{self.title}, {variant.title}",
                 languages=("en",),
-                metric=ACCURACY.name,
                 metrics=lambda: _METRICS,
-                data=DataSet((SOURCE,), partial(load, condition)),
-                prompt=partial(ask, condition),
-                score=partial(score, condition),
-                decoding=Decoding(max_tokens=50),
+                data=DataSet((SOURCE,), partial(load, variant.facts["condition"])),
+                prompt=partial(ask, variant.prompt),
+                score=partial(score, variant.prompt),
+                decoding=variant.decoding,
                 target=lambda doc: LABELS[doc["label"]],
                 tag=self.name,
                 note="Decoding: the authors' 50 tokens; greedy, where they have a temperature of 0.001.",
             )
-            for condition in CONDITIONS
+            for variant in VARIANTS
         ]
         variants = [by_likelihood(task, lambda _: tuple(LABELS.values())) for task in tasks]
         about = "is an action in a story acceptable, with five amounts of context"
@@ -263,38 +240,46 @@ class NormAd(Benchmark):
         """Checks the stories."""
         return check_tables(self.name, data_folder, [_STORIES])
 
-    @cache  # noqa: B019 - one object a process
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers by amount of context, label, topic, and the bins of Inglehart and Welzel."""
-        return BenchmarkReport(
-            fields=(
-                Field("label", tuple(LABELS), LABELS),
-                Field("topic", TOPICS, _GROUPS["topic"]),
-                Field("bin", tuple(BINS), _GROUPS["bin"]),
-                Field("country", tuple(BIN_OF), places=places(BIN_OF)),
-            ),
-            splits=(("label",), ("topic",), ("bin",), ("country",)),
-            culture="country",
-            ability="norms",
-            further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS[1:]),
-            tables=_tables,
-            figures=tuple(
-                bars_by(
-                    field, key=f"normad_{field}", title=f"NormAd by {field}", source=_PAPER, value="Accuracy (percent)"
-                )
-                for field in ("label", "bin")
-            ),
-        )
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields all amounts of context side by side, what each unit replies, and its accuracy by groups."""
+        titles = {
+            f"{self.name}{variant.suffix}{ending}": f"{variant.title.capitalize()}{how}"
+            for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
+            for variant in VARIANTS
+        }
+        for statistic, metric in {"score": ACCURACY, **{m.name: m for m in (YES_OR_NO, AUTHORS, UNPARSED)}}.items():
+            yield self.table(
+                f"normad_{statistic}",
+                f"NormAd: {metric.in_words}, by amount of context",
+                [
+                    ColumnOf(
+                        unit.key,
+                        titles.get(unit.key, unit.key),
+                        At(unit.key, statistic),
+                        printed={"condition": unit.key.removeprefix("normad_")},
+                    )
+                    for unit in units
+                ],
+                papers=("normad_notebook",) if metric is AUTHORS else (),
+            )
+        for unit in units:
+            yield self.table(
+                f"{unit.key}_said",
+                f"{unit.key}: replies in percent, by option",
+                columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
+                notes=(
+                    "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % "
+                    "Neither.",
+                ),
+                question="biases",
+            )
+        yield from super().tables(units)
 
 
-def prompt_of(condition: Condition) -> PromptFile:
-    """Returns the template of a condition; the value alone takes that of the rule of thumb."""
-    return prompt_file(__package__, f"{'rule' if condition == 'value' else condition}.v1")
-
-
-def ask(condition: Condition, doc: Doc) -> Prompt:
+def ask(prompt: str, doc: Doc) -> Prompt:
     """Returns the prompt of a story; the country is as in the data, in lower case with underscores."""
-    return Prompt((prompt_of(condition).fill({name: doc[name] for name in ("country", "rule", "story")}),))
+    slots = {name: doc[name] for name in ("country", "rule", "story")}
+    return Prompt((prompt_file(__package__, prompt).fill(slots),))
 
 
 def authors_label(reply: str) -> str:
@@ -309,7 +294,7 @@ def authors_label(reply: str) -> str:
     return "no" if "No" in reply or "option 2" in reply.lower() else "neutral"
 
 
-def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose."""
     numbers = [read_choice(response, _OPTIONS) for response in responses]
     labels = [None if number is None else tuple(LABELS)[int(number) - 1] for number in numbers]
@@ -326,68 +311,10 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
         },
         question=doc["story"],
         references=(LABELS[doc["label"]],),
-        groups={
-            "label": doc["label"],
-            "country": doc["country"],
-            "bin": BIN_OF.get(doc["country"], ""),
-            "topic": doc["topic"],
-        },
+        groups=groups_of(doc, GROUPS),
         cluster=doc["id"],
-        prompt=prompt_of(condition),
+        prompt=prompt_file(__package__, prompt),
     )
-
-
-_TITLES = {
-    f"normad_{condition}{ending}": f"{about.capitalize()}{how}"
-    for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
-    for condition, about in ABOUT.items()
-}
-_GROUPS: Mapping[str, Mapping[str, str]] = {
-    "label": LABELS,
-    "topic": {topic: topic.replace("_", " ").capitalize() for topic in TOPICS},
-    "bin": dict(zip(BINS, BINS, strict=True)),
-}
-_QUANTITIES = {
-    "score": "accuracy",
-    YES_OR_NO.name: YES_OR_NO.title,
-    AUTHORS.name: AUTHORS.title,
-    UNPARSED.name: "replies that choose nothing",
-}
-
-
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    units = list(units)
-    for statistic, quantity in _QUANTITIES.items():
-        yield _table(
-            key=f"normad_{statistic}",
-            title=f"NormAd: {quantity} in percent, by amount of context",
-            columns=tuple(
-                ColumnOf(
-                    unit.key,
-                    _TITLES.get(unit.key, unit.key),
-                    At(unit.key, statistic),
-                    printed={"condition": unit.key.removeprefix("normad_")},
-                )
-                for unit in units
-            ),
-            papers=("normad_notebook",) if statistic == AUTHORS.name else (),
-        )
-    for unit in units:
-        yield _table(
-            key=f"{unit.key}_said",
-            title=f"{unit.key}: replies in percent, by option",
-            columns=columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
-            notes=(
-                "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
-            ),
-            question="biases",
-        )
-        for field, groups in _GROUPS.items():
-            yield _table(
-                key=f"{unit.key}_by_{field}",
-                title=f"{unit.key}: accuracy in percent, by {field}",
-                columns=columns_by(field, groups, unit.key, total="All"),
-            )
 
 
 BENCHMARK = NormAd()

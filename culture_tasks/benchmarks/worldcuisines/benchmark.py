@@ -7,9 +7,10 @@ one over languages; every language has the same questions, so it is the mean ove
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,9 @@ from culture_tasks.benchmarks.interface import (
     Picture,
     Prompt,
     Task,
+    Variant,
 )
-from culture_tasks.benchmarks.reporting import (
-    MODEL,
-    BenchmarkReport,
-    Field,
-    FurtherScore,
-    TableOf,
-    UnitOf,
-    bars_by,
-    columns_by,
-)
+from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, columns_by, groups_of
 from culture_tasks.benchmarks.worldcuisines.documents import (
     CODES,
     KNOWLEDGE_BASE,
@@ -63,8 +56,15 @@ from culture_tasks.data.tables import RowTable
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
 
+GROUPS = {
+    "language": Groups(LANGUAGES),
+    "question": Groups({kind.name: kind.title for kind in TYPES}, of=itemgetter("type"), shown=False),
+    # "Korea" of the knowledge base is none of them: it may be either
+    "country": Groups(places=lambda _: countries(), shown=False),
+}
+
 _PERCENT = replace(PERCENT, digits=2)
-_GROUPS = {"language": tuple(LANGUAGES)}
+_GROUPS = {"language": GROUPS["language"]}
 _CHOICES = replace(ACCURACY, scale=_PERCENT, groups=_GROUPS)
 AUTHORS = MeanScore(name="acc_authors", title="accuracy by the authors' reader", scale=_PERCENT)
 UNPARSED = replace(choices.UNPARSED, scale=replace(_PERCENT, better="lower"))
@@ -75,10 +75,6 @@ DUAL = MeanScore(
 SINGLE = MeanScore(name="contains_single", title="replies with the answer in the question's language", scale=_PERCENT)
 PUBLISHED: Mapping[Format, MeanScore] = {"choices": AUTHORS, "open": ANY}
 """The metrics that the authors publish, by form of answer."""
-
-_PAPER = "WorldCuisines (Winata et al., 2025)"
-_table = partial(TableOf, source=_PAPER, headers=MODEL)
-_TITLES = {kind.name: kind.title for kind in TYPES}
 
 
 def authors_choice(reply: str) -> int | None:
@@ -140,17 +136,18 @@ def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
 def _shared(doc: Doc) -> dict[str, Any]:
     return {
         "question": doc["prompt"],
-        "groups": {"language": doc["language"], "question": doc["type"], "country": doc["country"]},
+        "groups": groups_of(doc, GROUPS),
         "cluster": doc["dish"],
         "image": doc["image_id"],
     }
 
 
-FORMS: Mapping[Format, tuple[tuple[MeanScore, ...], Callable[[Doc, Sequence[str]], Answered]]] = {
-    "choices": ((_CHOICES, AUTHORS, UNPARSED), score_choice),
-    "open": ((ANY, DUAL, SINGLE), score_open),
+_DECODING = Decoding(max_tokens=50)
+VARIANTS: Mapping[Format, Variant] = {
+    "choices": Variant("", "options", "", _DECODING, metrics=(_CHOICES, AUTHORS, UNPARSED), score=score_choice),
+    "open": Variant("_open", "open answers", "", _DECODING, metrics=(ANY, DUAL, SINGLE), score=score_open),
 }
-"""The metrics of each form of answer, the main one first, and the function that scores it."""
+"""The forms of answer. The prompts are in the data."""
 
 
 class WorldCuisines(Benchmark):
@@ -161,68 +158,54 @@ class WorldCuisines(Benchmark):
     paper = "Winata et al., 2025"
     data = "Hub worldcuisines/vqa, images from worldcuisines/food-kb"
     made_from = ("Wikipedia", "Wikimedia Commons")
+    groups = GROUPS
+    culture_field = "language"
+    ability = "perception"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group for each set and form of answer, with a task for each type of question."""
-        return tuple(entry for set_name in SETS for form in FORMS for entry in _entries(set_name, form))
+        return tuple(entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form))
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
         checks = [_check(set_name, config, data_folder) for set_name in SETS for config in ("task1", "task2")]
         return check_tables(self.name, data_folder, checks)
 
-    @cache  # noqa: B019 - one object a process
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers by type of question, as in the paper's tables, and by language."""
-        places = countries()  # "Korea" of the knowledge base is none of them: it may be either
-        return BenchmarkReport(
-            fields=(
-                Field("language", tuple(LANGUAGES), LANGUAGES),
-                Field("question", tuple(_TITLES), _TITLES),
-                Field("country", tuple(places), places=places),
-            ),
-            splits=(("language",), ("question",), ("country",)),
-            culture="language",
-            ability="perception",
-            further=tuple(
-                FurtherScore(metric.name, metric.scale) for metrics, _ in FORMS.values() for metric in metrics[1:]
-            ),
-            tables=_tables,
-            figures=tuple(
-                bars_by(
-                    "language",
-                    key=f"worldcuisines{ending}_languages",
-                    title=f"WorldCuisines{words} by language",
-                    source=_PAPER,
-                    value=value,
-                    units=units,
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields each metric by type of question, as in the paper's tables, and the score by language."""
+        for unit in units:
+            form: Format = "open" if "_open" in unit.key else "choices"
+            printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
+            metrics = VARIANTS[form].facts["metrics"]
+            for metric in metrics:
+                statistic, is_whole = "score" if metric is metrics[0] else metric.name, len(unit.tasks) == len(TYPES)
+                yield self.table(
+                    f"{unit.key}_{statistic}_by_question",
+                    f"{unit.key}: {metric.in_words}, by type of question",
+                    columns_by("question", GROUPS["question"], unit.key, statistic, printed=printed, total="Average"),
+                    notes=("Average: the mean over the types, each of which weighs the same.",),
+                    papers=("worldcuisines_scores",) if metric is PUBLISHED[form] and is_whole else (),
                 )
-                for ending, words, value, units in (
-                    ("", "", "Accuracy (percent)", lambda unit: not _is_open(unit)),
-                    ("_open", ", open answers,", "Replies with the answer (percent)", _is_open),
-                )
-            ),
-        )
+        yield from super().tables(units)
 
 
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
-    name = group_name(set_name, form)
-    about = f"dishes and where they are from; {'options' if form == 'choices' else 'open answers'}, {set_name} set"
-    title = f"{WorldCuisines.title}, {set_name} set, {'options' if form == 'choices' else 'open answers'}"
-    metrics, score = FORMS[form]
+    name, variant = group_name(set_name, form), VARIANTS[form]
+    about = f"dishes and where they are from; {variant.title}, {set_name} set"
+    title = f"{WorldCuisines.title}, {set_name} set, {variant.title}"
+    metrics = variant.facts["metrics"]
     tasks = [
         Task(
             name=f"{name}_{kind.name}",
             about=about,
             title=f"{title}: {kind.title}",
             languages=CODES,
-            metric=metrics[0].name,
             metrics=lambda: metrics,
             data=DataSet((question_source(set_name, kind.config), KNOWLEDGE_BASE), partial(load, set_name, kind, form)),
             prompt=lambda doc: Prompt((Picture(), doc["prompt"])),
-            score=score,
-            decoding=Decoding(max_tokens=50),
+            score=variant.facts["score"],
+            decoding=variant.decoding,
             shows_images=True,
             target=lambda doc: doc["answer"],
             note="Decoding: the authors' code.",
@@ -263,31 +246,6 @@ def _check(set_name: SetName, config: str, data_folder: Path | None) -> TableChe
         problems=problems,
         counts=counts,
     )
-
-
-def _is_open(unit: str) -> bool:
-    return "_open" in unit
-
-
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    for unit in units:
-        form: Format = "open" if _is_open(unit.key) else "choices"
-        printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
-        metrics, _ = FORMS[form]
-        for metric in metrics:
-            statistic = "score" if metric is metrics[0] else metric.name
-            yield _table(
-                key=f"{unit.key}_{statistic}_by_question",
-                title=f"{unit.key}: {metric.title} in percent, by type of question",
-                columns=columns_by("question", _TITLES, unit.key, statistic, printed=printed, total="Average"),
-                notes=("Average: the mean over the types, each of which weighs the same.",),
-                papers=("worldcuisines_scores",) if metric is PUBLISHED[form] and len(unit.tasks) == len(TYPES) else (),
-            )
-        yield _table(
-            key=f"{unit.key}_by_language",
-            title=f"{unit.key}: score in percent, by language",
-            columns=columns_by("language", LANGUAGES, unit.key),
-        )
 
 
 BENCHMARK = WorldCuisines()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.hub import load_split
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -71,38 +72,7 @@ TYPES = (
     QuestionType("origin", "Regional Cuisine", "task2", "2"),
 )
 
-LANGUAGES: Mapping[str, str] = {
-    "ar": "Arabic",
-    "az": "Azerbaijani",
-    "bn": "Bengali",
-    "cs": "Czech",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "hi": "Hindi",
-    "id_casual": "Indonesian (casual)",
-    "id_formal": "Indonesian (formal)",
-    "it": "Italian",
-    "ja_casual": "Japanese (casual)",
-    "ja_formal": "Japanese (formal)",
-    "jv_krama": "Javanese (Krama)",
-    "jv_ngoko": "Javanese (Ngoko)",
-    "ko_casual": "Korean (casual)",
-    "ko_formal": "Korean (formal)",
-    "mr": "Marathi",
-    "nan": "Hokkien (written)",
-    "nan_spoken": "Hokkien (spoken)",
-    "ru_casual": "Russian (casual)",
-    "ru_formal": "Russian (formal)",
-    "sc": "Sardinian",
-    "si_formal_spoken": "Sinhala",
-    "su_loma": "Sundanese",
-    "th": "Thai",
-    "tl": "Tagalog",
-    "yo": "Yoruba",
-    "yue": "Cantonese",
-    "zh_cn": "Chinese",
-}
+LANGUAGES = names_in(__package__, "languages.txt")
 """The 30 languages and registers, by their codes in the data. Each weighs the same in the paper's means."""
 
 CODES = tuple(dict.fromkeys(code.partition("_")[0] for code in LANGUAGES))

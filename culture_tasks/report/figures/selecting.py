@@ -197,8 +197,8 @@ class _Figures(NamedTuple):
             for value in sorted(values, key=lambda value: places[value.entrant])
             if (mark := spec.mark(names.number(value))) is not None
         ]
-        fields = self.reported.fields
-        order = dict.fromkeys(group_name(self.reported, field.name, group) for field in fields for group in field.order)
+        fields = self.reported.groups
+        order = dict.fromkeys(group_name(self.reported, name, group) for name in fields for group in fields[name])
         chart_panels = panels(marks, tuple(order))
         kind: Kind = spec.kind
         are_cultures = any(value.dimension == self.reported.culture for value in values)
@@ -316,6 +316,7 @@ class _Names:
                 for field, group in value.cell.where
                 if field != value.dimension
             },
+            metric=self._units[value.unit].metric,
         )
 
 

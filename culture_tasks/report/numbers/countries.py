@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.benchmarks.reporting import Field, Floats
+from culture_tasks.benchmarks.reporting import Floats, Groups
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
@@ -49,7 +49,7 @@ class _UnitByCountry(NamedTuple):
 
     key: str
     measured: Measured
-    field: Field
+    field: str
     countries: Mapping[str, str]
 
 
@@ -70,7 +70,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
     beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
     units = [
-        _UnitByCountry(key, measured, field, {name: place(code).country or code for name, code in field.places.items()})
+        _UnitByCountry(key, measured, field, _countries(measured.reported.field_named(field)))
         for key, measured in headline.items()
         if key not in beside and (field := _field_of_places(measured))
     ]
@@ -98,8 +98,8 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
         place(code).name: place(code).country
         for unit in units
         for entrant in unit.measured.runs
-        for group in unit.measured.groups(entrant, unit.field.name)
-        if "-" in (code := unit.field.places.get(group, ""))
+        for group in unit.measured.groups(entrant, unit.field)
+        if "-" in (code := unit.measured.reported.field_named(unit.field).codes.get(group, ""))
     }
     return Countries(tuple(mark_differences(scores_by_country)), beside, parts)
 
@@ -119,15 +119,20 @@ def _obstacle(measured: Measured) -> str:
     return "" if observed.compute is None else "its score is no mean over questions"
 
 
-def _field_of_places(measured: Measured) -> Field | None:
-    return next((field for field in measured.reported.fields if field.places), None)
+def _field_of_places(measured: Measured) -> str | None:
+    return next((name for name, groups in measured.reported.groups.items() if groups.places), None)
+
+
+def _countries(groups: Groups) -> dict[str, str]:
+    """Returns the country of each group; the code of the place where it is in none."""
+    return {name: place(code).country or code for name, code in groups.codes.items()}
 
 
 def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
     """Returns the scored items of an entrant that are about one country; None without any."""
     parts: list[_Items] = []
     for run in unit.measured.runs[entrant]:
-        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field.name)
+        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field)
         if groups is None:
             continue
         countries = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
@@ -171,7 +176,7 @@ def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[s
     counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
     sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
     runs, groups = tuple(run.run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
-    samples = {code: (runs, ((unit.field.name, group),)) for group, code in unit.countries.items() if groups[code] == 1}
+    samples = {code: (runs, ((unit.field, group),)) for group, code in unit.countries.items() if groups[code] == 1}
     means: dict[str, Cell] = {}
     for code, total, n in zip(numbers, sums, counts, strict=True):
         if n:

@@ -97,7 +97,7 @@ class Measured:
         """Returns the groups of a field that an entrant has samples of, in order; unnamed ones are left out."""
         columns = (columns_of(run).groups.get(name) for run in self.runs[entrant])
         present = dict.fromkeys(group for texts in columns if texts is not None for group in texts.present())
-        order = self.reported.field_named(name).order
+        order = self.reported.field_named(name)
         return [*(group for group in order if group in present), *sorted(present.keys() - {"", *order})]
 
     def combinations(self, entrant: str, fields: Sequence[str]) -> list[Where]:

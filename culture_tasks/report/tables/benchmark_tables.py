@@ -192,7 +192,7 @@ def _contrast_table(
         texts = _row_texts(context, [contrast.unit], contrast.entrant, spec.headers)
         return (*texts, *([reported.field_named(field).name_of(dict(contrast.second.where)[field])] if field else []))
 
-    order = [(), *(((dimension.name, group),) for dimension in reported.fields for group in dimension.order)]
+    order = [(), *(((name, group),) for name, named in reported.groups.items() for group in named)]
     sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
     columns: list[FilledColumn] = []
     for where in sorted(groups, key=lambda pairs: order.index(pairs) if pairs in order else len(order)):

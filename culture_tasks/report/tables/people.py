@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
+from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Groups, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.records import on_scale
 from culture_tasks.metrics.intervals import Interval
@@ -264,8 +264,8 @@ class CheckedUnit:
         self._corrected = self._mean(judge)
         self._people_alone = self._mean(np.full(judge.size, np.nan))
         present = {stratum.culture for stratum in strata} - {""}
-        cultures = [culture for culture in reported.order if culture in present]
-        cultures += sorted(present.difference(reported.order))
+        cultures = [culture for culture in reported if culture in present]
+        cultures += sorted(present.difference(reported))
         self.cultures = cultures if len(cultures) > 1 else []
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
@@ -349,7 +349,7 @@ class CheckedUnit:
         return cells
 
 
-def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
+def _strata(checked: Sequence[_CheckedRun], field: Groups, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
     pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.population.responses]
     task_counts = Counter(culture for _, culture in set(pairs))

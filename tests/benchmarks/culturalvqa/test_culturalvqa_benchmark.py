@@ -23,7 +23,7 @@ def doc(question="Q?", country="India", entities="plate, cup"):
 
 def prompt_text(variant, doc):
     """The text of a prompt without examples."""
-    (text,) = (part for part in render(variant, doc).parts if part != Picture())
+    (text,) = (part for part in render(f"{variant}.v1", doc).parts if part != Picture())
     return text
 
 
@@ -33,7 +33,7 @@ def test_the_prompt_is_that_of_appendix_h_and_the_question():
 
 def test_the_few_shot_prompt_is_that_of_appendix_i():
     examples = [Example(row=7, question="{question}", answer="{answer}"), Example(row=9, question="q", answer="a")]
-    prompt = render("fewshot", doc("the question") | {"examples": examples})
+    prompt = render("fewshot.v1", doc("the question") | {"examples": examples})
     instruction, image, first, *rest = prompt.parts
     assert wording(f"{instruction}\n{{image}}\n{first}") == wording(printed("culturalvqa", "appendix_i"))
     assert (image, first) == (Picture(7), "{question}\n{answer}")

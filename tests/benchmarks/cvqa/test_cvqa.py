@@ -40,11 +40,11 @@ DOC = {
     ],
 )
 def test_the_prompts(suite, text):
-    assert ask(suite, DOC).parts == (Picture(), text)
+    assert ask(f"{suite}.v1", DOC).parts == (Picture(), text)
 
 
 def test_a_reply_is_right_wrong_or_unread():
-    answered = score("pangea", DOC, ["three", "A", "It is a temple", "B or C"])
+    answered = score("pangea.v1", DOC, ["three", "A", "It is a temple", "B or C"])
     assert (answered.score, answered.labels) == (1 / 4, ("C", "A", None, None))
     assert answered.values == {MACRO.name: ["Tamil (India)", 1 / 4], UNPARSED.name: 2 / 4}
     assert (answered.cluster, answered.facts) == ("7", {"license": "CC0 1.0"})

@@ -13,11 +13,11 @@ from culture_tasks.benchmarks.normad.benchmark import (
     SAID,
     TOPICS,
     YES_OR_NO,
-    ask,
     authors_label,
     load,
     score,
 )
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.settings import Settings
 
 DOC = {
@@ -71,7 +71,7 @@ END = "The answer options are Yes, No or Neither.\n\n"
     ],
 )
 def test_the_prompts(condition, task):
-    assert ask(condition, DOC).parts == (TASK + task + TAIL,)
+    assert task_named(f"normad_{condition}").prompt(DOC).parts == (TASK + task + TAIL,)
 
 
 def test_the_stories_and_their_groups(fixture_data):
@@ -104,7 +104,7 @@ def test_the_stories_and_their_groups(fixture_data):
 def test_a_reply(reply, label, by_authors):
     assert authors_label(reply) == by_authors
     for gold in LABELS:
-        answered = score("rule", {**DOC, "label": gold}, [reply])
+        answered = score("rule.v1", {**DOC, "label": gold}, [reply])
         assert answered.labels == (label,)
         assert answered.score == float(gold == label)
         assert answered.values[AUTHORS.name] == float(gold == by_authors)
@@ -126,6 +126,6 @@ def test_a_reply(reply, label, by_authors):
 )
 def test_what_the_authors_reader_moves(say, strict, by_authors):
     """The table of docs/benchmarks/normad.md, over as many stories of each label; each model knows all answers."""
-    scored = [score("rule", {**DOC, "label": label}, [say(option)]) for label, option in LABELS.items()]
+    scored = [score("rule.v1", {**DOC, "label": label}, [say(option)]) for label, option in LABELS.items()]
     assert sum(one.score for one in scored) / 3 == pytest.approx(strict)
     assert sum(one.values[AUTHORS.name] for one in scored) / 3 == pytest.approx(by_authors)
