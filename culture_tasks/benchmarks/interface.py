@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from culture_tasks.benchmarks.reporting import BenchmarkReport
+from culture_tasks.data.reading import DataReading
 from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.data.checking import DataReport
     from culture_tasks.data.sources import Source
+    from culture_tasks.data.tables import Table
     from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
     from culture_tasks.settings import Settings
@@ -86,10 +88,12 @@ class Documents:
     Attributes:
         rows: One mapping a document, all with the same fields.
         images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
+        reading: What they were read from.
     """
 
     rows: Sequence[Doc]
     images: datasets.Dataset | None = None
+    reading: DataReading = field(default_factory=DataReading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class DataSet:
         load: Reads and checks them, by the user's settings; raises DataError if they can't be used.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[Source | Table[Any], ...]
     load: Callable[[Settings], Documents]
 
 
@@ -393,16 +397,18 @@ class Benchmark(ABC):
         """Returns the rubrics that its judges grade by."""
         return ()
 
-    @abstractmethod
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks its data as a whole: counts beside the paper's, and all that is wrong with single rows.
-
-        Args:
-            data_folder: The user's data folder; None means the Hub.
 
         Raises:
             DataError: If there is nothing that can be read.
         """
+        from culture_tasks.data.checking import check_all
+
+        tasks = (entry for entry in self.entries() if isinstance(entry, Task))
+        return check_all(
+            self.name, settings, list(dict.fromkeys(table for task in tasks for table in task.data.sources))
+        )
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported; by default its scores by every field of its records."""

@@ -23,10 +23,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.data.checking import Count, DataReport
+from culture_tasks.data.files import read_file
+from culture_tasks.data.rows import Identifier, Label, TableRow, expectation, one_of, usable_rows
 from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import Identifier, Label, TableRow, expectation, one_of, read_file, usable_rows
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.settings import user_cache_folder
+from culture_tasks.settings import Settings, user_cache_folder
 
 if TYPE_CHECKING:
     from culture_tasks.judges.rubric.rubrics import Rubric
@@ -213,7 +214,7 @@ class CultureBenchmark(Benchmark):
     def check_tables(self) -> DataReport:
         """Checks its tables and images."""
 
-    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - its data are in its own folder
+    def check(self, settings: Settings) -> DataReport:  # noqa: ARG002
         """Checks its tables, images and ratings."""
         report = self.check_tables()
         if (self.folder / RATINGS).exists():

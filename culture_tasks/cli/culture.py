@@ -32,7 +32,7 @@ def _check(options: argparse.Namespace) -> int:
     tasks: list[str] = []
     lacking: dict[str, list[str]] = {}  # tasks by what the culture doesn't have for them, such as translations
     with reading_data(settings):
-        report = culture.check(None)
+        report = culture.check(settings)
         for task in (entry for entry in culture.entries() if report.usable and isinstance(entry, Task)):
             try:
                 task.data.load(settings)

@@ -61,12 +61,14 @@ def _print_text(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
+    if options.data:
+        settings = settings.model_copy(update={"data": options.data})
     reports: dict[str, DataReport] = {}
     benchmark_names = list(dict.fromkeys(options.benchmarks)) or sorted(benchmarks())
     for name in with_progress(benchmark_names, "data"):
         try:
             with reading_data(settings):
-                reports[name] = benchmarks()[name].check(options.data or settings.data_folder)
+                reports[name] = benchmarks()[name].check(settings)
         except DataUnavailableError as error:
             if len(benchmark_names) == 1:
                 raise

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple
 
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.releases import check_release, contradictions
+from culture_tasks.data.rows import Row, id_problems, unique, usable_rows, validated
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Row, RowTable, id_problems, unique, usable_rows, validated
+from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.settings import Settings
 
 
 class Count(NamedTuple):
@@ -96,6 +100,46 @@ class TableCheck(Generic[Row]):
             problems += id_problems(table.part(list(rows)), list(map(self.id_of, rows.values())), self.id)
         problems += contradictions(self.source.release, table, {index: vars(row) for index, row in rows.items()})
         return rows, [*problems, *self.problems(table, rows)]
+
+
+def count(name: str, found: object, paper: object = None) -> Count:
+    """Returns a count of two numbers, or of what stands for them."""
+    return Count(name, str(found), None if paper is None else str(paper))
+
+
+def tally(name: str, values: Iterable[Any], groups: Iterable[str], paper: object = None) -> Iterator[Count]:
+    """Yields how many values each group has; the name has ``{}`` where that of the group is put."""
+    counts = Counter(values)
+    for group in groups:
+        yield count(name.format(group), counts[group], paper)
+
+
+def check_all(title: str, settings: Settings, tables: Sequence[Table[Any]]) -> DataReport:
+    """Checks all tables of a benchmark, whose name and folder is the title, without stopping at the first problem.
+
+    A missing table is a problem, since some of the tasks can't run.
+
+    Raises:
+        DataUnavailableError: If all tables are missing.
+    """
+    where = tables[0].root or (settings.data_folder / title if settings.data_folder else "the Hub")
+    report = DataReport(f"{title}: {where}")
+    missing: list[DataUnavailableError] = []
+    images = set[Path]()
+    for table in tables:
+        try:
+            rows, problems = table.check(settings, images)
+        except DataUnavailableError as error:
+            missing.append(error)
+        except DataError as error:
+            report.problems += str(error).split("\n")
+        else:
+            report.problems += problems
+            report.counts += table.counts(rows)
+    if len(missing) == len(tables):
+        raise missing[0]
+    report.problems += map(str, missing)
+    return report
 
 
 def check_tables(title: str, data_folder: Path | None, checks: Sequence[TableCheck[Any]]) -> DataReport:

@@ -25,6 +25,11 @@ class DataReading:
     problems: dict[str, Exception] = field(default_factory=dict)
     differences: dict[str, str] = field(default_factory=dict)
 
+    def __or__(self, other: DataReading) -> DataReading:
+        """Returns both readings as one."""
+        commits, differences = self.commits | other.commits, self.differences | other.differences
+        return DataReading(self.settings, commits=commits, differences=differences)
+
 
 _current: ContextVar[DataReading | None] = ContextVar("reading", default=None)
 

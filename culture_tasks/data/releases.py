@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.reading import current
-from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
 _SLACK = 0.01

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from culture_tasks.data.files import SUFFIXES, RowTable, files_below, first_match, from_dataset, read_file
 from culture_tasks.data.hub import is_downloaded, load_split
+from culture_tasks.data.reading import current
 from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.tables import SUFFIXES, RowTable, from_dataset, read_file
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 _log = logging.getLogger(__name__)
@@ -74,26 +74,15 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
             )
         return None
     files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
-    if file := _first(files, source.stems):
+    if file := first_match(files, source.stems):
         return file
-    if _first(files, source.additions):
+    if first_match(files, source.additions):
         return None
     instead = f", or remove the folder to use {source.name} from the Hub" if source.hub else ""
     raise DataUnavailableError(
         f"{folder}: holds no {source.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
         f"Put the file there{instead}."
     )
-
-
-def files_below(folder: Path) -> list[Path]:
-    """Returns the files in a folder at any depth, also in linked folders but for those that lead back up."""
-    files: list[Path] = []
-    for name, folders, names in os.walk(folder, followlinks=True):
-        here = Path(name)
-        above = [path.resolve() for path in (here, *here.parents)]
-        folders[:] = [f for f in folders if not any(path.is_relative_to((here / f).resolve()) for path in above)]
-        files += [here / file for file in names if (here / file).is_file()]
-    return sorted(files)
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
@@ -107,18 +96,9 @@ def addition(source: Source, data_folder: Path | None) -> Path | None:
     if data_folder is None:
         return None
     folder = data_folder / source.folder
-    return _first({path.name.lower(): path for path in sorted(folder.glob("*")) if path.is_file()}, source.additions)
-
-
-def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
-    for stem in stems:
-        matches = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
-        paths = list({path.resolve(): path for path in reversed(matches)}.values())[::-1]  # a linked one counts once
-        if len(paths) > 1:
-            raise DataError(f"{paths[0].parent}: {paths[0].name} and {paths[1].name} both match. Keep one of them.")
-        if paths:
-            return paths[0]
-    return None
+    return first_match(
+        {path.name.lower(): path for path in sorted(folder.glob("*")) if path.is_file()}, source.additions
+    )
 
 
 def read_source(source: Source, data_folder: Path | None) -> RowTable:
@@ -141,7 +121,7 @@ def read_source(source: Source, data_folder: Path | None) -> RowTable:
     return from_dataset(data, source.name, source.image_column, local=False)
 
 
-def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
+def availability(sources: tuple[Any, ...], data_folder: Path | None) -> str:
     """Looks where the data of a task are now, without loading them and without a connection.
 
     It is ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be
@@ -153,8 +133,11 @@ def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
         return f"error: {error}"
 
 
-def _availability_of(source: Source, data_folder: Path | None) -> str:
-    path = local_file(source, data_folder)
+def _availability_of(source: Any, data_folder: Path | None) -> str:
+    if isinstance(source, Source):
+        path = local_file(source, data_folder)
+    else:
+        path = next(iter(source.files(current().settings.model_copy(update={"data": data_folder}))), None)
     if path is None and source.hub is None:
         return f"missing: put it into {source.folder}/ of CULTURE_TASKS_DATA"
     if path is None:

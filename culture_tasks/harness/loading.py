@@ -78,6 +78,7 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         return _tasks[name].data
     with reading_data(settings) as reading:
         documents = task_named(name).data.load(settings)
+    reading |= documents.reading
     if reading.differences:
         place = benchmark_of(name).name, settings.data_folder
         if place not in _own_data_warnings:

@@ -14,18 +14,9 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
+from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, fingerprint, none_if_blank, usable_rows, validated
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import (
-    OptionalLabel,
-    RowTable,
-    TableRow,
-    Text,
-    fingerprint,
-    none_if_blank,
-    read_file,
-    usable_rows,
-    validated,
-)
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, tasks_below
+from culture_tasks.data.files import SUFFIXES, RowTable, read_file
+from culture_tasks.data.rows import validated
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import SUFFIXES, RowTable, read_file, validated
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.judges.rubric.rubrics import Rubric

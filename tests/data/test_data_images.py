@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import as_rgb, broken_images, image_column, image_keys, read_image
 from culture_tasks.data.reading import reading
-from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -48,15 +48,15 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded(colour="red"))
     (tmp_path / "images" / "b.jpg").write_bytes(encoded("JPEG", colour="white"))
     names = ["a.png", "b.jpg", "images/b.jpg", str(tmp_path / "a.png")] * 20  # more than are checked at once
-    checked = set()
+    seen = set()
     table = RowTable("data/test.json", [{}] * len(names))
-    column = image_column(table, names, tmp_path, checked)
+    column = image_column(table, names, tmp_path, seen)
     assert column.column_names == ["image"]
     red, white = (255, 0, 0), (255, 255, 255)
     assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [red, white, white, red] * 20
-    assert checked == {tmp_path / "a.png", tmp_path / "images" / "b.jpg"}
+    assert seen == {tmp_path / name for name in names}
     (tmp_path / "a.png").write_bytes(b"broken")
-    image_column(table, names, tmp_path, checked)  # of another table, with the same images
+    image_column(table, names, tmp_path, seen)  # of another table, with the same images
     assert "broken image" in refused(load, tmp_path, "a.png")
 
 

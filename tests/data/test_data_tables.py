@@ -13,19 +13,9 @@ import pyarrow.parquet
 import pytest
 from pydantic import BaseModel
 
+from culture_tasks.data.files import RowTable, from_dataset, read_file
 from culture_tasks.data.reading import reading
-from culture_tasks.data.tables import (
-    Label,
-    OptionalIdentifier,
-    OptionalText,
-    RowTable,
-    Text,
-    fingerprint,
-    from_dataset,
-    read_file,
-    unique,
-    validated,
-)
+from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalText, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 

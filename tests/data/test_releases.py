@@ -73,7 +73,7 @@ def test_a_row_of_another_culture_is_refused_unless_the_user_allows_it(tmp_path,
     write(tmp_path, **other)
     with pytest.raises(DataError, match=rf"{row}, field '{field}': found .*CULTURE_TASKS_OTHER_CULTURES=allow"):
         read(task, tmp_path)
-    report = benchmarks()[task.partition("_")[0]].check(tmp_path)
+    report = benchmarks()[task.partition("_")[0]].check(Settings(data=tmp_path))
     assert [problem for problem in report.problems if f"{row}, field '{field}'" in problem]
     _, own = read(task, tmp_path, other_cultures="allow")
     assert "1 row of another culture" in next(iter(own.values()))

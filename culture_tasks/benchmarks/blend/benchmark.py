@@ -26,7 +26,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from culture_tasks import vocabulary
@@ -104,9 +103,9 @@ class Blend(Benchmark):
             *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=True)),
         )
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        return documents.check(data_folder)
+        return documents.check(settings.data_folder)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -16,21 +16,20 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable, read_file
 from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
-from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalLabel,
     OptionalText,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
-    read_file,
     unique,
     validated,
 )
+from culture_tasks.data.sources import Source, local_file, read_source
 from culture_tasks.errors import DataError, DataUnavailableError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt

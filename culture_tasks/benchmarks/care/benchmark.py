@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.care import documents
@@ -176,10 +175,10 @@ class Care(LikeBenchmark, OffersHumanRatings):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions of all three cultures."""
         checks = [documents.table_check(SOURCES[language], language) for language in LANGUAGES]
-        return check_tables(self.name, data_folder, checks)
+        return check_tables(self.name, settings.data_folder, checks)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""

@@ -15,20 +15,20 @@ from pydantic import AfterValidator
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.checking import Count, TableCheck
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
     OptionalLabel,
     OptionalText,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
     unique,
     validated,
 )
+from culture_tasks.data.sources import Source, read_source
 from culture_tasks.errors import DataError, nearest
 
 _log = logging.getLogger(__name__)

@@ -85,8 +85,9 @@ from culture_tasks.benchmarks.own_culture import (
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable
+from culture_tasks.data.rows import one_of, validated
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import RowTable, one_of, validated
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
@@ -239,9 +240,9 @@ class Cedar(LikeBenchmark):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks whichever modalities are there."""
-        return check(data_folder)
+        return check(settings.data_folder)
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:

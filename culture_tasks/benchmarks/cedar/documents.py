@@ -27,20 +27,11 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import broken_images, image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint, unique, validated
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import (
-    Identifier,
-    Label,
-    OptionalLabel,
-    RowTable,
-    TableRow,
-    Text,
-    fingerprint,
-    unique,
-    validated,
-)
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt

@@ -44,8 +44,8 @@ from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
+from culture_tasks.data.rows import one_of
 from culture_tasks.data.sources import local_file
-from culture_tasks.data.tables import one_of
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -160,9 +160,9 @@ class InsertionBenchmark(Benchmark, OffersTraining):
 
         return report_of(self.edition)
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the raw cases."""
-        return documents.check(data_folder, self.edition)
+        return documents.check(settings.data_folder, self.edition)
 
     def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
@@ -215,7 +215,7 @@ class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
 
     def check_tables(self) -> DataReport:
         """Checks the raw cases."""
-        return InsertionBenchmark.check(self, None)
+        return InsertionBenchmark.check(self, Settings())
 
 
 class CrossCult(InsertionBenchmark, LikeBenchmark):

@@ -27,9 +27,10 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
 )
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import broken_images
+from culture_tasks.data.rows import fingerprint
 from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import RowTable, fingerprint
 from culture_tasks.errors import DataError
 
 # Table 1: scenarios of each topic, and task cases of each part.

@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.data.tables import fingerprint
+from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings

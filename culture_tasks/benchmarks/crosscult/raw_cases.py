@@ -14,12 +14,11 @@ from pydantic import AfterValidator, BeforeValidator, create_model
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import image_column
-from culture_tasks.data.sources import folder_of, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
@@ -27,6 +26,7 @@ from culture_tasks.data.tables import (
     unique,
     validated,
 )
+from culture_tasks.data.sources import folder_of, read_source
 from culture_tasks.errors import DataError
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -49,19 +48,19 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalIdentifier,
     OptionalText,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
     one_of,
 )
+from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -290,9 +289,9 @@ class CulturalBench(Benchmark):
             by_likelihood(hard, lambda _: ("True", "False"), cue=_CUE),
         )
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions of both forms."""
-        return check_tables(self.name, data_folder, [_EASY_CHECK, _HARD_CHECK])
+        return check_tables(self.name, settings.data_folder, [_EASY_CHECK, _HARD_CHECK])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -52,6 +52,7 @@ from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded
 
 _log = logging.getLogger(__name__)
@@ -142,9 +143,9 @@ class CulturalVqa(LikeBenchmark):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks questions, answers and images."""
-        return documents.check(self.name, data_folder, SOURCE)
+        return documents.check(self.name, settings.data_folder, SOURCE)
 
 
 def task_of(

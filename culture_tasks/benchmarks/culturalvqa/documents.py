@@ -20,22 +20,21 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.interface import Doc, Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable, read_file
 from culture_tasks.data.images import broken_images, image_column, image_keys
 from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, addition, folder_of, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Identifier,
     OptionalIdentifier,
     OptionalLabel,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
-    read_file,
     unique,
     usable_rows,
     validated,
 )
+from culture_tasks.data.sources import Source, addition, folder_of, read_source
 from culture_tasks.errors import DataError
 
 _log = logging.getLogger(__name__)

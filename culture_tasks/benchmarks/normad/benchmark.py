@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from culture_tasks.benchmarks.choices import (
@@ -46,17 +45,8 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, fingerprint, one_of
 from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import (
-    Identifier,
-    Label,
-    OptionalLabel,
-    OptionalText,
-    TableRow,
-    Text,
-    fingerprint,
-    one_of,
-)
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
@@ -259,9 +249,9 @@ class NormAd(Benchmark):
             *variants,
         )
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the stories."""
-        return check_tables(self.name, data_folder, [_STORIES])
+        return check_tables(self.name, settings.data_folder, [_STORIES])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -57,9 +57,10 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     tables,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import RowTable
+from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
 
@@ -167,10 +168,10 @@ class WorldCuisines(Benchmark):
         """Returns a group for each set and form of answer, with a task for each type of question."""
         return tuple(entry for set_name in SETS for form in FORMS for entry in _entries(set_name, form))
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        checks = [_check(set_name, config, data_folder) for set_name in SETS for config in ("task1", "task2")]
-        return check_tables(self.name, data_folder, checks)
+        checks = [_check(set_name, config, settings.data_folder) for set_name in SETS for config in ("task1", "task2")]
+        return check_tables(self.name, settings.data_folder, checks)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -17,25 +17,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.data.files import RowTable, read_file, read_parquet
 from culture_tasks.data.hub import load_split
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, folder_of, local_file, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalIdentifier,
     OptionalLabel,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
     one_of,
-    read_file,
-    read_parquet,
     unique,
     validated,
 )
+from culture_tasks.data.sources import Source, folder_of, local_file, read_source
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
