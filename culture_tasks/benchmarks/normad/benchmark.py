@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -43,10 +42,9 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
     columns_of,
 )
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.checking import Count, count, tally
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, fingerprint, one_of
-from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
@@ -104,24 +102,6 @@ TOPICS = tuple(_TOPICS)
 
 _TOPIC_OF = {name: topic for topic, names in _TOPICS.items() for name in (topic, *names)}
 
-SOURCE = Source(
-    folder="normad",
-    stems=("normad_etiquette_final_data", "normad"),
-    hub="akhilayerukola/NormAd",
-    split="train",
-    release=ReleaseFacts(
-        rows=STORIES,
-        culture="country",
-        fits=lambda country: country in BIN_OF,
-        expected=f"one of {', '.join(sorted(BIN_OF))}",
-    ),
-)
-
-ALIASES = {"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"}
-ALIASES |= {
-    name.capitalize(): name for name in ("country", "background", "axis", "subaxis", "value", "story", "explanation")
-}
-
 ABOUT: dict[Condition, str] = {
     "none": "no context: the control",
     "country": "given the country",
@@ -167,43 +147,57 @@ class StoryRow(TableRow):
 
 
 def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
-    yield Count("stories", str(len(rows)), f"{STORIES}")
-    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
-    labels = Counter(row.label for row in rows)
-    for label in LABELS:
-        yield Count(f"stories labelled {label}", str(labels[label]))
+    yield count("stories", len(rows), STORIES)
+    yield count("countries", len({row.country for row in rows}), len(BIN_OF))
+    yield from tally("stories labelled {}", (row.label for row in rows), LABELS)
 
 
-_STORIES = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="ID", counts=_counts)
+_NAMES = ("country", "background", "axis", "subaxis", "value", "story", "explanation")
+STORY_TABLE = Table(
+    model=StoryRow,
+    folder="normad",
+    stems=("normad_etiquette_final_data", "normad"),
+    hub="akhilayerukola/NormAd",
+    split="train",
+    aliases={"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"} | {name.capitalize(): name for name in _NAMES},
+    id="ID",
+    release=Release(
+        rows=STORIES,
+        culture="country",
+        fits=lambda country: country in BIN_OF,
+        expected=f"one of {', '.join(sorted(BIN_OF))}",
+    ),
+    counts=_counts,
+)
 
 
 def load(condition: Condition, settings: Settings) -> Documents:
     """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
-    table, rows, ids = _STORIES.read(settings.data_folder)
-    data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
-    context = {"value": "value", "country_value": "value", "rule": "rule"}.get(condition)  # a field of the rows
-    for index, row in enumerate(rows):
-        if context and getattr(row, context) is None:
-            column = next(name for name, field in ALIASES.items() if field == context)
-            raise DataError(
-                f"{table.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the model: "
-                "complete the row, or leave this task out."
-            )
-    return Documents(
-        [
-            {
-                "id": identifier,
-                "country": row.country,
-                "topic": _TOPIC_OF.get((row.subaxis or "").lower(), ""),
-                "story": row.story,
-                # The value takes the place of the rule of thumb in the authors' templates.
-                "rule": (row.rule if condition == "rule" else row.value) or "",
-                "label": row.label,
-                "data": data,
-            }
-            for identifier, row in zip(ids, rows, strict=True)
-        ]
-    )
+    stories = STORY_TABLE.rows(settings)
+    columns = {"id", "country", "value", "rule", "story", "label"}
+    data = fingerprint(row.model_dump(include=columns) for row in stories.rows)
+    field, column = ("rule", "Rule-of-Thumb") if condition == "rule" else ("value", "Value")
+    if condition in ("value", "country_value", "rule"):
+        for index, row in enumerate(stories.rows):
+            if getattr(row, field) is None:
+                raise DataError(
+                    f"{stories.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the "
+                    "model: complete the row, or leave this task out."
+                )
+    documents = [
+        {
+            "id": identifier,
+            "country": row.country,
+            "topic": _TOPIC_OF.get((row.subaxis or "").lower(), ""),
+            "story": row.story,
+            # The value takes the place of the rule of thumb in the authors' templates.
+            "rule": getattr(row, field) or "",
+            "label": row.label,
+            "data": data,
+        }
+        for identifier, row in zip(stories.ids, stories.rows, strict=True)
+    ]
+    return Documents(documents, reading=stories.reading)
 
 
 class NormAd(Benchmark):
@@ -226,7 +220,7 @@ class NormAd(Benchmark):
                 languages=("en",),
                 metric=ACCURACY.name,
                 metrics=lambda: _METRICS,
-                data=DataSet((SOURCE,), partial(load, condition)),
+                data=DataSet((STORY_TABLE,), partial(load, condition)),
                 prompt=partial(ask, condition),
                 score=partial(score, condition),
                 decoding=Decoding(max_tokens=50),
@@ -248,10 +242,6 @@ class NormAd(Benchmark):
             ),
             *variants,
         )
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks the stories."""
-        return check_tables(self.name, settings.data_folder, [_STORIES])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
