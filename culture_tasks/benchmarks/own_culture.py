@@ -11,7 +11,6 @@ import math
 import re
 import tomllib
 import unicodedata
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -210,13 +209,9 @@ class CultureBenchmark(Benchmark):
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
 
-    @abstractmethod
-    def check_tables(self) -> DataReport:
-        """Checks its tables and images."""
-
-    def check(self, settings: Settings) -> DataReport:  # noqa: ARG002
+    def check(self, settings: Settings) -> DataReport:
         """Checks its tables, images and ratings."""
-        report = self.check_tables()
+        report = self.check_tables() if hasattr(self, "check_tables") else super().check(settings)
         if (self.folder / RATINGS).exists():
             try:
                 values, problems = self.ratings.read(self.folder)

@@ -119,7 +119,8 @@ class Table(Generic[Row]):
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
         root: Folder that is read in place of the user's data folder, with its images; None for the user's.
-        key: Column that the keys of a local JSON object fill, where that isn't a list of rows; empty for none.
+        pairs: Columns that the keys and the values of a local JSON object fill, where that isn't a list of rows; the
+            second is empty where its values are rows.
         aliases: Other column names, each with its field.
         unpack: Makes the columns of a row as it is read.
         id: Name of the rows' id in messages, which must be different in each row; empty where rows have none.
@@ -142,7 +143,7 @@ class Table(Generic[Row]):
     split: str = "test"
     additions: Sequence[str] = ()
     root: Path | None = None
-    key: str = ""
+    pairs: tuple[str, str] = ("", "")
     aliases: Mapping[str, str] = field(default_factory=dict)
     unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     id: str = ""
@@ -161,6 +162,11 @@ class Table(Generic[Row]):
         if self.hub is None:
             return f"local folder {self.folder}/"
         return f"{self.hub} ({self.config})" if self.config else self.hub
+
+    def of_culture(self, root: Path, stem: str = "*", **changes: Any) -> Table[Row]:
+        """Returns such a table of an own culture, by default the only one in the folder ``data`` of its folder."""
+        own = {"folder": "data", "stems": (stem,), "hub": None, "config": None, "additions": (), "release": None}
+        return replace(self, **{**own, "root": root, "images_beside": True, **changes})
 
     def rows(
         self,
@@ -212,7 +218,7 @@ class Table(Generic[Row]):
         paths, commits = self.files(settings), dict[str, str]()
         if paths:
             _log.info("reading %s", ", ".join(map(str, paths)))
-            tables = [read_file(path, self.image_column, (self.key, "")) for path in paths]
+            tables = [read_file(path, self.image_column, self.pairs) for path in paths]
         else:
             where = f"Put {self.folder}/{self.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
             if self.hub is None:
@@ -254,7 +260,7 @@ class Table(Generic[Row]):
             return [file]
         for first, *others in matches(files, self.parts):
             return [first, *(path for path in others if (path.parent, path.suffix) == (first.parent, first.suffix))]
-        if first_match(files, self.additions):
+        if any(matches(files, self.additions)):
             return []
         instead = f", or remove the folder to use {self.name} from the Hub" if self.hub else ""
         raise DataUnavailableError(

@@ -19,14 +19,17 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.culturalvqa import documents
 from culture_tasks.benchmarks.culturalvqa.documents import (
     COUNTRIES,
     FACETS,
-    SOURCE,
+    QUESTION_TABLE,
     WITH_IMAGE,
     CulturalVqaDoc,
+    CulturalVqaRow,
     Variant,
+    counts_of,
+    culture_table,
+    load,
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
@@ -48,7 +51,8 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Table
+from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
@@ -98,7 +102,7 @@ class CulturalVqaCulture(CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, self, source=self._source, file=self.file) for way in WAYS)
+        return tuple(task_of(way, self, culture_table(self.folder), self.file) for way in WAYS)
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
@@ -107,14 +111,6 @@ class CulturalVqaCulture(CultureBenchmark):
         file = self.file
         report = report_of(self.name, self.title, {file.name: file.title}, {file.name: file.place})
         return replace(report, as_published=())
-
-    def check_tables(self) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, None, self._source)
-
-    @property
-    def _source(self) -> Source:
-        return self.source(image_column="image")
 
 
 class CulturalVqa(LikeBenchmark):
@@ -144,12 +140,24 @@ class CulturalVqa(LikeBenchmark):
         return REPORT
 
     def check(self, settings: Settings) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, settings.data_folder, SOURCE)
+        """Checks questions, answers and images.
+
+        Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
+        """
+        report = super().check(settings)
+        if report.usable:
+            try:
+                report.counts = list(counts_of(load("blind", settings).rows))
+            except DataError as error:
+                report.problems.append(str(error))
+        return report
 
 
 def task_of(
-    way: Presentation, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
+    way: Presentation,
+    benchmark: Benchmark,
+    table: Table[CulturalVqaRow] = QUESTION_TABLE,
+    file: CultureFile | None = None,
 ) -> Task:
     """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
     country = file.name if file else ""
@@ -160,7 +168,7 @@ def task_of(
         languages=(file.language if file else "en",),
         metric=LAVE.name,
         metrics=partial(metrics, (country,) if file else COUNTRIES),
-        data=DataSet((source,), lambda settings: documents.load(way.variant, settings.data_folder, source, country)),
+        data=DataSet((table,), lambda settings: load(way.variant, settings, table, country)),
         prompt=partial(render, way.variant),
         score=score,
         decoding=DECODING,

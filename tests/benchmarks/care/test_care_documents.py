@@ -11,13 +11,14 @@ import pytest
 from culture_tasks.benchmarks.care.documents import (
     CATEGORIES,
     RELEASED_NAMES,
-    SOURCES,
+    TABLES,
     CareDoc,
     category_of,
-    load_table,
 )
+from culture_tasks.benchmarks.care.documents import load as load_table
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 ROW = {
     "question": "ما اسم هذا الطبق؟",
@@ -43,7 +44,7 @@ def folder(tmp_path):
 
 
 def load(language, folder, *, english=False):
-    return load_table(SOURCES[language], language, folder, english=english)
+    return load_table(TABLES[language], language, Settings(data=folder), english=english).rows
 
 
 def refused(folder, **options):
