@@ -91,21 +91,29 @@ def _in_eight_bits(image: Image) -> Image:
 
 
 def image_column(
-    table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path] | None = None
+    table: RowTable,
+    names: Sequence[str | None],
+    folder: Path,
+    checked: set[Path] | None = None,
+    *,
+    most: int = 0,
 ) -> datasets.Dataset:
-    """Returns the checked images of a table as a one-column data set named ``image``, not decoded yet.
+    """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`.
 
     Args:
         table: The rows; embedded images take precedence over file names.
         names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
         folder: Folder of the table's file.
         checked: Files that were checked before, where several tables share images; this table's are added.
+        most: Largest number of pixels.
 
     Raises:
         DataError: For the first row whose image is missing, outside the folder, or broken.
     """
     checked = set() if checked is None else checked
-    with contextlib.closing(image_problems(table, names, folder, current().settings.image_pixels, checked)) as problems:
+    with contextlib.closing(
+        image_problems(table, names, folder, most or current().settings.image_pixels, checked)
+    ) as problems:
         for problem in problems:
             raise DataError(problem)
     return column_of(table, names, folder)

@@ -215,26 +215,35 @@ class Table(Generic[Row]):
             DataError: If a file can't be used.
             DataUnavailableError: If there is no file and the Hub can't be reached.
         """
-        paths, commits = self.files(settings), dict[str, str]()
+        paths, reading = self.files(settings), DataReading()
         if paths:
             _log.info("reading %s", ", ".join(map(str, paths)))
             tables = [read_file(path, self.image_column, self.pairs) for path in paths]
         else:
             where = f"Put {self.folder}/{self.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
-            if self.hub is None:
-                raise DataUnavailableError(f"{self.folder}: these data are not on the Hub. {where}")
-            with sources_reading(settings) as block:
-                data = sources.load_split(self.hub, self.config, self.split, where)
+            data, reading = self.download(settings, where)
             if len(data) == 0:
                 raise DataError(f"{self.name}, split {self.split}: holds no rows.")
-            tables, commits = [from_dataset(data, self.name, self.image_column, local=False)], block.commits
+            tables = [from_dataset(data, self.name, self.image_column, local=False)]
         if self.unpack:
             tables = [replace(table, rows=list(map(self.unpack, table.rows))) for table in tables]
         if only:
             tables = [table.part([i for i, row in enumerate(table.rows) if only(row)]) for table in tables]
         beside = self.root or (paths[0].parent if paths else Path())
         folder = beside if self.images_beside else (settings.data_folder or Path()) / self.folder
-        return tables, DataReading(commits=commits), folder
+        return tables, reading, folder
+
+    def download(self, settings: Settings, otherwise: str) -> tuple[datasets.Dataset, DataReading]:
+        """Returns the data of the Hub, and their commit.
+
+        Raises:
+            DataUnavailableError: If neither the Hub nor its cache has them; ``otherwise`` says what to do instead.
+        """
+        if self.hub is None:
+            raise DataUnavailableError(f"{self.folder}: these data are not on the Hub. {otherwise}")
+        with sources_reading(settings) as block:
+            data = sources.load_split(self.hub, self.config, self.split, otherwise)
+        return data, DataReading(commits=block.commits)
 
     def files(self, settings: Settings) -> list[Path]:
         """Returns the user's files of the table; none where the user has no local data of this benchmark.

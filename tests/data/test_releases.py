@@ -11,7 +11,7 @@ from support.crosscult_cases import rows as raw_rows
 from support.crosscult_cases import write_folder
 
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, task_named
-from culture_tasks.data import releases
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -57,7 +57,8 @@ def read(task, folder, **chosen):
     """Returns the documents of a task, and how its data differ from the release, by file."""
     settings = Settings(data=folder, **chosen)
     with reading_data(settings) as data:
-        return task_named(task).data.load(settings).rows, dict(data.differences)
+        documents = task_named(task).data.load(settings)
+    return documents.rows, dict((data | documents.reading).differences)
 
 
 CONTRADICTIONS = [
@@ -99,7 +100,7 @@ def test_data_of_another_size_than_the_release_are_the_user_s_own(tmp_path, task
 @pytest.mark.parametrize(("known", "differs"), [(20, []), (19, ["other questions than the release"])])
 def test_questions_tell_data_of_the_release_s_size_from_the_release(tmp_path, monkeypatch, known, differs):
     digests = frozenset(hashlib.sha256(f"问题 {number}？".encode()).hexdigest()[:16] for number in range(known))
-    monkeypatch.setattr(releases, "released_questions", lambda: digests)
+    monkeypatch.setattr(tables, "released_questions", lambda: digests)
     write_care(tmp_path, 150)
     assert list(read("care_zh", tmp_path)[1].values()) == differs
 

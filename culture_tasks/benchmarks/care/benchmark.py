@@ -111,6 +111,7 @@ class CareCulture(CultureBenchmark):
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking; role-play needs to know what the people are called."""
         file, people = self.file, getattr(self.file, "people", "")
+        table = culture_table(self.folder, file.language)
         return tuple(
             task_of(
                 variant,
@@ -118,7 +119,7 @@ class CareCulture(CultureBenchmark):
                 title=f"{variant.title}, {file.title}",
                 language=file.language,
                 people=people,
-                table=culture_table(self.folder, file.language),
+                table=table,
             )
             for variant in VARIANTS
             if people or variant.prompt != "roleplay"

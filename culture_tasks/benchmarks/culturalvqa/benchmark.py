@@ -102,7 +102,8 @@ class CulturalVqaCulture(CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(way, self, culture_table(self.folder), self.file) for way in WAYS)
+        table = culture_table(self.folder)
+        return tuple(task_of(way, self, table, self.file) for way in WAYS)
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""

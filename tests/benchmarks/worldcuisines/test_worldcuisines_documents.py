@@ -12,7 +12,6 @@ from PIL import Image
 
 from culture_tasks.benchmarks.worldcuisines.benchmark import BENCHMARK
 from culture_tasks.benchmarks.worldcuisines.documents import TYPES, load, options_of
-from culture_tasks.data.reading import reading
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -116,9 +115,8 @@ def test_files_of_the_user_s_own_are_the_images(fixture_data):
 
 
 def test_an_excerpt_is_marked_as_the_user_s_own_data(folder, fixture_data):
-    with reading(Settings(data=fixture_data)) as read:
-        load("small", ORIGIN, "choices", Settings(data=fixture_data))
-    assert read.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
+    reading = load("small", ORIGIN, "choices", Settings(data=fixture_data)).reading
+    assert reading.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
 
 
 @pytest.mark.parametrize(
