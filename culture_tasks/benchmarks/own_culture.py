@@ -24,7 +24,6 @@ from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.data.checking import Count, DataReport
 from culture_tasks.data.files import read_file
 from culture_tasks.data.rows import Identifier, Label, TableRow, expectation, one_of, usable_rows
-from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings, user_cache_folder
 
@@ -201,17 +200,13 @@ class CultureBenchmark(Benchmark):
         digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
         self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
 
-    def source(self, stem: str = "*", image_column: str | None = None) -> Source:
-        """Returns the source of a table, by default the only one in ``data``."""
-        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
-
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
 
     def check(self, settings: Settings) -> DataReport:
         """Checks its tables, images and ratings."""
-        report = self.check_tables() if hasattr(self, "check_tables") else super().check(settings)
+        report = super().check(settings)
         if (self.folder / RATINGS).exists():
             try:
                 values, problems = self.ratings.read(self.folder)

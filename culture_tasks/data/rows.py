@@ -85,6 +85,8 @@ def checked(
     """
     if allow_extra is None:
         allow_extra = current().settings.extra_columns == "allow"
+    if not table.rows:
+        return
     fields = model.model_fields
     names = {name: (aliases or {}).get(name, name) for name in set[str]().union(*table.rows)}
     columns = set(names.values())

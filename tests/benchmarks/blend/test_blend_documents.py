@@ -10,7 +10,9 @@ import datasets
 import pandas
 import pytest
 
-from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, check, english_prompt, load, load_choices
+from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, english_prompt, load_choices
+from culture_tasks.benchmarks.blend.documents import check as check_data
+from culture_tasks.benchmarks.blend.documents import load as load_documents
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import sources
@@ -39,6 +41,14 @@ CHOICE = {
     "choices": '{"A": "coffee", "B": "tea"}',
     "answer_idx": "A",
 }
+
+
+def load(region, folder, **way):
+    return load_documents(region, Settings(data=folder), **way).rows
+
+
+def check(folder):
+    return check_data(Settings(data=folder))
 
 
 @pytest.fixture
