@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import datasets
 
     from culture_tasks.data.checking import DataReport
-    from culture_tasks.data.sources import Source
     from culture_tasks.data.tables import Table
     from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
@@ -105,7 +104,7 @@ class DataSet:
         load: Reads and checks them, by the user's settings; raises DataError if they can't be used.
     """
 
-    sources: tuple[Source | Table[Any], ...]
+    sources: tuple[Table[Any], ...]
     load: Callable[[Settings], Documents]
 
 
@@ -403,10 +402,10 @@ class Benchmark(ABC):
         Raises:
             DataError: If there is nothing that can be read.
         """
-        from culture_tasks.data.checking import check_all
+        from culture_tasks.data.checking import check_tables
 
         tasks = (entry for entry in self.entries() if isinstance(entry, Task))
-        return check_all(
+        return check_tables(
             self.name, settings, list(dict.fromkeys(table for task in tasks for table in task.data.sources))
         )
 

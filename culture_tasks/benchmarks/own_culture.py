@@ -127,7 +127,7 @@ class Ratings:
     labels: Collection[str] = ()
     measures: Mapping[str, _Measure] = field(default_factory=dict)
 
-    def read(self, folder: Path) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
+    def read(self, folder: Path, settings: Settings | None = None) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
         """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
 
         def in_scale(rating: float) -> float:
@@ -143,7 +143,7 @@ class Ratings:
         if not (folder / RATINGS).is_file():
             raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
         table = read_file(folder / RATINGS)
-        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {})
+        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {}, settings)
         values: dict[tuple[str, str], Any] = {}
         for index, row in rows.items():
             key = row.person, row.item
@@ -209,7 +209,7 @@ class CultureBenchmark(Benchmark):
         report = super().check(settings)
         if (self.folder / RATINGS).exists():
             try:
-                values, problems = self.ratings.read(self.folder)
+                values, problems = self.ratings.read(self.folder, settings)
             except DataError as error:
                 values, problems = {}, str(error).split("\n")
             report.counts.append(Count(RATINGS, str(len(values))))

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -135,6 +136,7 @@ def _fit(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     if options.data:
         settings = settings.model_copy(update={"data": options.data})
+    check_revisions(settings)
     data = load_training_data(settings, options.limit, options.benchmark)
     processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
     if processes.num_processes > 1 and options.device_map:

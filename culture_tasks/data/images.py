@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from culture_tasks.data.files import RowTable
-from culture_tasks.data.reading import current
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,30 +89,13 @@ def _in_eight_bits(image: Image) -> Image:
     return grey
 
 
-def image_column(
-    table: RowTable,
-    names: Sequence[str | None],
-    folder: Path,
-    checked: set[Path] | None = None,
-    *,
-    most: int = 0,
-) -> datasets.Dataset:
+def image_column(table: RowTable, names: Sequence[str | None], folder: Path, most: int) -> datasets.Dataset:
     """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`.
-
-    Args:
-        table: The rows; embedded images take precedence over file names.
-        names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
-        folder: Folder of the table's file.
-        checked: Files that were checked before, where several tables share images; this table's are added.
-        most: Largest number of pixels.
 
     Raises:
         DataError: For the first row whose image is missing, outside the folder, or broken.
     """
-    checked = set() if checked is None else checked
-    with contextlib.closing(
-        image_problems(table, names, folder, most or current().settings.image_pixels, checked)
-    ) as problems:
+    with contextlib.closing(image_problems(table, names, folder, most, set())) as problems:
         for problem in problems:
             raise DataError(problem)
     return column_of(table, names, folder)
@@ -129,13 +111,6 @@ def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> dat
         paths = [_find_file(table.where(index), name, folder) for index, name in enumerate(names)]
         images = datasets.Dataset.from_dict({"image": list(map(str, paths))})
     return images.cast_column("image", datasets.Image())
-
-
-def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) -> Iterator[str]:
-    """Yields the problem of each image that :func:`image_column` would refuse."""
-    yield from list(
-        image_problems(table, names, folder, current().settings.image_pixels, set())
-    )  # not while Pillow is held
 
 
 def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, strict: bool = True) -> list[str | None]:

@@ -7,13 +7,15 @@ import json
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
 from culture_tasks.data.files import RowTable
-from culture_tasks.data.reading import current
 from culture_tasks.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ def one_of(names: Collection[str]) -> AfterValidator:
 
 
 def checked(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, *, allow_extra: bool | None = None
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> Iterator[tuple[int, Row] | str]:
     """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
 
@@ -81,10 +83,8 @@ def checked(
         table: The rows.
         model: The pydantic model of a row. A field without default is a column that must be there.
         aliases: Other column names, each with its field.
-        allow_extra: Whether unknown columns of the user's own files are ignored, as those of the Hub are.
+        settings: The user's settings, which say whether unknown columns of the user's own files are refused.
     """
-    if allow_extra is None:
-        allow_extra = current().settings.extra_columns == "allow"
     if not table.rows:
         return
     fields = model.model_fields
@@ -98,7 +98,7 @@ def checked(
         )
         return
     unknown = columns - set(fields) if table.local else set()
-    if unknown and allow_extra:
+    if unknown and settings and settings.extra_columns == "allow":
         _warn_of_columns(table.origin, tuple(sorted(unknown)))
         unknown = set()
     alike = all(row.keys() == table.rows[0].keys() for row in table.rows)
@@ -167,11 +167,11 @@ def expectation(problem: Mapping[str, Any]) -> str:
 
 
 def validated(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, *, allow_extra: bool | None = None
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> list[Row]:
     """Returns the rows by :func:`checked`; raises DataError for the first problem."""
     rows = []
-    for row in checked(table, model, aliases, allow_extra=allow_extra):
+    for row in checked(table, model, aliases, settings):
         if isinstance(row, str):
             raise DataError(row)
         rows.append(row[1])
@@ -179,23 +179,11 @@ def validated(
 
 
 def usable_rows(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, *, allow_extra: bool | None = None
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> tuple[dict[int, Row], list[str]]:
     """Returns the rows that are valid, by their place, and the problems of the others, by :func:`checked`."""
-    found = list(checked(table, model, aliases, allow_extra=allow_extra))
+    found = list(checked(table, model, aliases, settings))
     return dict(row for row in found if not isinstance(row, str)), [row for row in found if isinstance(row, str)]
-
-
-def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[str]:
-    """Yields the ids; if no row has one, rows are numbered from 0.
-
-    Raises:
-        DataError: If an id occurs twice, or only some rows have one.
-    """
-    identifiers = list(ids)
-    for problem in id_problems(table, identifiers, field):
-        raise DataError(problem)
-    yield from (str(index) if text is None else text for index, text in enumerate(identifiers))
 
 
 def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:

@@ -16,7 +16,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
-from culture_tasks.data import sources
 from culture_tasks.data.files import (
     SUFFIXES,
     RowTable,
@@ -26,11 +25,11 @@ from culture_tasks.data.files import (
     matches,
     read_file,
 )
+from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.images import column_of, image_problems
 from culture_tasks.data.reading import DataReading
-from culture_tasks.data.reading import reading as sources_reading
 from culture_tasks.data.rows import Row, checked, id_problems
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 if TYPE_CHECKING:
     import datasets
@@ -241,9 +240,9 @@ class Table(Generic[Row]):
         """
         if self.hub is None:
             raise DataUnavailableError(f"{self.folder}: these data are not on the Hub. {otherwise}")
-        with sources_reading(settings) as block:
-            data = sources.load_split(self.hub, self.config, self.split, otherwise)
-        return data, DataReading(commits=block.commits)
+        revision = dict(settings.revisions).get(self.hub)
+        data, commit = load_split(self.hub, self.config, self.split, revision, otherwise)
+        return data, DataReading(commits={self.hub: commit})
 
     def files(self, settings: Settings) -> list[Path]:
         """Returns the user's files of the table; none where the user has no local data of this benchmark.
@@ -297,7 +296,7 @@ class Table(Generic[Row]):
         valid = []
         for table in tables:
             places = []
-            for row in checked(table, self.model, self.aliases, allow_extra=settings.extra_columns == "allow"):
+            for row in checked(table, self.model, self.aliases, settings):
                 if isinstance(row, str):
                     yield row
                 else:
@@ -345,7 +344,7 @@ class Table(Generic[Row]):
         if more or len(rows) < release.rows * (1 - _SLACK):
             differences.append(f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' * release.grows}")
         elif release.questions:
-            texts = (str(row.question) for row in rows)
+            texts = (str(vars(row)["question"]) for row in rows)
             digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
             if sum(digest in released_questions() for digest in digests) < release.questions:
                 differences.append("other questions than the release")
@@ -358,3 +357,36 @@ def _joined(origin: str, tables: Sequence[RowTable]) -> RowTable:
         return tables[0]
     places = [table.where(index) for table in tables for index in range(len(table.rows))]
     return RowTable(origin, [row for table in tables for row in table.rows], places=places)
+
+
+def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:
+    """Looks where the data of a task are now, without loading them and without a connection.
+
+    It is ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be
+    used. A text after a colon says what to do.
+    """
+    try:
+        return " and ".join(dict.fromkeys(_availability(table, settings) for table in tables))
+    except CultureTasksError as error:
+        return f"error: {error}"
+
+
+def _availability(table: Table[Any], settings: Settings) -> str:
+    paths = table.files(settings)
+    if not paths and table.hub is None:
+        return f"missing: put it into {table.folder}/ of CULTURE_TASKS_DATA"
+    if not paths:
+        revision = dict(settings.revisions).get(str(table.hub))
+        is_here = is_downloaded(str(table.hub), table.config, table.split, revision)
+        return "downloaded" if is_here else "not downloaded"
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                beginning = file.read(200).lstrip()
+        except OSError as error:
+            raise DataError(f"{path}: can't be read ({error.strerror}).") from None
+        if not beginning:
+            raise DataError(f"{path}: is empty.")
+        if beginning.startswith(b"version https://git-lfs"):
+            raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
+    return "local"

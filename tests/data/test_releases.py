@@ -10,7 +10,7 @@ from support import cedar_data
 from support.crosscult_cases import rows as raw_rows
 from support.crosscult_cases import write_folder
 
-from culture_tasks.benchmarks.registry import benchmarks, reading_data, task_named
+from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
@@ -56,9 +56,8 @@ def write_blend(folder, country="China"):
 def read(task, folder, **chosen):
     """Returns the documents of a task, and how its data differ from the release, by file."""
     settings = Settings(data=folder, **chosen)
-    with reading_data(settings) as data:
-        documents = task_named(task).data.load(settings)
-    return documents.rows, dict((data | documents.reading).differences)
+    documents = task_named(task).data.load(settings)
+    return documents.rows, documents.reading.differences
 
 
 CONTRADICTIONS = [

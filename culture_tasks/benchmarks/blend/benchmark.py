@@ -63,6 +63,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 from culture_tasks.data.checking import DataReport
+from culture_tasks.data.tables import Table
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded, tokens
@@ -168,7 +169,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
             continue
         asked_in = "en" if english else region.language
-        sources = [documents.annotation_table(region), documents.topic_table(region)]
+        sources: list[Table[Any]] = [documents.annotation_table(region), documents.topic_table(region)]
         load = partial(_documents, region, wording, english=english, official=official)
         task = Task(
             name=f"{name}_{region.slug}",

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.data.checking import Count, DataReport, check_all, count, tally
+from culture_tasks.data.checking import Count, DataReport, check_tables, count, tally
 from culture_tasks.data.rows import (
     Identifier,
     Label,
@@ -410,6 +410,6 @@ def load_choices(region: Region, settings: Settings) -> Documents:
 
 def check(settings: Settings) -> DataReport:
     """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
-    report = check_all("blend", settings, [*map(annotation_table, REGIONS), CHOICE_TABLE])
+    report = check_tables("blend", settings, [*map(annotation_table, REGIONS), CHOICE_TABLE])
     report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
     return report

@@ -24,7 +24,6 @@ from culture_tasks.data.rows import (
     Text,
     fingerprint,
 )
-from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings
@@ -242,7 +241,8 @@ def _kind_of_culture(culture: str) -> CultureKind | None:
 
 HUMAN_RATINGS = HumanRatings(
     about="CARE's 28,091 rated responses",
-    source=Source(
+    source=Table(
+        model=TableRow,  # people.rated_responses has the model of rated rows
         folder="care_ratings",
         stems=("train", "data/train-00000-of-00001", "train-00000-of-00001"),
         hub="geyang627/CARE",

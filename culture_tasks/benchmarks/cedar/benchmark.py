@@ -419,7 +419,7 @@ def _counts(modality: Modality, words: AddedWords, rows: Sequence[CedarRow]) -> 
     for emotion, number in golds[:1]:
         yield count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
-    yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", rare)
+    yield count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", rare)
 
 
 BENCHMARK = Cedar()

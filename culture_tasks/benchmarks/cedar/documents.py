@@ -27,7 +27,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
-from culture_tasks.data.checking import Count, DataReport, check_all, count
+from culture_tasks.data.checking import Count, DataReport, check_tables, count
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
@@ -291,7 +291,7 @@ def check(settings: Settings) -> DataReport:
             for language in LANGUAGES
         ]
         try:
-            part = check_all(FOLDER, settings, tables)
+            part = check_tables(FOLDER, settings, tables)
         except DataUnavailableError as error:
             missing.append(error)
             report.counts.append(count(f"{modality}: files", 0, len(LANGUAGES)))

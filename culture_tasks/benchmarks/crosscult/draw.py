@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.plain_files import write_whole
@@ -282,6 +283,7 @@ def _write_draw(options: argparse.Namespace) -> str:
     settings = Settings.from_environment()
     if options.data:
         settings = settings.model_copy(update={"data": options.data})
+    check_revisions(settings)
     raw = load(settings)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
     try:

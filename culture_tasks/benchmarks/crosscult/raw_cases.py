@@ -131,7 +131,7 @@ class RawCases:
         unchecked = set(identifiers) - self._images.keys()
         if rows := [row for row, case in enumerate(self.cases) if case.id in unchecked]:
             names = [self.cases[row].image for row in rows]
-            images = image_column(self.table.part(rows), names, self.folder, most=self.settings.image_pixels)
+            images = image_column(self.table.part(rows), names, self.folder, self.settings.image_pixels)
             cells = images.cast_column("image", datasets.Image(decode=False))
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]

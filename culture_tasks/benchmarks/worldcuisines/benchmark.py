@@ -50,7 +50,7 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     options_of,
     question_table,
 )
-from culture_tasks.data.checking import DataReport, check_all
+from culture_tasks.data.checking import DataReport, check_tables
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
@@ -162,7 +162,7 @@ class WorldCuisines(Benchmark):
     def check(self, settings: Settings) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
         tables = [question_table(set_name, config) for set_name in SETS for config in ("task1", "task2")]
-        return check_all(self.name, settings, tables)
+        return check_tables(self.name, settings, tables)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -280,7 +280,7 @@ def _images(
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
     pictures, stored_images = (list(first), None) if base is None else _stored_images(first, base)
     table = RowTable(folder.name, [{}] * len(pictures), stored_images, places=[first[name] for name in pictures])
-    images = image_column(table, pictures, folder, most=settings.image_pixels)
+    images = image_column(table, pictures, folder, settings.image_pixels)
     position = {picture: index for index, picture in enumerate(pictures)}
     return images.select([position[row.picture] for row in rows])
 

@@ -13,7 +13,7 @@ from support.papers import printed
 
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of
 from culture_tasks.benchmarks.culturalvqa.documents import load as load_documents
-from culture_tasks.data import sources
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -59,7 +59,7 @@ def hub(monkeypatch):
 
     def put(*rows):
         data = datasets.Dataset.from_list(list(rows))
-        monkeypatch.setattr(sources, "load_split", lambda *_, **__: data)
+        monkeypatch.setattr(tables, "load_split", lambda *_, **__: (data, "c0"))
 
     return put
 
