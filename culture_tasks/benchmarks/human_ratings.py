@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Table
 from culture_tasks.judges.rubric.rubrics import Rubric
 
 Dimension = Literal["overall", "language", "category"]  # by which responses are grouped
@@ -45,7 +45,7 @@ class HumanRatings:
     """
 
     about: str
-    source: Source
+    source: Table[Any]
     aliases: Mapping[str, str]
     known_by: frozenset[str]
     categories: Sequence[str]

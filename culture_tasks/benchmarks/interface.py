@@ -29,13 +29,14 @@ from culture_tasks.benchmarks.reporting import (
     bars_by,
     columns_by,
 )
+from culture_tasks.data.reading import DataReading
 from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
     import datasets
 
     from culture_tasks.data.checking import DataReport
-    from culture_tasks.data.sources import Source
+    from culture_tasks.data.tables import Table
     from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
     from culture_tasks.settings import Settings
@@ -100,10 +101,12 @@ class Documents:
     Attributes:
         rows: One mapping a document, all with the same fields.
         images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
+        reading: What they were read from.
     """
 
     rows: Sequence[Doc]
     images: datasets.Dataset | None = None
+    reading: DataReading = field(default_factory=DataReading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class DataSet:
         load: Reads and checks them, by the user's settings; raises DataError if they can't be used.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[Table[Any], ...]
     load: Callable[[Settings], Documents]
 
 
@@ -442,16 +445,18 @@ class Benchmark(ABC):
         """Returns the rubrics that its judges grade by."""
         return ()
 
-    @abstractmethod
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks its data as a whole: counts beside the paper's, and all that is wrong with single rows.
-
-        Args:
-            data_folder: The user's data folder; None means the Hub.
 
         Raises:
             DataError: If there is nothing that can be read.
         """
+        from culture_tasks.data.checking import check_tables
+
+        tasks = (entry for entry in self.entries() if isinstance(entry, Task))
+        return check_tables(
+            self.name, settings, list(dict.fromkeys(table for task in tasks for table in task.data.sources))
+        )
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported: what follows from its groups and metrics, and its tables.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of
+from culture_tasks.data.reading import DataReading
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.settings import Settings
 from culture_tasks.text import tokens
@@ -42,12 +43,15 @@ class TaskOverlap(NamedTuple):
         return sum(question.similarity == 1 for question in self.questions)
 
 
-def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
-    """Yields the questions of a task; raises DataError if its data can't be read."""
-    for document in task.data.load(settings).rows:
+def questions_of(task: Task, settings: Settings) -> tuple[list[Question], DataReading]:
+    """Returns the questions of a task, and what they were read from; raises DataError if its data can't be read."""
+    documents = task.data.load(settings)
+    questions = []
+    for document in documents.rows:
         answered = task.score(document, [""])
         texts = [part for part in task.prompt(document).parts if isinstance(part, str)]
-        yield Question(task.name, answered.item, answered.question or " ".join(texts))
+        questions.append(Question(task.name, answered.item, answered.question or " ".join(texts)))
+    return questions, documents.reading
 
 
 def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[TaskOverlap]:
@@ -55,7 +59,7 @@ def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Task
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
         questions = by_benchmark.setdefault(benchmark_of(task.name).name, {})
-        for question in questions_of(task, settings):
+        for question in questions_of(task, settings)[0]:
             questions.setdefault(" ".join(tokens(question.text)) or question.text, question)
     for (first_name, first), (second_name, second) in itertools.combinations(by_benchmark.items(), 2):
         shared = [SharedQuestion(first[key], second[key], 1.0) for key in first if key in second]

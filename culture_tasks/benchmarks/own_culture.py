@@ -11,7 +11,6 @@ import math
 import re
 import tomllib
 import unicodedata
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -24,10 +23,10 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport
-from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import Identifier, Label, TableRow, expectation, one_of, read_file, usable_rows
+from culture_tasks.data.files import read_file
+from culture_tasks.data.rows import Identifier, Label, TableRow, expectation, one_of, usable_rows
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.settings import user_cache_folder
+from culture_tasks.settings import Settings, user_cache_folder
 
 if TYPE_CHECKING:
     from culture_tasks.judges.rubric.rubrics import Rubric
@@ -129,7 +128,7 @@ class Ratings:
     labels: Collection[str] = ()
     measures: Mapping[str, _Measure] = field(default_factory=dict)
 
-    def read(self, folder: Path) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
+    def read(self, folder: Path, settings: Settings | None = None) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
         """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
 
         def in_scale(rating: float) -> float:
@@ -145,7 +144,7 @@ class Ratings:
         if not (folder / RATINGS).is_file():
             raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
         table = read_file(folder / RATINGS)
-        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {})
+        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {}, settings)
         values: dict[tuple[str, str], Any] = {}
         for index, row in rows.items():
             key = row.person, row.item
@@ -202,10 +201,6 @@ class CultureBenchmark(Benchmark):
         digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
         self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
 
-    def source(self, stem: str = "*", image_column: str | None = None) -> Source:
-        """Returns the source of a table, by default the only one in ``data``."""
-        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
-
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
@@ -214,16 +209,12 @@ class CultureBenchmark(Benchmark):
         """Returns how it is reported: without published numbers."""
         return replace(super().report(), as_published=())
 
-    @abstractmethod
-    def check_tables(self) -> DataReport:
-        """Checks its tables and images."""
-
-    def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - its data are in its own folder
+    def check(self, settings: Settings) -> DataReport:
         """Checks its tables, images and ratings."""
-        report = self.check_tables()
+        report = super().check(settings)
         if (self.folder / RATINGS).exists():
             try:
-                values, problems = self.ratings.read(self.folder)
+                values, problems = self.ratings.read(self.folder, settings)
             except DataError as error:
                 values, problems = {}, str(error).split("\n")
             report.counts.append(Count(RATINGS, str(len(values))))

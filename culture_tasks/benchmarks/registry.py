@@ -10,8 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
@@ -21,7 +20,6 @@ from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, read_culture
-from culture_tasks.data.reading import DataReading, reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings, culture_folders
@@ -172,26 +170,20 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
     return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
 
 
-@contextmanager
-def reading_data(settings: Settings) -> Iterator[DataReading]:
-    """Applies the user's choices to the reading of data in a block of code, and yields the data read so far.
-
-    Raises:
-        SettingsError: If a revision was chosen of a data set that no benchmark reads.
-    """
-    if settings.revisions:
-        sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
-        offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
-        sources += [offer.human_ratings().source for offer in offers]
-        data_sets = dict.fromkeys(source.hub for source in sources if source.hub)
-        for name, _ in settings.revisions:
-            if name not in data_sets:
-                raise SettingsError(
-                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, data_sets)} "
-                    f"Expected one of {', '.join(data_sets)}."
-                )
-    with reading(settings) as block:
-        yield block
+def check_revisions(settings: Settings) -> None:
+    """Raises SettingsError if a revision was chosen of a data set that no benchmark reads."""
+    if not settings.revisions:
+        return
+    tables = [table for name in entries() for task in tasks_below(name) for table in task.data.sources]
+    offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
+    tables += [offer.human_ratings().source for offer in offers]
+    data_sets = dict.fromkeys(table.hub for table in tables if table.hub)
+    for name, _ in settings.revisions:
+        if name not in data_sets:
+            raise SettingsError(
+                f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, data_sets)} "
+                f"Expected one of {', '.join(data_sets)}."
+            )
 
 
 @cache

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from culture_tasks.settings import Settings
+
 Locality = Literal["cross_language_locality", "cross_scenario_locality"]
 """The answers that an insertion has to leave alone: about the same image in another language, or another scenario."""
 
@@ -45,11 +47,11 @@ class OffersTraining(ABC):
     """A benchmark with training cases."""
 
     @abstractmethod
-    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+    def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the training cases, with their images checked.
 
         Args:
-            data_folder: The user's data folder, or None for the Hub.
+            settings: The user's settings.
             limit: Take this many, evenly spaced over all; None takes all.
 
         Raises:

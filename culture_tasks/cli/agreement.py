@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import textwrap
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import reading_data, rubric_named, rubrics
+from culture_tasks.benchmarks.registry import check_revisions, rubric_named, rubrics
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -82,11 +81,8 @@ def _run(options: argparse.Namespace) -> int:
     specs = _specs(options, settings)
     rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
     intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
-    with reading_data(settings) as read:
-        draw = {**rows, "seed": options.seed, "needs_human": len(specs) == 1}
-        data = load(options.data, settings.data_folder, **draw)
-    for commit in read.commits.values():
-        data = replace(data, origin=f"{data.origin} at commit {commit}")
+    check_revisions(settings)
+    data = load(options.data, settings, **rows, seed=options.seed, needs_human=len(specs) == 1)
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.registry import culture_in, reading_data
+from culture_tasks.benchmarks.registry import check_revisions, culture_in
 from culture_tasks.cli.options import AddParser, add_json, print_json, show
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
@@ -31,14 +31,14 @@ def _check(options: argparse.Namespace) -> int:
     culture, settings = culture_in(options.folder), Settings.from_environment()
     tasks: list[str] = []
     lacking: dict[str, list[str]] = {}  # tasks by what the culture doesn't have for them, such as translations
-    with reading_data(settings):
-        report = culture.check(None)
-        for task in (entry for entry in culture.entries() if report.usable and isinstance(entry, Task)):
-            try:
-                task.data.load(settings)
-                tasks.append(task.name)
-            except DataError as error:
-                lacking.setdefault(str(error), []).append(task.name)
+    check_revisions(settings)
+    report = culture.check(settings)
+    for task in (entry for entry in culture.entries() if report.usable and isinstance(entry, Task)):
+        try:
+            task.data.load(settings)
+            tasks.append(task.name)
+        except DataError as error:
+            lacking.setdefault(str(error), []).append(task.name)
     if options.json:
         counts = [count._asdict() for count in report.counts]
         print_json({"tasks": tasks, "lacking": lacking, "counts": counts, "problems": report.problems})

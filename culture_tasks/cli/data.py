@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, reading_data
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_revisions
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -61,12 +61,14 @@ def _print_text(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
+    if options.data:
+        settings = settings.model_copy(update={"data": options.data})
+    check_revisions(settings)
     reports: dict[str, DataReport] = {}
     benchmark_names = list(dict.fromkeys(options.benchmarks)) or sorted(benchmarks())
     for name in with_progress(benchmark_names, "data"):
         try:
-            with reading_data(settings):
-                reports[name] = benchmarks()[name].check(options.data or settings.data_folder)
+            reports[name] = benchmarks()[name].check(settings)
         except DataUnavailableError as error:
             if len(benchmark_names) == 1:
                 raise
@@ -101,8 +103,8 @@ def _overlap(options: argparse.Namespace) -> int:
     if len({benchmark_of(task.name).name for task in tasks}) < 2:
         raise SettingsError("data overlap: the tasks are of one benchmark. Name tasks of at least two.")
     settings = Settings.from_environment()
-    with reading_data(settings):
-        overlaps = list(shared_questions(tasks, settings))
+    check_revisions(settings)
+    overlaps = list(shared_questions(tasks, settings))
     rows = [
         [*overlap.benchmarks, *overlap.sizes, overlap.same, len(overlap.questions) - overlap.same]
         for overlap in overlaps

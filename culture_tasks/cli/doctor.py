@@ -20,16 +20,16 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness, Tag
 from culture_tasks.benchmarks.registry import (
     benchmarks,
+    check_revisions,
     entries,
     in_harness,
-    reading_data,
     rubrics,
     task_file,
     task_folder,
     tasks_below,
 )
 from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
-from culture_tasks.data.sources import availability
+from culture_tasks.data.tables import availability
 from culture_tasks.errors import JudgeNotConfiguredError, SettingsError
 from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.judges.rubric.verdicts import JudgeItem
@@ -168,12 +168,11 @@ def _judge(settings: Settings, ask: bool) -> Finding:
 
 
 def _data(benchmark: Benchmark, settings: Settings) -> Finding:
-    folder = settings.data_folder
+    check_revisions(settings)
     tasks = [task for entry in benchmark.entries() for task in tasks_below(entry.name)]
     sources = dict.fromkeys(source for task in tasks for source in task.data.sources)
-    with reading_data(settings):
-        states = [availability((source,), folder) for source in sources]
-        counts = Counter(state.partition(": ")[0] for state in states)
+    states = [availability((source,), settings) for source in sources]
+    counts = Counter(state.partition(": ")[0] for state in states)
     facts = {"tables": dict(counts)}
     kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
     parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -134,9 +134,10 @@ def _fit(options: argparse.Namespace) -> int:
     if not method_type.needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     settings = Settings.from_environment()
-    with reading_data(settings):
-        folder = options.data.expanduser() if options.data else settings.data_folder
-        data = load_training_data(folder, options.limit, options.benchmark)
+    if options.data:
+        settings = settings.model_copy(update={"data": options.data})
+    check_revisions(settings)
+    data = load_training_data(settings, options.limit, options.benchmark)
     processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
     if processes.num_processes > 1 and options.device_map:
         raise SettingsError(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -117,12 +117,12 @@ def _build(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     check_new(options.output)
     rule = _rule(options)
-    with reading_data(settings) as read:
-        ratings = _rated_questions(options, settings)
-        held_out, tests = hold_out_tests(options.hold_out, rule, settings)
+    check_revisions(settings)
+    ratings = _rated_questions(options, settings)
+    held_out, tests, reading = hold_out_tests(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     choice = choose(ratings, rule, options.seed, tests)
-    manifest = build(choice, rule, options.seed, options.output, read, options.model)
+    manifest = build(choice, rule, options.seed, options.output, ratings.reading | reading, options.model)
     if options.json:
         print_json(manifest)
         return 0
@@ -137,14 +137,14 @@ def _build(options: argparse.Namespace) -> int:
 def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
-    with reading_data(settings):
-        ratings = _rated_questions(options, settings)
-        questions = select_questions(ratings.questions, rule, Counter())
-        try:
-            _, tests = hold_out_tests(options.hold_out, rule, settings)
-            test_overlap: Overlap | str = overlap(questions, tests)
-        except DataUnavailableError as error:
-            test_overlap = str(error)
+    check_revisions(settings)
+    ratings = _rated_questions(options, settings)
+    questions = select_questions(ratings.questions, rule, Counter())
+    try:
+        _, tests, _ = hold_out_tests(options.hold_out, rule, settings)
+        test_overlap: Overlap | str = overlap(questions, tests)
+    except DataUnavailableError as error:
+        test_overlap = str(error)
     stat = preference_stat(ratings, questions, rule, options.seed, test_overlap)
     paths: list[Path] = []
     if options.output is not None:

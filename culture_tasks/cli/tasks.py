@@ -13,14 +13,14 @@ from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import (
     benchmark_of,
     benchmarks,
+    check_revisions,
     entries,
     in_harness,
-    reading_data,
     task_folder,
     tasks_below,
 )
 from culture_tasks.cli.options import AddParser, print_json
-from culture_tasks.data.sources import availability
+from culture_tasks.data.tables import availability
 from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, as_text, printable
@@ -64,11 +64,11 @@ def _print_folder(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
+    check_revisions(settings)
 
     def data_now(entry: Entry) -> str:
         sources = dict.fromkeys(source for task in tasks_below(entry.name) for source in task.data.sources)
-        with reading_data(settings):
-            return availability(tuple(sources), settings.data_folder)
+        return availability(sources, settings)
 
     if options.json:
         print_json([{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from culture_tasks.benchmarks.interface import MeanScore, Task
-from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.harness.subsets import structure_of
 from culture_tasks.metrics.subsets import Components, components, half_width, population
 from culture_tasks.rejudge.estimates import Bounds
@@ -59,8 +59,8 @@ def width_estimate(task: Task, runs: Sequence[LoadedRun], width: float, settings
     intervals = [interval(observe([run], [task.name]), metric.scale) for run, _ in varying]
     widths = [(each.high - each.low) / 2.0 / point for each in intervals]
     spread = Components(*np.mean([parts for _, parts in varying], axis=0).tolist())
-    with reading_data(settings):
-        rows = task.data.load(settings).rows
+    check_revisions(settings)
+    rows = task.data.load(settings).rows
     structure = structure_of(task.name, rows)
     order = structure.draw(len(structure.items))
 

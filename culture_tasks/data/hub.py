@@ -11,10 +11,10 @@ import json
 import logging
 import os
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.data.reading import current
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.secret_texts import shown_text, shown_url
 
@@ -28,8 +28,17 @@ _CARD = "README.md"
 """The file that ``datasets`` asks for first: its reply tells the commit, and whether the user may read the data."""
 
 
-def load_split(name: str, config: str | None, split: str, otherwise: str) -> datasets.Dataset:
-    """Loads a split at the chosen revision, from the cache where the commit has been downloaded.
+_commits: dict[tuple[str, str | None], str] = {}
+"""The commit of each data set and revision that this process has read: it reads no other one."""
+_failures: dict[tuple[str, str | None], tuple[float, Exception]] = {}
+"""When the Hub last couldn't be reached, and why: for a while it isn't asked again."""
+_A_WHILE = 60.0
+
+
+def load_split(
+    name: str, config: str | None, split: str, revision: str | None, otherwise: str
+) -> tuple[datasets.Dataset, str]:
+    """Returns a split at a revision, from the cache where the commit has been downloaded, and the commit.
 
     Raises:
         DataUnavailableError: If neither the Hub nor its cache has the data; ``otherwise`` says what to do instead.
@@ -38,13 +47,10 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    block, revision = current(), _chosen_revision(name)
     # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
     expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
     try:
-        if name in block.problems:
-            raise block.problems[name]
-        commit = block.commits.get(name) or _commit_of(name, config, split, revision)
+        commit = _commits.get((name, revision)) or _commit_of(name, config, split, revision)
         if files := _prepared_files(name, config, split, commit):
             data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
         elif constants.HF_HUB_OFFLINE:
@@ -55,43 +61,40 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
                 raise ConnectionError(f"the download of commit {commit[:8]} broke off")  # `datasets` took what it had
     except expected as error:
         raise DataUnavailableError(f"{_explanation(name, config, revision, error)} {otherwise}") from None
-    block.commits[name] = commit
+    _commits[name, revision] = commit
     _log.info("%s: commit %s", name, commit)
-    return data
+    return data, commit
 
 
-def is_downloaded(name: str, config: str | None, split: str) -> bool:
-    """Whether a split is in the cache at the chosen revision, found out without a connection."""
-    revision = _chosen_revision(name)
+def is_downloaded(name: str, config: str | None, split: str, revision: str | None) -> bool:
+    """Whether a split is in the cache at a revision, found out without a connection."""
     commit = _noted_commit(name, revision or "main")
     return (commit is not None or revision is None) and bool(_prepared_files(name, config, split, commit))
 
 
-def _chosen_revision(name: str) -> str | None:
-    return dict(current().settings.revisions).get(name)
-
-
-def _commit_of(name: str, config: str | None, split: str, chosen_revision: str | None) -> str:
+def _commit_of(name: str, config: str | None, split: str, revision: str | None) -> str:
     """Returns the commit of a revision: by the Hub, and by its cache where the Hub can't be reached.
 
-    Without a chosen revision that is ``main`` when the Hub last told, or else the latest commit that has the split.
-    Raises errors of huggingface_hub, where the Hub says no, or the cache doesn't tell.
+    Without a revision that is ``main`` when the Hub last told, or else the latest commit that has the split. Raises
+    errors of huggingface_hub, where the Hub says no, or the cache doesn't tell.
     """
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    revision = chosen_revision or "main"
+    failed_at, failure = _failures.get((name, revision), (-_A_WHILE, None))
+    if failure is not None and time.monotonic() - failed_at < _A_WHILE:
+        raise failure
     try:
-        return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision)).parent.name
+        return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision or "main")).parent.name
     except LocalEntryNotFoundError as error:  # the Hub can't be reached
-        if commit := _noted_commit(name, revision):
+        if commit := _noted_commit(name, revision or "main"):
             return commit
-        if chosen_revision is None and (files := _prepared_files(name, config, split, None)):
+        if revision is None and (files := _prepared_files(name, config, split, None)):
             return files[0].parent.name
-        current().problems[name] = error
+        _failures[name, revision] = time.monotonic(), error
         raise
     except EntryNotFoundError:
-        return str(HfApi().dataset_info(name, revision=revision).sha)
+        return str(HfApi().dataset_info(name, revision=revision or "main").sha)
 
 
 def _noted_commit(name: str, revision: str) -> str | None:

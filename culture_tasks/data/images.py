@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from culture_tasks.data.reading import current
-from culture_tasks.data.tables import RowTable
+from culture_tasks.data.files import RowTable
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,38 +89,28 @@ def _in_eight_bits(image: Image) -> Image:
     return grey
 
 
-def image_column(
-    table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path] | None = None
-) -> datasets.Dataset:
-    """Returns the checked images of a table as a one-column data set named ``image``, not decoded yet.
-
-    Args:
-        table: The rows; embedded images take precedence over file names.
-        names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
-        folder: Folder of the table's file.
-        checked: Files that were checked before, where several tables share images; this table's are added.
+def image_column(table: RowTable, names: Sequence[str | None], folder: Path, most: int) -> datasets.Dataset:
+    """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`.
 
     Raises:
         DataError: For the first row whose image is missing, outside the folder, or broken.
     """
-    import datasets
-
-    checked = set() if checked is None else checked
-    with contextlib.closing(_problems(table, names, folder, checked)) as problems:
+    with contextlib.closing(image_problems(table, names, folder, most, set())) as problems:
         for problem in problems:
             raise DataError(problem)
+    return column_of(table, names, folder)
+
+
+def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> datasets.Dataset:
+    """Returns the images of a table as a one-column data set named ``image``, not decoded yet."""
+    import datasets
+
     if table.images is not None:
         images = _undecoded_images(table.images)
     else:
         paths = [_find_file(table.where(index), name, folder) for index, name in enumerate(names)]
-        checked.update(paths)
         images = datasets.Dataset.from_dict({"image": list(map(str, paths))})
     return images.cast_column("image", datasets.Image())
-
-
-def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) -> Iterator[str]:
-    """Yields the problem of each image that :func:`image_column` would refuse."""
-    yield from list(_problems(table, names, folder, set()))  # not while Pillow is held
 
 
 def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, strict: bool = True) -> list[str | None]:
@@ -199,30 +188,44 @@ def _is_inside(file: Path, folder: Path) -> bool:
     return not file.is_symlink() and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
 
 
-def _problems(
-    table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path]
+def image_problems(
+    table: RowTable, names: Sequence[str | None], folder: Path, most: int, seen: set[Path]
 ) -> Generator[str, None, None]:
-    """Yields the problems of the images of a table's rows, of which one batch is in memory at a time."""
-    most = current().settings.image_pixels
-    rows = zip(itertools.count(), names, _embedded_readers(table), strict=False)
+    """Yields the problems of the images of a table's rows, of which one batch is in memory at a time.
+
+    Args:
+        table: The rows; embedded images take precedence over file names.
+        names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
+        folder: Folder of the images.
+        most: Largest number of pixels.
+        seen: Files that are passed over, where several rows or tables share images; this table's are added.
+    """
+    rows = _unseen(zip(itertools.count(), names, _embedded_readers(table), strict=False), folder, seen)
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
 
         def problem(row: tuple[int, str | None, _Reader | None]) -> str | None:
             index, name, read = row
             where = table.where(index)
-            if read is None:
-                try:
-                    path = _find_file(where, name, folder)
-                except DataError as error:
-                    return str(error)
-                if path in checked:
-                    return None
-                read = path.read_bytes
-            reason = _reason(read, most, alone)
+            try:
+                reason = _reason(read or _find_file(where, name, folder).read_bytes, most, alone)
+            except DataError as error:
+                return str(error)
             return reason and f"{where}, field 'image': {reason}"
 
         while batch := list(itertools.islice(rows, _BATCH)):
             yield from filter(None, pool.map(problem, batch))
+
+
+def _unseen(
+    rows: Iterator[tuple[int, str | None, _Reader | None]], folder: Path, seen: set[Path]
+) -> Iterator[tuple[int, str | None, _Reader | None]]:
+    """Yields the rows with an embedded image, without one, or with a file that no row before had."""
+    for index, name, read in rows:
+        if read is None and name:
+            if folder / name in seen:
+                continue
+            seen.add(folder / name)
+        yield index, name, read
 
 
 @contextlib.contextmanager

@@ -1,423 +1,392 @@
-"""Rows of a local file or a Hub data set, each with its origin for messages."""
+"""A table of a benchmark: where it is, what its rows are, and what is known of its release; read, and checked.
+
+:meth:`Table.rows` and :meth:`Table.problems` see the same: a loading stops at the first problem that a check lists.
+"""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import logging
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import resources
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
-
-from culture_tasks.data.reading import current
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.data.files import (
+    SUFFIXES,
+    RowTable,
+    files_below,
+    first_match,
+    from_dataset,
+    matches,
+    read_file,
+)
+from culture_tasks.data.hub import is_downloaded, load_split
+from culture_tasks.data.images import column_of, image_problems
+from culture_tasks.data.reading import DataReading
+from culture_tasks.data.rows import Row, checked, id_problems
+from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 if TYPE_CHECKING:
     import datasets
 
+    from culture_tasks.data.checking import Count
+    from culture_tasks.settings import Settings
+
 _log = logging.getLogger(__name__)
 
-_MOST_PROBLEMS = 100  # in the message about one file
-
-SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
-"""File types that local data may have."""
-
-Row = TypeVar("Row", bound=BaseModel)
+_SLACK = 0.01
+"""Share of its rows by which a release may differ from its paper, as CulturalVQA's 2,378 do from the Hub's 2.37k."""
 
 
-class TableRow(BaseModel):
-    """A row of a table, in which only columns that it names are allowed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What is known of a table as its authors released it, to tell a user's own data from it.
 
-    Its validator is made when the first row is checked: harnesses import the rows of all benchmarks when they start.
-    """
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-
-def none_if_blank(value: Any) -> Any:
-    """Returns None for a text without a visible character, and everything else as it is."""
-    return None if isinstance(value, str) and not value.strip() else value
-
-
-def _text_if_number(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError(_EXPECTED["string_too_short"])
-    return text
-
-
-Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
-"""A required text, shown as it is: white space around it is kept."""
-
-OptionalText = Annotated[Text | None, BeforeValidator(none_if_blank)]
-"""An optional text, shown as it is; an empty field of a CSV file counts as missing."""
-
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-"""A required name, such as a category or a file name: white space around it is stripped."""
-
-OptionalLabel = Annotated[Label | None, BeforeValidator(none_if_blank)]
-
-Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
-"""A row's id: a text or an integer, which a CSV file can't tell apart."""
-
-OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
-
-
-def one_of(names: Collection[str]) -> AfterValidator:
-    """Returns a validator that refuses a text that isn't among the names."""
-
-    def check(text: str) -> str:
-        if text not in names:
-            raise ValueError(f"{nearest(text, names)} Expected one of {', '.join(names)}".strip())
-        return text
-
-    return AfterValidator(check)
-
-
-@dataclass(frozen=True)
-class RowTable:
-    """Rows with their origin.
+    No whole release is at hand, so its fingerprint isn't known: the number of rows, some of the questions, and the
+    culture, language or country that each row names decide. A table on the Hub is the release, whatever its revision.
 
     Attributes:
-        origin: File path, or name of the Hub data set.
-        rows: The rows without their image column.
-        images: The image column as a one-column data set aligned with the rows; None where there is none.
-        local: Whether the rows are from the user's own file, where unknown columns are an error.
-        first_row: Number of the first row in messages; 2 in CSV, where the header is line 1.
-        places: Index of each row in the origin, where the table holds only some of its rows.
+        rows: Number of its rows.
+        grows: Whether a revision may have any number of further rows.
+        questions: At least so many of its questions are among :func:`released_questions`.
+        culture: The field that names the culture, language or country of a row; empty where none does.
+        fits: Whether a row whose field has this value belongs to the task.
+        expected: The values that belong to the task, in words.
     """
 
-    origin: str
-    rows: Sequence[Mapping[str, Any]]
-    images: datasets.Dataset | None = None
-    local: bool = True
-    first_row: int = 1
-    places: Sequence[int] | None = None
-
-    def where(self, index: int) -> str:
-        """Returns the origin and the number of a row, for messages."""
-        place = index if self.places is None else self.places[index]
-        return f"{self.origin}, row {place + self.first_row}"
-
-    def part(self, indices: Sequence[int]) -> RowTable:
-        """Returns some of the rows, in the given order; messages still number them as in the origin."""
-        places = indices if self.places is None else [self.places[index] for index in indices]
-        images = None if self.images is None else self.images.select(indices)
-        return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
-
-
-def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] = ("", "")) -> RowTable:
-    """Reads a JSON, JSONL, CSV or Parquet file.
-
-    Args:
-        path: The file; JSON must hold one list of objects.
-        image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        pairs: Two columns; with the first, JSON may also hold one object, whose keys fill it. Its values are the rows'
-            other columns, or fill the second one.
-
-    Raises:
-        DataError: If the file is missing, empty, broken, or of another type.
-    """
-    if not path.is_file():
-        found = "not a plain file" if path.exists() else "no such file"
-        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        table = from_dataset(read_parquet(path), str(path), image_column, local=True)
-    elif suffix == ".csv":
-        table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
-    elif suffix == ".jsonl":
-        table = RowTable(str(path), list(_objects(path, _json_lines(path))))
-    elif suffix == ".json":
-        table = RowTable(str(path), list(_objects(path, _json_list(path, *pairs))))
-    else:
-        raise DataError(
-            f"{path}: files ending in {path.suffix!r} can't be read. Expected one of {', '.join(SUFFIXES)}."
-        )
-    if not table.rows:
-        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
-    return table
-
-
-def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
-    """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
-
-    Raises:
-        DataError: If the image column holds neither images nor file names.
-    """
-    import pyarrow.types
-
-    if image_column is None or image_column not in data.column_names:
-        return RowTable(origin, data.to_list(), local=local)
-    stored = data.data.schema.field(image_column).type
-    if pyarrow.types.is_string(stored) or pyarrow.types.is_large_string(stored) or pyarrow.types.is_null(stored):
-        return RowTable(origin, data.to_list(), local=local)
-    is_image = pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
-    if not (is_image or pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored)):
-        raise DataError(
-            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
-            "names."
-        )
-    images = data.select_columns([image_column])
-    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)
-
-
-def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
-    content = _parse_json(path, _text(path))
-    if key and isinstance(content, dict):
-        rows = [{value: entry} if value else entry for entry in content.values()]
-        return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
-    if not isinstance(content, list):
-        kind = "object" if isinstance(content, dict) else "text" if isinstance(content, str) else "value"
-        raise DataError(f"{path}: holds one {kind}. Expected a list of objects, one for each row.")
-    return content
-
-
-def _json_lines(path: Path) -> Iterator[Any]:
-    # Lines end at no other line break: JSON may contain U+2028.
-    problems: list[str] = []
-    for number, line in enumerate(_text(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                yield _parse_json(path, line, number)
-            except DataError as error:
-                problems.append(str(error))
-    _raise(problems)
-
-
-def _raise(problems: Sequence[str]) -> None:
-    """Raises DataError with the first problems of a file, if there are any."""
-    if problems:
-        more = [f"… and {len(problems) - _MOST_PROBLEMS} more rows"] if len(problems) > _MOST_PROBLEMS else []
-        raise DataError("\n".join([*problems[:_MOST_PROBLEMS], *more]))
-
-
-def _parse_json(path: Path, text: str, line: int | None = None) -> Any:
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        place = f"line {line or error.lineno}, column {error.colno}"
-        raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
-
-
-def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes an object from its pairs; by default, json silently keeps the last of several with one name."""
-    unique_names = dict(pairs)
-    if len(unique_names) < len(pairs):
-        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"{name!r} occurs {times} times in one object")
-    return unique_names
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
-
-
-def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    text = _text(path)
-    first_line = re.sub('"[^"]*"', "", text.partition("\n")[0])
-    separator = next((mark for mark in ",;\t" if mark in first_line), ",")  # spreadsheets of many countries write ;
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-    rows, problems = filter(None, reader), list[str]()
-    try:
-        header = next(rows, [])
-        for name, times in Counter(header).items():
-            if times > 1:
-                raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
-        for number, row in enumerate(rows, start=2):
-            if len(row) == len(header):
-                yield dict(zip(header, row, strict=True))
-            else:
-                problems.append(
-                    f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
-                    f"Quote fields that hold {separator!r}, and leave no field out."
-                )
-    except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
-    _raise(problems)
-
-
-def read_parquet(path: Path) -> datasets.Dataset:
-    """Reads a Parquet file into memory; ``datasets`` would keep a copy, by the file's path and time of change.
-
-    Raises:
-        DataError: If the file is broken.
-    """
-    import datasets
-    import pyarrow.parquet
-
-    try:
-        with path.open("rb") as file:
-            return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
-    except (OSError, ValueError, TypeError, NotImplementedError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}). Save the file anew.") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
-    except OSError as error:
-        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
-
-
-def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    for number, row in enumerate(content, start=1):
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Expected an object.")
-        yield row
-
-
-def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None) -> list[Row]:
-    """Checks every row against a pydantic model.
-
-    Args:
-        table: The rows.
-        model: The pydantic model of a row. A field without default is a column that must be there.
-        aliases: Other column names, each with its field.
-
-    Raises:
-        DataError: For a missing or (in the user's own files) unknown column, two columns that mean the same, or the
-            first invalid field.
-    """
-    renamed = [_rename_columns(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
-    _check_columns(table, model, {name for row in renamed for name in row})
-    return [_check_row(table.where(index), row, model) for index, row in enumerate(renamed)]
-
-
-def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
-    """Checks every row by itself; returns the valid rows by their index, and the problems of the others, each once."""
-    rows: dict[int, Row] = {}
-    problems: dict[str, None] = {}  # a wrong column of all rows is reported once, not for every row
-    alike = all(row.keys() == table.rows[0].keys() for row in table.rows)
-    for index, row in enumerate(table.rows):
-        where = table.where(index)
-        try:
-            renamed = _rename_columns(where, row, aliases)
-            _check_columns(table if alike else replace(table, origin=where), model, set(renamed))
-            rows[index] = _check_row(where, renamed, model)
-        except DataError as error:
-            problems[str(error)] = None
-    return rows, list(problems)
-
-
-def _rename_columns(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    renamed: dict[str, Any] = {}
-    for name, value in row.items():
-        field = aliases.get(name, name)
-        if field in renamed:
-            names = " and ".join(repr(column) for column in row if aliases.get(column, column) == field)
-            raise DataError(f"{where}: the columns {names} mean the same. Remove or rename one of them.")
-        renamed[field] = value
-    return renamed
-
-
-def _check_columns(table: RowTable, model: type[BaseModel], columns: set[str]) -> None:
-    required_columns = [name for name, field in model.model_fields.items() if field.is_required()]
-    missing = [name for name in required_columns if name not in columns]
-    if missing:
-        raise DataError(
-            f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], columns)} "
-            f"Found the columns {', '.join(sorted(columns))}. Expected {', '.join(required_columns)}. Rename or add it."
-        )
-    unknown = sorted(columns - set(model.model_fields))
-    if not unknown or not table.local:
-        return
-    if current().settings.extra_columns == "allow":
-        _warn_of_columns(table.origin, tuple(unknown))
-        return
-    raise DataError(
-        f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
-        f"Expected one of {', '.join(model.model_fields)}. Rename or remove it, or ignore all unknown columns with "
-        "CULTURE_TASKS_EXTRA_COLUMNS=allow."
-    )
+    rows: int
+    grows: bool = False
+    questions: int = 0
+    culture: str = ""
+    fits: Callable[[str], bool] = lambda _: True
+    expected: str = ""
 
 
 @cache
-def _warn_of_columns(origin: str, columns: tuple[str, ...]) -> None:
-    """Logs the unknown columns of a file once, however often it is read."""
-    _log.warning("%s: unknown columns are ignored: %s", origin, ", ".join(columns))
+def released_questions() -> frozenset[str]:
+    """Returns digests of questions that are known to be released: the first 16 digits of their SHA-256."""
+    file = resources.files(__package__) / "released_questions.txt"
+    return frozenset(file.read_text(encoding="utf-8").splitlines()[2:])
 
 
-_EXPECTED = {
-    "missing": "Expected a value",
-    "string_type": "Expected a text",
-    "string_too_short": "Expected a text that isn't empty",
-    "string_unicode": "Expected Unicode text without lone surrogates",
-    "too_short": "Expected at least one entry",
-    "list_type": "Expected a list",
-    "float_parsing": "Expected a number",
-    "finite_number": "Expected a finite number",
-}
-"""The expected value, by pydantic's type of error, in the words of this package."""
+@dataclass(frozen=True)
+class Rows(Generic[Row]):
+    """The valid rows of a table.
+
+    Attributes:
+        table: The same rows as they were read, with their origin.
+        rows: The rows.
+        folder: Folder of their images.
+        ids: Their ids; their numbers, from 0, where they have none.
+        reading: What they were read from.
+        images: Their images, not decoded, as a column ``image``; None where they weren't asked for.
+    """
+
+    table: RowTable
+    rows: Sequence[Row]
+    folder: Path
+    ids: Sequence[str] = ()
+    reading: DataReading = field(default_factory=DataReading)
+    images: datasets.Dataset | None = None
+
+    def where(self, index: int) -> str:
+        """Returns the origin and the number of a row, for messages."""
+        return self.table.where(index)
 
 
-def _check_row(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
-    fields = model.model_fields
+def _nothing(*_: object) -> Iterable[Any]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table(Generic[Row]):
+    """One table of a benchmark.
+
+    Attributes:
+        model: The pydantic model of a row.
+        folder: Folder below the user's data folder, such as ``care``.
+        stems: Names of the local file without suffix, preferred first, such as ``Arabic-test``; ``*`` is a wildcard.
+        parts: Such names of a table in several files: all that match in the folder of the first are read.
+        hub: Name of the Hub data set; None if the data are available on request only.
+        config: Its configuration.
+        split: Its split.
+        additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
+            images) doesn't replace the Hub.
+        root: Folder that is read in place of the user's data folder, with its images; None for the user's.
+        pairs: Columns that the keys and the values of a local JSON object fill, where that isn't a list of rows; the
+            second is empty where its values are rows.
+        aliases: Other column names, each with its field.
+        unpack: Makes the columns of a row as it is read.
+        id: Name of the rows' id in messages, which must be different in each row; empty where rows have none.
+        id_of: Gives a row's id.
+        image_column: Column that holds images or the names of their files.
+        image_of: Gives the name of a row's image file.
+        images_beside: Whether image files lie beside the table's file, not in ``folder``.
+        release: What is known of its release; None where any data will do.
+        rules: Yields the problems between rows.
+        beside: Yields the problems of files beside it, which a check lists and a loading finds by itself.
+        counts: Counts the rows for a check.
+    """
+
+    model: type[Row]
+    folder: str
+    stems: Sequence[str]
+    parts: Sequence[str] = ()
+    hub: str | None = None
+    config: str | None = None
+    split: str = "test"
+    additions: Sequence[str] = ()
+    root: Path | None = None
+    pairs: tuple[str, str] = ("", "")
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    id: str = ""
+    id_of: Callable[[Row], str | None] = attrgetter("id")
+    image_column: str | None = None
+    image_of: Callable[[Row, Path], str | None] = lambda row, _: getattr(row, "image", None)
+    images_beside: bool = True
+    release: Release | None = None
+    rules: Callable[[Rows[Row]], Iterable[str]] = _nothing
+    beside: Callable[[Rows[Row], Settings], Iterable[str]] = _nothing
+    counts: Callable[[Sequence[Row]], Iterable[Count]] = _nothing
+
+    @property
+    def name(self) -> str:
+        """The name of the data in messages and in the task table."""
+        if self.hub is None:
+            return f"local folder {self.folder}/"
+        return f"{self.hub} ({self.config})" if self.config else self.hub
+
+    def of_culture(self, root: Path, stem: str = "*", **changes: Any) -> Table[Row]:
+        """Returns such a table of an own culture, by default the only one in the folder ``data`` of its folder."""
+        own = {"folder": "data", "stems": (stem,), "hub": None, "config": None, "additions": (), "release": None}
+        return replace(self, **{**own, "root": root, "images_beside": True, **changes})
+
+    def rows(
+        self,
+        settings: Settings,
+        *,
+        only: Callable[[Mapping[str, Any]], bool] | None = None,
+        images: set[Path] | None = None,
+    ) -> Rows[Row]:
+        """Reads the rows as a run needs them.
+
+        Args:
+            settings: The user's settings.
+            only: Which rows, as they were read, are wanted; None for all.
+            images: Image files that were checked before, to which the table's are added; None where no model sees any.
+
+        Raises:
+            DataError: For the first problem.
+            DataUnavailableError: If there is no local file and the Hub can't be reached.
+        """
+        tables, reading, folder = self.read(settings, only)
+        rows = []
+        with closing(self._walk(tables, folder, settings, images)) as walk:
+            for row in walk:
+                if isinstance(row, str):
+                    raise DataError(row)
+                rows.append(row)
+        table = _joined(self.stems[0], tables)
+        ids = [self.id_of(row) for row in rows] if self.id else []
+        return Rows(
+            table=table,
+            rows=rows,
+            folder=folder,
+            ids=[str(index) if name is None else name for index, name in enumerate(ids)],
+            reading=reading | DataReading(differences=self._differences(table, rows)),
+            images=None if images is None else column_of(table, [self.image_of(row, folder) for row in rows], folder),
+        )
+
+    def read(
+        self, settings: Settings, only: Callable[[Mapping[str, Any]], bool] | None = None
+    ) -> tuple[list[RowTable], DataReading, Path]:
+        """Reads the table, unchecked: a table for each of its files, what it was read from, and the images' folder.
+
+        The user's files are read if they are there, else the Hub is.
+
+        Raises:
+            DataError: If a file can't be used.
+            DataUnavailableError: If there is no file and the Hub can't be reached.
+        """
+        paths, reading = self.files(settings), DataReading()
+        if paths:
+            _log.info("reading %s", ", ".join(map(str, paths)))
+            tables = [read_file(path, self.image_column, self.pairs) for path in paths]
+        else:
+            where = f"Put {self.folder}/{self.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
+            data, reading = self.download(settings, where)
+            if len(data) == 0:
+                raise DataError(f"{self.name}, split {self.split}: holds no rows.")
+            tables = [from_dataset(data, self.name, self.image_column, local=False)]
+        if self.unpack:
+            tables = [replace(table, rows=list(map(self.unpack, table.rows))) for table in tables]
+        if only:
+            tables = [table.part([i for i, row in enumerate(table.rows) if only(row)]) for table in tables]
+        beside = self.root or (paths[0].parent if paths else Path())
+        folder = beside if self.images_beside else (settings.data_folder or Path()) / self.folder
+        return tables, reading, folder
+
+    def download(self, settings: Settings, otherwise: str) -> tuple[datasets.Dataset, DataReading]:
+        """Returns the data of the Hub, and their commit.
+
+        Raises:
+            DataUnavailableError: If neither the Hub nor its cache has them; ``otherwise`` says what to do instead.
+        """
+        if self.hub is None:
+            raise DataUnavailableError(f"{self.folder}: these data are not on the Hub. {otherwise}")
+        revision = dict(settings.revisions).get(self.hub)
+        data, commit = load_split(self.hub, self.config, self.split, revision, otherwise)
+        return data, DataReading(commits={self.hub: commit})
+
+    def files(self, settings: Settings) -> list[Path]:
+        """Returns the user's files of the table; none where the user has no local data of this benchmark.
+
+        Raises:
+            DataError: If the data folder itself or the file in the benchmark's folder is missing, or two files match.
+        """
+        data_folder = self.root or settings.data_folder
+        if data_folder is None:
+            return []
+        if not data_folder.is_dir():
+            raise DataError(f"CULTURE_TASKS_DATA={data_folder}: no such folder. Name an existing one, or unset it.")
+        folder = data_folder / self.folder
+        if not folder.is_dir():
+            if data_folder.name == self.folder:
+                raise DataError(
+                    f"CULTURE_TASKS_DATA={data_folder}: is the folder of one benchmark. Name the folder that holds "
+                    f"it, {data_folder.parent}."
+                )
+            return []
+        files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
+        if file := first_match(files, self.stems):
+            return [file]
+        for first, *others in matches(files, self.parts):
+            return [first, *(path for path in others if (path.parent, path.suffix) == (first.parent, first.suffix))]
+        if any(matches(files, self.additions)):
+            return []
+        instead = f", or remove the folder to use {self.name} from the Hub" if self.hub else ""
+        raise DataUnavailableError(
+            f"{folder}: holds no {self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
+            f"Put the file there{instead}."
+        )
+
+    def check(self, settings: Settings, images: set[Path]) -> tuple[list[Row], list[str]]:
+        """Returns the valid rows, and all problems; raises DataError where the table can't be read."""
+        tables, _, folder = self.read(settings)
+        found = list(self._walk(tables, folder, settings, images, everything=True))
+        return [row for row in found if not isinstance(row, str)], [row for row in found if isinstance(row, str)]
+
+    def _walk(
+        self,
+        tables: Sequence[RowTable],
+        folder: Path,
+        settings: Settings,
+        images: set[Path] | None,
+        *,
+        everything: bool = False,
+    ) -> Generator[Row | str, None, None]:
+        """Yields each row that is valid, and each problem of a row, between rows, or of an image."""
+        rows: list[Row] = []
+        valid = []
+        for table in tables:
+            places = []
+            for row in checked(table, self.model, self.aliases, settings):
+                if isinstance(row, str):
+                    yield row
+                else:
+                    places.append(row[0])
+                    rows.append(row[1])
+                    yield row[1]
+            valid.append(table if len(places) == len(table.rows) else table.part(places))
+        found = Rows(_joined(self.stems[0], valid), rows, folder)
+        if self.id:
+            yield from id_problems(found.table, list(map(self.id_of, rows)), self.id)
+        if settings.other_cultures != "allow":
+            yield from self._contradictions(found)
+        yield from self.rules(found)
+        if everything:
+            yield from self.beside(found, settings)
+        if images is not None and self.image_column:
+            names = [self.image_of(row, folder) for row in rows]
+            yield from image_problems(found.table, names, folder, settings.image_pixels, images)
+
+    def _foreign(self, table: RowTable, rows: Sequence[Row]) -> list[int]:
+        """Returns the places of a user's rows of another culture than their task's."""
+        release = self.release
+        if release is None or not release.culture or not table.local:
+            return []
+        values = [getattr(row, release.culture) for row in rows]
+        return [index for index, value in enumerate(values) if value is not None and not release.fits(str(value))]
+
+    def _contradictions(self, found: Rows[Row]) -> Iterator[str]:
+        for index in self._foreign(found.table, found.rows):
+            assert self.release is not None
+            yield (
+                f"{found.where(index)}, field {self.release.culture!r}: found "
+                f"{getattr(found.rows[index], self.release.culture)!r:.80}. Expected {self.release.expected}. Remove "
+                "the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as own data."
+            )
+
+    def _differences(self, table: RowTable, rows: Sequence[Row]) -> Mapping[str, str]:
+        """Says how a user's rows differ from the release, by the name of their file; nothing where they don't."""
+        release, differences = self.release, []
+        if release is None or not table.local:
+            return {}
+        if count := len(self._foreign(table, rows)):
+            differences.append(f"{count:,} {'row' if count == 1 else 'rows'} of another culture")
+        more = len(rows) > release.rows * (1 + _SLACK) and not release.grows
+        if more or len(rows) < release.rows * (1 - _SLACK):
+            differences.append(f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' * release.grows}")
+        elif release.questions:
+            texts = (str(vars(row)["question"]) for row in rows)
+            digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
+            if sum(digest in released_questions() for digest in digests) < release.questions:
+                differences.append("other questions than the release")
+        return {Path(table.origin).name: "; ".join(differences)} if differences else {}
+
+
+def _joined(origin: str, tables: Sequence[RowTable]) -> RowTable:
+    """Returns the rows of a table's files as one."""
+    if len(tables) == 1:
+        return tables[0]
+    places = [table.where(index) for table in tables for index in range(len(table.rows))]
+    return RowTable(origin, [row for table in tables for row in table.rows], places=places)
+
+
+def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:
+    """Looks where the data of a task are now, without loading them and without a connection.
+
+    It is ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be
+    used. A text after a colon says what to do.
+    """
     try:
-        return model.model_validate({name: value for name, value in row.items() if name in fields})
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in problem["loc"]) or "row"
-        value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-        raise DataError(
-            f"{where}, field {field!r}: found {value}. {expectation(problem)}. Correct the row, or remove it."
-        ) from None
+        return " and ".join(dict.fromkeys(_availability(table, settings) for table in tables))
+    except CultureTasksError as error:
+        return f"error: {error}"
 
 
-def expectation(problem: Mapping[str, Any]) -> str:
-    """Returns what was expected, of an error of pydantic's, in the words of this package."""
-    return str(_EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip(".")))
-
-
-def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[str]:
-    """Yields the ids; if no row has one, rows are numbered from 0.
-
-    Raises:
-        DataError: If an id occurs twice, or only some rows have one.
-    """
-    identifiers = list(ids)
-    for problem in id_problems(table, identifiers, field):
-        raise DataError(problem)
-    yield from (str(index) if text is None else text for index, text in enumerate(identifiers))
-
-
-def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:
-    """Yields the rows without an id where another row has one, and those whose id occurs before."""
-    first = next((index for index, identifier in enumerate(identifiers) if identifier is not None), None)
-    places: dict[str, int] = {}
-    for index, identifier in enumerate(identifiers):
-        if identifier is None and first is not None:
-            yield (
-                f"{table.where(index)}, field {field!r}: found nothing, while {table.where(first)} has "
-                f"{identifiers[first]!r}. Expected an id in each row, or in none."
-            )
-        elif identifier is not None and places.setdefault(identifier, index) != index:
-            yield (
-                f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
-                f"{table.where(places[identifier])}. Expected a different one in each row."
-            )
-
-
-def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns a hash of data: two runs compare only where they saw the same rows.
-
-    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
-    """
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
-    return digest.hexdigest()[:16]
+def _availability(table: Table[Any], settings: Settings) -> str:
+    paths = table.files(settings)
+    if not paths and table.hub is None:
+        return f"missing: put it into {table.folder}/ of CULTURE_TASKS_DATA"
+    if not paths:
+        revision = dict(settings.revisions).get(str(table.hub))
+        is_here = is_downloaded(str(table.hub), table.config, table.split, revision)
+        return "downloaded" if is_here else "not downloaded"
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                beginning = file.read(200).lstrip()
+        except OSError as error:
+            raise DataError(f"{path}: can't be read ({error.strerror}).") from None
+        if not beginning:
+            raise DataError(f"{path}: is empty.")
+        if beginning.startswith(b"version https://git-lfs"):
+            raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
+    return "local"

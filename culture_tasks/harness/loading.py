@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
+from culture_tasks.benchmarks.registry import benchmark_of, check_revisions, task_named
 from culture_tasks.data.reading import DataReading
 from culture_tasks.harness.records import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
@@ -76,8 +76,9 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     settings = renew_session().settings
     if name in _tasks and _tasks[name].is_ahead and _tasks[name].settings == settings:
         return _tasks[name].data
-    with reading_data(settings) as reading:
-        documents = task_named(name).data.load(settings)
+    check_revisions(settings)
+    documents = task_named(name).data.load(settings)
+    reading = documents.reading
     if reading.differences:
         place = benchmark_of(name).name, settings.data_folder
         if place not in _own_data_warnings:

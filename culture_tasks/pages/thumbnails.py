@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
+from culture_tasks.data.files import files_below
 from culture_tasks.data.images import KEY_LENGTH, as_rgb, image_key
-from culture_tasks.data.sources import files_below
 from culture_tasks.errors import DataError
 
 _logger = logging.getLogger(__name__)

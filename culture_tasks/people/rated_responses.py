@@ -14,21 +14,12 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
-from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import (
-    OptionalLabel,
-    RowTable,
-    TableRow,
-    Text,
-    fingerprint,
-    none_if_blank,
-    read_file,
-    usable_rows,
-    validated,
-)
+from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, fingerprint, none_if_blank, usable_rows, validated
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.settings import Settings
 from culture_tasks.text import failure_in
 
 _log = logging.getLogger(__name__)
@@ -173,7 +164,7 @@ class RatedResponses:
 
 def load(
     data: str,
-    data_folder: Path | None,
+    settings: Settings,
     *,
     limit: int | None = None,
     sample: int | None = None,
@@ -192,12 +183,16 @@ def load(
         DataUnavailableError: If a benchmark's are neither in the data folder nor available from the Hub.
     """
     like = offered().get(data)
-    table = read_file(Path(data).expanduser()) if like is None else read_source(like.source, data_folder)
-    if like is None:
+    origin = ""
+    if like is not None:
+        (table,), reading, _ = like.source.read(settings)
+        origin = " at commit ".join([table.origin, *reading.commits.values()])
+    else:
+        table = read_file(Path(data).expanduser())
         columns = {name for row in table.rows[:1] for name in row}
         like = next((ratings for ratings in offered().values() if ratings.known_by <= columns), None)
     model = RatedRow if needs_human else GradableRow
-    usable = _usable(table, model, rubric=rubric, skip_invalid=skip_invalid)
+    usable = _usable(table, model, settings, rubric=rubric, skip_invalid=skip_invalid)
     responses = usable[:limit]
     if sample is not None and sample < len(usable):
         import numpy as np
@@ -213,7 +208,7 @@ def load(
         )
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
     return RatedResponses(
-        origin=table.origin,
+        origin=origin or table.origin,
         fingerprint=fingerprint(rows),
         like=like,
         skipped=len(table.rows) - len(usable),
@@ -222,13 +217,13 @@ def load(
 
 
 def _usable(
-    table: RowTable, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool
+    table: RowTable, model: type[ResponseRow], settings: Settings, *, rubric: str | None, skip_invalid: bool
 ) -> list[RatedResponse]:
     problems: list[str] = []
     if skip_invalid:
-        rows, problems = usable_rows(table, model, aliases())
+        rows, problems = usable_rows(table, model, aliases(), settings)
     else:
-        rows = dict(enumerate(validated(table, model, aliases())))
+        rows = dict(enumerate(validated(table, model, aliases(), settings)))
     usable: list[RatedResponse] = []
     for index, row in rows.items():
         try:

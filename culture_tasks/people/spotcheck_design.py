@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, TableRow, read_file, validated
+from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.rows import OptionalLabel, OptionalText, TableRow, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import OptionalRating
 from culture_tasks.plain_files import read_plain, write_whole

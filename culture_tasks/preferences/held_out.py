@@ -15,6 +15,7 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.people.rated_responses import offered
@@ -39,22 +40,25 @@ class Overlap(NamedTuple):
     tests: Mapping[tuple[str, str], str]
 
 
-def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
-    """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
+def hold_out_tests(
+    names: Sequence[str], rule: Rule, settings: Settings
+) -> tuple[tuple[str, ...], list[Question], DataReading]:
+    """Returns the tasks whose questions are held out, the questions of all tests, and what these were read from.
 
     The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
     """
     if NOTHING in names:
         if len(names) > 1:
             raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
-        return (), []
+        return (), [], DataReading()
     always = _tasks(names)
     usual = _tasks(name for ratings in offered().values() for name in ratings.tests)
     tasks = always | usual
     questions: list[Question] = []
+    reading = DataReading()
     for task in tasks.values():
         try:
-            questions += questions_of(task, settings)
+            of_task, read_from = questions_of(task, settings)
         except DataUnavailableError as error:
             raise DataUnavailableError(
                 f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
@@ -62,7 +66,9 @@ def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tupl
             ) from None
         except DataError as error:
             raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
-    return tuple(always if rule.test_questions else tasks), questions
+        questions += of_task
+        reading |= read_from
+    return tuple(always if rule.test_questions else tasks), questions, reading
 
 
 def _tasks(names: Iterable[str]) -> dict[str, Task]:

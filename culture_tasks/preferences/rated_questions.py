@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.human_ratings import CultureKind
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import UNKNOWN, offered
 from culture_tasks.results.training_manifest import RatingOrigin, TrainingSource
@@ -69,6 +70,7 @@ class RatedQuestions:
     rated_by: RatingOrigin
     left_out: Mapping[str, int]
     test_items: Mapping[str, frozenset[tuple[str, str]]]
+    reading: DataReading = field(default_factory=DataReading)
 
 
 class RatingScale(NamedTuple):
@@ -93,6 +95,7 @@ class RatingCollector:
     def __init__(self) -> None:
         self.left_out: Counter[str] = Counter()
         self.sources: list[TrainingSource] = []
+        self.reading = DataReading()
         self.test_items: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self.without_scale: list[tuple[float, str]] = []
         self._groups: dict[tuple[str, str], RatedQuestion] = {}
@@ -172,6 +175,7 @@ class RatingCollector:
             rated_by=self._rater.model_copy(update={"scale": scale and scale[:2]}),
             left_out=dict(self.left_out),
             test_items={question: frozenset(items) for question, items in self.test_items.items()},
+            reading=self.reading,
         )
 
     def _questions(self) -> Iterator[RatedQuestion]:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, tasks_below
-from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import SUFFIXES, RowTable, read_file, validated
+from culture_tasks.data.files import SUFFIXES, RowTable, read_file
+from culture_tasks.data.rows import validated
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.people.rated_responses import (
@@ -81,7 +81,7 @@ def gather(
     results = [source for source in distinct if _holds_results(source)]
     for source in distinct:
         if source not in results:
-            _gather_rows(source, rating, settings.data_folder, collector)
+            _gather_rows(source, rating, settings, collector)
     if results:
         _gather_results([Path(source).expanduser() for source in results], selection, collector)
     return collector.questions()
@@ -100,10 +100,14 @@ def _holds_results(source: str) -> bool:
     )
 
 
-def _gather_rows(source: str, rating: str | None, data_folder: Path | None, collector: RatingCollector) -> None:
+def _gather_rows(source: str, rating: str | None, settings: Settings, collector: RatingCollector) -> None:
     """Reads the rows of a table: a benchmark's (by its name or its data set's), or a file's."""
     offer = next((ratings.source for name, ratings in offered().items() if source in (name, ratings.source.hub)), None)
-    table = read_file(Path(source).expanduser()) if offer is None else read_source(offer, data_folder)
+    if offer is None:
+        table = read_file(Path(source).expanduser())
+    else:
+        (table,), reading, _ = offer.read(settings)
+        collector.reading |= reading
     columns = {name for row in table.rows for name in row}
     column = rating or next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
     if column not in columns:
@@ -112,7 +116,7 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, coll
             f"Found the columns {', '.join(sorted(columns))}. Name the column with --rating."
         )
     try:
-        fingerprint, responses = _rated_rows(table, column, collector)
+        fingerprint, responses = _rated_rows(table, column, settings, collector)
     except DataError as error:
         raise DataError(f"preferences: {str(error).removeprefix('preferences: ')}") from None
     if not responses:
@@ -131,13 +135,13 @@ def _gather_rows(source: str, rating: str | None, data_folder: Path | None, coll
     collector.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
 
 
-def _rated_rows(table: RowTable, column: str, collector: RatingCollector) -> tuple[str, int]:
+def _rated_rows(table: RowTable, column: str, settings: Settings, collector: RatingCollector) -> tuple[str, int]:
     """Returns the fingerprint of the rated responses, and their number."""
     digest = hashlib.sha256()
     responses = 0
     graded: dict[tuple[str | None, str | None], tuple[str, Rubric | None]] = {}
     without_scale: list[tuple[float, int]] = []
-    for index, row in _rows(table, column):
+    for index, row in _rows(table, column, settings):
         rating = row.human_rating
         if rating is None or failure_in(row.response):
             continue
@@ -172,7 +176,7 @@ def _rated_rows(table: RowTable, column: str, collector: RatingCollector) -> tup
     return digest.hexdigest()[:16], responses
 
 
-def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
+def _rows(table: RowTable, column: str, settings: Settings) -> Iterator[tuple[int, ResponseRow]]:
     """Yields the rows by their index, with the ratings of a column."""
     names = aliases() | {column: "human_rating"}
     other_ratings = frozenset(RATING_COLUMNS) - {column}
@@ -180,7 +184,7 @@ def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
         part = table.part(range(start, min(start + _AT_ONCE, len(table.rows))))
         rows = [{name: value for name, value in row.items() if name not in other_ratings} for row in part.rows]
         try:
-            yield from enumerate(validated(replace(part, rows=rows), ResponseRow, names), start)
+            yield from enumerate(validated(replace(part, rows=rows), ResponseRow, names, settings), start)
         except DataError as error:
             text = str(error).replace("field 'human_rating':", f"field {column!r}:", 1)  # as the user's file calls it
             raise DataError(text) from None
@@ -191,7 +195,7 @@ def _gather_results(paths: Sequence[Path], selection: ResultSelection, collector
     for name in selection.tasks:
         fitting = fnmatch.filter(entries(), name)
         for entry in fitting:
-            _check_allowed(benchmark_of(entry).name, entry)
+            _check_tablesowed(benchmark_of(entry).name, entry)
         patterns.update([task.name for entry in fitting for task in tasks_below(entry)] if fitting else [name])
     reader = _Reader(selection, collector)
     before = len(collector.sources)
@@ -210,7 +214,7 @@ def _gather_results(paths: Sequence[Path], selection: ResultSelection, collector
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
 
 
-def _check_allowed(benchmark: str, where: str) -> None:
+def _check_tablesowed(benchmark: str, where: str) -> None:
     declared = benchmarks().get(benchmark)
     if declared is not None and declared.not_for_training:
         raise DataError(
@@ -283,7 +287,7 @@ class _Reader:
 
     def _check_usable(self, judged: JudgedSample, task: str) -> None:
         where = f"{judged.logged.where}: {task}"
-        _check_allowed(judged.record.benchmark, where)
+        _check_tablesowed(judged.record.benchmark, where)
         entry = entries().get(task)
         if judged.record.image or (isinstance(entry, Task) and entry.shows_images):
             raise DataError(
@@ -315,7 +319,7 @@ class _Reader:
                 "`culture-tasks rejudge`, or use it all the same with --text-overlap."
             )
         for task, benchmark in self._unjudged.items():
-            _check_allowed(benchmark, task)
+            _check_tablesowed(benchmark, task)
         if self._unjudged:
             return f"no judge grades {', '.join(self._unjudged)}. Choose tasks with a judge's verdicts."
         if self._selection.tasks:

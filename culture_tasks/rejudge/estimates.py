@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.records import scorer_of
@@ -105,8 +105,8 @@ class Estimator:
         ``judge_of`` gives the judge's model by that of the paper.
         """
         scorer = scorer_of(task.name)
-        with reading_data(self.settings):
-            documents = task.data.load(self.settings)
+        check_revisions(self.settings)
+        documents = task.data.load(self.settings)
         if self.settings.subset is not None:
             documents, _ = draw_subset(task.name, documents, *self.settings.subset)
         rows = documents.rows[:limit]

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.data.tables import read_file
+from culture_tasks.data.files import read_file
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 

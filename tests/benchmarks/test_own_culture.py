@@ -223,8 +223,8 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     lines = [row | {"id": number} for number, row in enumerate(rows[::3])] + [{"question": "q"}, {"question": "r"}]
     (folder / "data" / "q.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     said = [problem.removeprefix(f"{folder}") for problem in check(folder, capsys)["problems"]]
-    assert [problem.partition(" Found")[0] for problem in said] == [
-        f"/data/q.jsonl, row {row}: no column 'answer'." for row in (3, 4)
+    assert [problem.partition(" Expected")[0] for problem in said] == [
+        f"/data/q.jsonl, row {row}, field 'answer': found nothing." for row in (3, 4)
     ]
 
 

@@ -9,10 +9,15 @@ import shutil
 import pytest
 from support.cedar_data import row, rows, write_folder
 
-from culture_tasks.benchmarks.cedar.documents import check as cedar_check
+from culture_tasks.benchmarks.cedar.documents import check as check_cedar
 from culture_tasks.benchmarks.cedar.documents import gold_counts
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.cli.main import main
+from culture_tasks.settings import Settings
+
+
+def cedar_check(folder):
+    return check_cedar(Settings(data=folder))
 
 
 @pytest.fixture

@@ -12,13 +12,20 @@ import pytest
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli.main import main
 from culture_tasks.cli.tasks import HEADER, similar_entries
-from culture_tasks.data import sources
-from culture_tasks.data.sources import Source, availability
+from culture_tasks.data import tables
+from culture_tasks.data.rows import TableRow
+from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import availability as availability_by_settings
 from culture_tasks.harness import plug_ins
+from culture_tasks.settings import Settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
-BY_REQUEST = Source("asked", ("test",), None)
+ON_THE_HUB = Table(model=TableRow, folder="bench", stems=("test",), hub="owner/CamelCase-eval", config="arabic")
+BY_REQUEST = Table(model=TableRow, folder="asked", stems=("test",))
+
+
+def availability(tables, folder):
+    return availability_by_settings(tables, Settings(data=folder))
 
 
 def tasks(capsys, *options):
@@ -57,7 +64,7 @@ def test_the_table_has_every_task_and_its_columns(capsys):
 )
 def test_the_table_says_where_the_data_are_now(capsys, monkeypatch, tmp_path, fixture_data, data, care, culturalvqa):
     (tmp_path / "care").mkdir()
-    monkeypatch.setattr(sources, "load_split", lambda *_, **__: pytest.fail("downloaded"))
+    monkeypatch.setattr(tables, "load_split", lambda *_, **__: pytest.fail("downloaded"))
     if data is not None:
         monkeypatch.setenv("CULTURE_TASKS_DATA", data.format(fixtures=fixture_data, mine=tmp_path))
     for row in table(capsys):
@@ -128,7 +135,7 @@ def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeyp
     """``datasets`` writes names in snake case below the owner, and each configuration and revision apart."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     folder = tmp_path / "geyang627___care-eval" / "arabic" / "0.0.0" / COMMIT
-    source = Source("care", ("test",), "geyang627/CARE-eval", config="arabic")
+    source = Table(model=TableRow, folder="care", stems=("test",), hub="geyang627/CARE-eval", config="arabic")
     folder.mkdir(parents=True)
     assert availability((source,), None) == "not downloaded"
     info = json.dumps({"config_name": "arabic", "splits": {"train": {}, "test": {"shard_lengths": [5, 5]}}})

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.images import as_rgb, broken_images, image_column, image_keys, read_image
-from culture_tasks.data.reading import reading
-from culture_tasks.data.tables import RowTable
+from culture_tasks.data.files import RowTable
+from culture_tasks.data.images import as_rgb, image_keys, image_problems, read_image
+from culture_tasks.data.images import image_column as column_by_size
 from culture_tasks.errors import DataError
-from culture_tasks.settings import Settings
 
 
 def encoded(kind="PNG", colour="red"):
@@ -31,6 +30,17 @@ def embedded(cells, *, local=True):
         {"picture": cells}, datasets.Features({"picture": datasets.Image(decode=False)})
     )
     return RowTable("data/test.parquet", [{}] * len(cells), column, local=local)
+
+
+MOST = 178_956_970
+
+
+def image_column(table, names, folder):
+    return column_by_size(table, names, folder, MOST)
+
+
+def broken_images(table, names, folder, seen=None):
+    return list(image_problems(table, names, folder, MOST, set() if seen is None else seen))
 
 
 def load(folder, *names):
@@ -48,15 +58,16 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded(colour="red"))
     (tmp_path / "images" / "b.jpg").write_bytes(encoded("JPEG", colour="white"))
     names = ["a.png", "b.jpg", "images/b.jpg", str(tmp_path / "a.png")] * 20  # more than are checked at once
-    checked = set()
+    seen = set()
     table = RowTable("data/test.json", [{}] * len(names))
-    column = image_column(table, names, tmp_path, checked)
+    assert broken_images(table, names, tmp_path, seen) == []
+    column = image_column(table, names, tmp_path)
     assert column.column_names == ["image"]
     red, white = (255, 0, 0), (255, 255, 255)
     assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [red, white, white, red] * 20
-    assert checked == {tmp_path / "a.png", tmp_path / "images" / "b.jpg"}
+    assert seen == {tmp_path / name for name in names}
     (tmp_path / "a.png").write_bytes(b"broken")
-    image_column(table, names, tmp_path, checked)  # of another table, with the same images
+    assert broken_images(table, names, tmp_path, seen) == []  # of another table, with the same images
     assert "broken image" in refused(load, tmp_path, "a.png")
 
 
@@ -152,7 +163,7 @@ FLOATS = Image.fromarray((GREY16 / 65535).astype("f4"))
 )
 def test_a_model_sees_an_image_as_people_do_or_the_image_is_refused(tmp_path, kind, image, options, seen):
     image.save(tmp_path / "a", kind, **options)
-    problems = list(broken_images(RowTable("data/test.json", [{}]), ["a"], tmp_path))
+    problems = broken_images(RowTable("data/test.json", [{}]), ["a"], tmp_path)
     if seen is not None and seen not in SEEN:
         (problem,) = problems
         assert problem.startswith(f"data/test.json, row 1, field 'image': found {seen}")
@@ -188,13 +199,12 @@ def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
     header = content[12:16] + side.to_bytes(4, "big") * 2 + content[24:29]
     claimed = content[:12] + header + zlib.crc32(header).to_bytes(4, "big") + content[33:]
     (tmp_path / "a.png").write_bytes(claimed)
-    with reading(Settings(image_pixels=100_000_000)):
-        assert refused(load, tmp_path, "a.png") == (
-            "data/test.json, row 1, field 'image': found 12,000 x 12,000 pixels, 144,000,000 in all. Expected "
-            "100,000,000 at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
-        )
-    with reading(Settings(image_pixels=178_956_970)):
-        assert "broken image" in refused(load, tmp_path, "a.png")
+    table = RowTable("data/test.json", [{}])
+    assert refused(column_by_size, table, ["a.png"], tmp_path, 100_000_000) == (
+        "data/test.json, row 1, field 'image': found 12,000 x 12,000 pixels, 144,000,000 in all. Expected "
+        "100,000,000 at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
+    )
+    assert "broken image" in refused(load, tmp_path, "a.png")
 
 
 def test_the_user_s_table_can_not_name_any_file_of_the_machine_as_embedded(tmp_path):

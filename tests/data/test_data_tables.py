@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from typing import Literal
@@ -13,19 +14,9 @@ import pyarrow.parquet
 import pytest
 from pydantic import BaseModel
 
-from culture_tasks.data.reading import reading
-from culture_tasks.data.tables import (
-    Label,
-    OptionalIdentifier,
-    OptionalText,
-    RowTable,
-    Text,
-    fingerprint,
-    from_dataset,
-    read_file,
-    unique,
-    validated,
-)
+from culture_tasks.data.files import RowTable, from_dataset, read_file
+from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalText, Text, fingerprint, validated
+from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -222,8 +213,9 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
 
 def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(caplog):
     table = RowTable("mine.json", [GOOD | {"new": 1}])
-    with reading(Settings(extra_columns="allow")), caplog.at_level(logging.WARNING):
-        assert validated(table, Row) == validated(table, Row) == [Row(**GOOD)]
+    allowed = Settings(extra_columns="allow")
+    with caplog.at_level(logging.WARNING):
+        assert validated(table, Row, {}, allowed) == validated(table, Row, {}, allowed) == [Row(**GOOD)]
     assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
     with pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
         validated(table, Row)
@@ -239,14 +231,19 @@ def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_pat
         validated(RowTable("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
 
 
-def test_ids_are_those_of_the_rows_or_their_numbers_and_each_occurs_once():
-    table = RowTable("x", [{}] * 3)
-    assert list(unique(table, [None, None], "id")) == ["0", "1"]
-    assert list(unique(table, ["b", "a"], "id")) == ["b", "a"]
-    with pytest.raises(DataError, match=r"x, row 3, field 'id': 'a' is also the id of x, row 1"):
-        list(unique(table, ["a", "b", "a"], "id"))
-    with pytest.raises(DataError, match=r"x, row 2, field 'id': found nothing, while x, row 1 has 'a'"):
-        list(unique(table, ["a", None], "id"))
+def test_ids_are_those_of_the_rows_or_their_numbers_and_each_occurs_once(tmp_path):
+    table = Table(model=Row, folder="bench", stems=("test",), id="id")
+
+    def read(*ids):
+        (tmp_path / "bench").mkdir(exist_ok=True)
+        (tmp_path / "bench" / "test.json").write_text(json.dumps([GOOD | {"id": name} for name in ids]))
+        return table.rows(Settings(data=tmp_path)).ids
+
+    assert (read(None, None), read("b", "a")) == (["0", "1"], ["b", "a"])
+    with pytest.raises(DataError, match=r"test.json, row 3, field 'id': 'a' is also the id of .*, row 1"):
+        read("a", "b", "a")
+    with pytest.raises(DataError, match=r"test.json, row 2, field 'id': found nothing, while .*, row 1 has 'a'"):
+        read("a", None)
 
 
 # Fingerprints

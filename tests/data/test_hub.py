@@ -30,21 +30,19 @@ import aiohttp, dill, fsspec, httpx, multiprocess, pandas, pyarrow.dataset
 
 def read(wanted):
     from culture_tasks.data.hub import is_downloaded, load_split
-    from culture_tasks.data.reading import reading
     from culture_tasks.errors import DataUnavailableError
-    from culture_tasks.settings import Settings
 
     time.sleep = lambda seconds: None  # between huggingface_hub's five attempts
-    said = {}
-    with reading(Settings(revisions=wanted["revisions"])) as block:
-        for config, split in wanted["splits"]:
-            said["downloaded"] = is_downloaded(wanted["name"], config, split)
-            try:
-                rows = load_split(wanted["name"], config, split, "Put it into a folder.")
-                said["answers"] = [row["answer"] for row in rows]
-            except DataUnavailableError as error:
-                said["error"] = str(error)
-    return said | {"commits": block.commits}
+    said = {"commits": {}}
+    for config, split in wanted["splits"]:
+        part = wanted["name"], config, split, wanted["revision"]
+        said["downloaded"] = is_downloaded(*part)
+        try:
+            rows, said["commits"][wanted["name"]] = load_split(*part, "Put it into a folder.")
+            said["answers"] = [row["answer"] for row in rows]
+        except DataUnavailableError as error:
+            said["error"] = str(error)
+    return said
 
 for line in sys.stdin:
     if child := os.fork():
@@ -91,8 +89,7 @@ def reads(tmp_path, hub, reader):
     def read(*, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
         home = {"HOME": str(tmp_path), "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": hub.address}
         environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
-        revisions = f"{name}={revision}" if revision else ""
-        wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
+        wanted = {"name": name, "revision": revision, "splits": splits, "environment": environment}
         print(json.dumps(wanted), file=reader.stdin, flush=True)
         return json.loads(reader.stdout.readline())
 

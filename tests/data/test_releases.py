@@ -10,8 +10,8 @@ from support import cedar_data
 from support.crosscult_cases import rows as raw_rows
 from support.crosscult_cases import write_folder
 
-from culture_tasks.benchmarks.registry import benchmarks, reading_data, task_named
-from culture_tasks.data import releases
+from culture_tasks.benchmarks.registry import benchmarks, task_named
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -56,8 +56,8 @@ def write_blend(folder, country="China"):
 def read(task, folder, **chosen):
     """Returns the documents of a task, and how its data differ from the release, by file."""
     settings = Settings(data=folder, **chosen)
-    with reading_data(settings) as data:
-        return task_named(task).data.load(settings).rows, dict(data.differences)
+    documents = task_named(task).data.load(settings)
+    return documents.rows, documents.reading.differences
 
 
 CONTRADICTIONS = [
@@ -73,7 +73,7 @@ def test_a_row_of_another_culture_is_refused_unless_the_user_allows_it(tmp_path,
     write(tmp_path, **other)
     with pytest.raises(DataError, match=rf"{row}, field '{field}': found .*CULTURE_TASKS_OTHER_CULTURES=allow"):
         read(task, tmp_path)
-    report = benchmarks()[task.partition("_")[0]].check(tmp_path)
+    report = benchmarks()[task.partition("_")[0]].check(Settings(data=tmp_path))
     assert [problem for problem in report.problems if f"{row}, field '{field}'" in problem]
     _, own = read(task, tmp_path, other_cultures="allow")
     assert "1 row of another culture" in next(iter(own.values()))
@@ -99,7 +99,7 @@ def test_data_of_another_size_than_the_release_are_the_user_s_own(tmp_path, task
 @pytest.mark.parametrize(("known", "differs"), [(20, []), (19, ["other questions than the release"])])
 def test_questions_tell_data_of_the_release_s_size_from_the_release(tmp_path, monkeypatch, known, differs):
     digests = frozenset(hashlib.sha256(f"问题 {number}？".encode()).hexdigest()[:16] for number in range(known))
-    monkeypatch.setattr(releases, "released_questions", lambda: digests)
+    monkeypatch.setattr(tables, "released_questions", lambda: digests)
     write_care(tmp_path, 150)
     assert list(read("care_zh", tmp_path)[1].values()) == differs
 

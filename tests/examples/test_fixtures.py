@@ -9,10 +9,9 @@ import make_crosscult_fixtures
 import make_fixtures
 import PIL
 import pytest
+from culture_tasks.data.releases import released_questions
 from packaging.version import Version
 from PIL import Image, ImageChops
-
-from culture_tasks.data.releases import released_questions
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"

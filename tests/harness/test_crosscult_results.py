@@ -14,6 +14,7 @@ from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.rows import statistics_of
+from culture_tasks.settings import Settings
 
 SINGLE = "crosscult_single_reliability"
 LOCALITY = "crosscult_single_cross_scenario_locality"
@@ -118,10 +119,10 @@ def test_every_document_has_every_metric_of_its_task(folder):
 
 
 def test_the_release_is_read_again_when_its_file_changes(folder):
-    first = open_release(folder)
-    assert open_release(folder) is first
+    first = open_release(Settings(data=folder))
+    assert open_release(Settings(data=folder)) is first
     write_folder(folder, rows(cases=3))
-    assert len(open_release(folder).raw.cases) == 18
+    assert len(open_release(Settings(data=folder)).raw.cases) == 18
 
 
 def test_the_paper_s_judge_is_asked_by_figure_10(folder, monkeypatch):

@@ -9,6 +9,7 @@ from support.tiny_families import FAMILIES, save_family
 from support.tiny_world import write_release
 
 from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.settings import Settings
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +45,9 @@ def evaluating(monkeypatch, world):
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """Six training cases of two scenarios."""
-    return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6)
+    return load_training_data(
+        Settings(data=write_release(tmp_path_factory.mktemp("world"), range(2), range(4))), limit=6
+    )
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
+from culture_tasks.settings import Settings
 
 SINGLE = [
     "crosscult_single_reliability",
@@ -49,7 +50,7 @@ def arguments(checkpoint, answers):
 
 @pytest.fixture(scope="module")
 def make_state(checkpoint, world, tmp_path_factory):
-    model, data = MultimodalModel.load(str(checkpoint)), load_training_data(world)
+    model, data = MultimodalModel.load(str(checkpoint)), load_training_data(Settings(data=world))
 
     def make(folder=None, threshold=None):
         folder = folder or tmp_path_factory.mktemp("state")

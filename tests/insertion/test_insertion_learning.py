@@ -17,6 +17,7 @@ from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l
+from culture_tasks.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -45,14 +46,16 @@ def student():
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory):
-    return load_training_data(write_release(tmp_path_factory.mktemp("training"), range(SCENARIOS), range(48)))
+    return load_training_data(
+        Settings(data=write_release(tmp_path_factory.mktemp("training"), range(SCENARIOS), range(48)))
+    )
 
 
 @pytest.fixture(scope="module")
 def held_out(tmp_path_factory):
     """Other raw cases of the scenarios that are trained on."""
     folder = write_release(tmp_path_factory.mktemp("held out"), range(SCENARIOS), range(100, 108))
-    return load_training_data(folder, limit=20).cases
+    return load_training_data(Settings(data=folder), limit=20).cases
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,13 @@ import pytest
 from culture_tasks.benchmarks.care.documents import HUMAN_RATINGS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
 from culture_tasks.benchmarks.registry import rubric_named
-from culture_tasks.data.sources import Source
+from culture_tasks.data.rows import TableRow
+from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
 from culture_tasks.people import rated_responses
-from culture_tasks.people.rated_responses import NO_CATEGORY, language_of, load
+from culture_tasks.people.rated_responses import NO_CATEGORY, language_of
+from culture_tasks.people.rated_responses import load as load_responses
+from culture_tasks.settings import Settings
 
 CARE_ROW = {
     "question": "端午节吃什么？",
@@ -21,6 +24,10 @@ CARE_ROW = {
     "associated_culture": "Native (Chinese)",
 }
 OWN_ROW = {"question": "q", "reference": "r", "response": "s", "human_rating": 7.5, "rubric": "care_literacy"}
+
+
+def load(data, folder, **options):
+    return load_responses(data, Settings(data=folder), **options)
 
 
 def saved(folder, rows, name="rows.jsonl"):
@@ -102,7 +109,7 @@ class Sayings(OffersHumanRatings):
     def human_ratings(self):
         return HumanRatings(
             about="sayings with ratings",
-            source=Source(folder="sayings_ratings", stems=("rated",), hub=None),
+            source=Table(model=TableRow, folder="sayings_ratings", stems=("rated",)),
             aliases={"ending": "reference"},
             known_by=frozenset({"ending"}),
             categories=("wise", "silly"),

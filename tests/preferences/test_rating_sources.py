@@ -119,7 +119,9 @@ def test_cares_rows_come_from_the_data_folder_or_the_hub(tmp_path, monkeypatch):
     (tmp_path / "care_ratings").mkdir()
     write_rows(tmp_path / "care_ratings" / "train.jsonl", rows_of(2))
     assert len(read("care", data=tmp_path).questions) == len(read("geyang627/CARE", data=tmp_path).questions) == 2
-    monkeypatch.setattr("culture_tasks.data.sources.load_split", lambda *_: datasets.Dataset.from_list(rows_of(1200)))
+    monkeypatch.setattr(
+        "culture_tasks.data.tables.load_split", lambda *_: (datasets.Dataset.from_list(rows_of(1200)), "c0")
+    )
     rated = read("geyang627/CARE")
     assert len(rated.questions) == 1200
     assert [(source.name, source.responses) for source in rated.sources] == [("geyang627/CARE", 3600)]

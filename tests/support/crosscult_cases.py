@@ -11,7 +11,7 @@ from PIL import Image
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, RawCase, RawCases
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS
-from culture_tasks.data.tables import RowTable
+from culture_tasks.data.files import RowTable
 
 
 def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:

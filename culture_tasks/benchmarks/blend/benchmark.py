@@ -26,12 +26,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from culture_tasks import vocabulary
 from culture_tasks.benchmarks.blend import documents
-from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
+from culture_tasks.benchmarks.blend.documents import CHOICE_TABLE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
@@ -64,6 +63,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 from culture_tasks.data.checking import DataReport
+from culture_tasks.data.tables import Table
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded, tokens
@@ -104,9 +104,9 @@ class Blend(Benchmark):
             *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=True)),
         )
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        return documents.check(data_folder)
+        return documents.check(settings)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -169,7 +169,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
             continue
         asked_in = "en" if english else region.language
-        sources = [documents.annotation_check(region).source, documents.topic_check(region).source]
+        sources: list[Table[Any]] = [documents.annotation_table(region), documents.topic_table(region)]
         load = partial(_documents, region, wording, english=english, official=official)
         task = Task(
             name=f"{name}_{region.slug}",
@@ -178,7 +178,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
             languages=(asked_in,),
             metric=SEM_B + OFFICIAL if official else SEM_B,
             metrics=partial(metrics, official=official),
-            data=DataSet((*sources, *([] if asked_in == "en" else [documents.prompt_source(region)])), load),
+            data=DataSet((*sources, *([] if asked_in == "en" else [documents.prompt_table(region)])), load),
             prompt=lambda doc: Prompt((doc["prompt"],)),
             score=partial(score, official=official),
             decoding=_DECODING,
@@ -199,7 +199,7 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
 def _documents(region: Region, wording: Wording, settings: Settings, *, english: bool, official: bool) -> Documents:
     if official:
         require("en" if english else region.language)
-    return Documents(documents.load(region, settings.data_folder, wording=wording, english=english))
+    return documents.load(region, settings, wording=wording, english=english)
 
 
 def _best_answer(doc: BlendDoc) -> str:
@@ -218,7 +218,7 @@ def _multiple_choice() -> Iterator[Entry]:
             languages=("en",),
             metric=ACCURACY.name,
             metrics=lambda: (ACCURACY, UNPARSED),
-            data=DataSet((CHOICE_SOURCE,), partial(documents.load_choices, region)),
+            data=DataSet((CHOICE_TABLE,), partial(documents.load_choices, region)),
             prompt=lambda doc: Prompt((doc["prompt"],)),
             score=score_choice,
             decoding=_DECODING,

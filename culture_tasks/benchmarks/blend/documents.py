@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
-from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.checking import Count, DataReport, check_tables, count, tally
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalLabel,
     OptionalText,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
-    read_file,
-    unique,
-    validated,
+    id_problems,
 )
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, DataUnavailableError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
@@ -40,6 +34,7 @@ from culture_tasks.vocabulary import language
 _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
+_REGION_NAMES = tuple(region.name for region in REGIONS)
 AUTHORS_PROMPTS = "https://github.com/nlee0212/BLEnD (data/prompts)"
 
 QUESTIONS = 500  # with short answers, of each region
@@ -50,31 +45,9 @@ Wording = Literal["inst", "pers"]
 PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
 
 
-def prompt_source(region: Region) -> Source:
-    """Where the prompts in a region's language are looked for."""
-    return Source(folder="blend", stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"), hub=None)
-
-
 def region_name(country: str) -> str:
     """Returns a country as the regions are named: blanks and underscores in it are one."""
     return country.strip().replace(" ", "_")
-
-
-CHOICE_SOURCE = Source(
-    folder="blend",
-    stems=("mc_questions_file", "*/mc_questions_file", "mc_questions_file-1", "*/mc_questions_file-1"),
-    hub=HUB,
-    config="multiple-choice-questions",
-    additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
-    # The paper has 37.6k in all, and the release of December 2024 many more. The rows are those of one region.
-    release=ReleaseFacts(
-        rows=500,
-        grows=True,
-        culture="country",
-        fits=lambda country: region_name(country) in {region.name for region in REGIONS},
-        expected=f"one of {', '.join(region.name for region in REGIONS)}",
-    ),
-)
 
 
 class BlendDoc(TypedDict):
@@ -209,35 +182,83 @@ class ChoiceRow(TableRow):
 
 
 _NUMBER = {"": "number", "Unnamed: 0": "number"}  # the row numbers that pandas wrote
-_TEXTS = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
-QUESTION_ALIASES = {"ID": "id", **_TEXTS, **_NUMBER}
-CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
-_PROMPT_COLUMNS = {"id": "id", "Translation": "translation"}
 
 
-def annotation_check(region: Region) -> TableCheck[AnnotationRow]:
+def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
+    valid = [row for row in rows if row.valid]
+    yield count(f"{region.label}: questions", len(rows), QUESTIONS)
+    yield count(f"{region.label}: valid", len(valid), region.valid)
+    if blank := sum(not row.question.strip() for row in valid):
+        yield count(f"{region.label}: valid, without a text in {language(region.language).name}", blank)
+
+
+def _topics_and_prompts(region: Region, found: Rows[AnnotationRow], settings: Settings) -> Iterator[str]:
+    table = topic_table(region)
+    try:
+        topics, problems = table.check(settings, set())
+    except DataError as error:
+        yield str(error)
+    else:
+        yield from problems
+        questions = ", ".join(map(str, table.files(settings))) or table.name
+        yield from _missing_topics(found, {row.id for row in topics}, questions)
+    for wording in PAPER_NAMES if region.language != "en" else ():
+        try:
+            local_prompt(region, wording, settings)
+        except DataError as error:
+            yield str(error)
+
+
+@cache
+def annotation_table(region: Region) -> Table[AnnotationRow]:
     """A region's answers; a folder that holds its prompts alone leaves them to the Hub."""
     name = f"{region.name}_data"
-    source = Source(
+    return Table(
+        model=AnnotationRow,
         folder="blend",
         stems=(f"annotations/{name}", f"*/{name}", name),
         hub=HUB,
         config="annotations",
         split=region.code,
-        key="ID",
+        pairs=("ID", ""),
         additions=(f"prompts/{region.name}_prompts",),
-        release=ReleaseFacts(rows=QUESTIONS),
+        aliases={"ID": "id"},
+        id="ID",
+        release=Release(rows=QUESTIONS),
+        beside=partial(_topics_and_prompts, region),
+        counts=partial(_region_counts, region),
     )
-    counts = partial(_region_counts, region)
-    return TableCheck(source=source, model=AnnotationRow, aliases={"ID": "id"}, id="ID", counts=counts)
 
 
-def topic_check(region: Region) -> TableCheck[TopicRow]:
+@cache
+def topic_table(region: Region) -> Table[TopicRow]:
     """The topics of a region's questions, from the same places as its answers."""
-    name, config = f"{region.name}_questions", "short-answer-questions"
-    stems = (f"questions/{name}", f"*/{name}", name)
-    source = replace(annotation_check(region).source, stems=stems, config=config, release=None)
-    return TableCheck(source=source, model=TopicRow, aliases=QUESTION_ALIASES, id="ID")
+    name = f"{region.name}_questions"
+    texts = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
+    return Table(
+        model=TopicRow,
+        folder="blend",
+        stems=(f"questions/{name}", f"*/{name}", name),
+        hub=HUB,
+        config="short-answer-questions",
+        split=region.code,
+        pairs=("ID", ""),
+        additions=(f"prompts/{region.name}_prompts",),
+        aliases={"ID": "id", **texts, **_NUMBER},
+        id="ID",
+    )
+
+
+@cache
+def prompt_table(region: Region) -> Table[PromptRow]:
+    """The prompts in a region's language, which the Hub doesn't have; some files have further columns."""
+    return Table(
+        model=PromptRow,
+        folder="blend",
+        stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"),
+        aliases={"Translation": "translation"},
+        unpack=lambda row: {name: row[name] for name in ("id", "Translation") if name in row},
+    )
 
 
 def english_prompt(wording: Wording) -> PromptFile:
@@ -245,10 +266,10 @@ def english_prompt(wording: Wording) -> PromptFile:
     return load_prompt(__package__, f"{PAPER_NAMES[wording].replace('-', '_')}.en.v1")
 
 
-def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> PromptFile:
+def local_prompt(region: Region, wording: Wording, settings: Settings) -> PromptFile:
     """Returns the prompt in the region's language, with the slot ``{q}``, from the authors' file: the Hub has none."""
     try:
-        table = read_source(prompt_source(region), data_folder)
+        found = prompt_table(region).rows(settings)
     except DataUnavailableError:
         raise DataUnavailableError(
             f"blend: found no prompts in {language(region.language).name}. Expected "
@@ -256,42 +277,39 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
             f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
         ) from None
     paper_name = PAPER_NAMES[wording]
-    rows = [{name: text for name, text in row.items() if name in _PROMPT_COLUMNS} for row in table.rows]
-    for index, row in enumerate(validated(replace(table, rows=rows), PromptRow, _PROMPT_COLUMNS)):
+    for index, row in enumerate(found.rows):
         if row.id != paper_name:
             continue
         if row.translation is None or row.translation.count("{q}") != 1:
             raise DataError(
-                f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
+                f"{found.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
                 f"{paper_name} in {language(region.language).name}, with {{q}} once, where the question goes. Correct "
                 "it."
             )
         return PromptFile(f"{paper_name.replace('-', '_')}.{region.slug}", row.translation)
-    raise DataError(f"{table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}.")
+    raise DataError(
+        f"{found.table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}."
+    )
 
 
-def load(
-    region: Region, data_folder: Path | None, *, wording: Wording = "inst", english: bool = False
-) -> list[BlendDoc]:
+def load(region: Region, settings: Settings, *, wording: Wording = "inst", english: bool = False) -> Documents:
     """Loads the valid short-answer questions of a region.
 
     ``english`` asks in English and looks for English answers alone, as the paper does in its second setting.
     """
     english = english or region.language == "en"
-    prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
-    table, rows, _ = annotation_check(region).read(data_folder)
-    _, topic_rows, _ = topic_check(region).read(data_folder)
-    topics = {row.id: row.topic for row in topic_rows}
-    for index, row in enumerate(rows):
-        if row.id not in topics:
-            raise DataError(_missing_topic(table, index, row.id, topic_check(region).source.stems[0]))
+    prompt = english_prompt(wording) if english else local_prompt(region, wording, settings)
+    found, topic_rows = annotation_table(region).rows(settings), topic_table(region).rows(settings)
+    rows, topics = found.rows, {row.id: row.topic for row in topic_rows.rows}
+    for problem in _missing_topics(found, topics, topic_table(region).stems[0]):
+        raise DataError(problem)
     valid = [row for row in rows if row.valid]
     if not valid:
-        raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
+        raise DataError(f"{found.table.origin}: no question is valid: too few people had an answer to each.")
     if not english and (blank := [row.id for row in valid if not row.question.strip()]):
         _log.warning(
             "%s: %d valid questions have no text in %s (first %s); they are asked as they are, as in the paper",
-            *(table.origin, len(blank), language(region.language).name, blank[0]),
+            *(found.table.origin, len(blank), language(region.language).name, blank[0]),
         )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in rows)
     documents = []
@@ -314,104 +332,84 @@ def load(
             data=data,
         )
         documents.append(document)
-    return documents
+    return Documents(documents, reading=found.reading | topic_rows.reading)
 
 
-def _missing_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
-    return (
-        f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
-        "its topic. Take both files from one release."
-    )
+def _missing_topics(found: Rows[AnnotationRow], topics: Container[str], questions: str) -> Iterator[str]:
+    for index, row in enumerate(found.rows):
+        if row.id not in topics:
+            yield (
+                f"{found.where(index)}, field 'ID': {row.id!r} is not among the questions of {questions}, which give "
+                "each its topic. Take both files from one release."
+            )
 
 
-def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
-    """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``."""
-    path = local_file(CHOICE_SOURCE, data_folder)
-    if path is None or not path.stem.endswith("-1"):
-        yield read_source(CHOICE_SOURCE, data_folder)
-        return
-    for part in sorted(path.parent.glob(f"{path.stem.removesuffix('1')}*{path.suffix}")):
-        yield read_file(part)
+def _repeated_choices(found: Rows[ChoiceRow]) -> Iterator[str]:
+    """Yields the questions of a region that have the id of another one in their file."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, row in enumerate(found.rows):
+        places[found.where(index).rpartition(", row")[0], region_name(row.country)].append(index)
+    for indices in places.values():
+        yield from id_problems(found.table.part(indices), [found.rows[index].mcqid for index in indices], "MCQID")
+
+
+def _choice_counts(rows: Sequence[ChoiceRow]) -> Iterator[Count]:
+    regions = (region_name(row.country).replace("_", " ") for row in rows)
+    yield from tally("{}: multiple choice", regions, [region.label for region in REGIONS])
+
+
+CHOICE_TABLE = Table(
+    model=ChoiceRow,
+    folder="blend",
+    stems=("mc_questions_file", "*/mc_questions_file"),
+    parts=("mc_questions_file-*", "*/mc_questions_file-*"),  # as the file is released
+    hub=HUB,
+    config="multiple-choice-questions",
+    additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
+    aliases={"MCQID": "mcqid", "ID": "id", **_NUMBER},
+    # The paper has 37.6k in all, and the release of December 2024 many more. The rows are those of one region.
+    release=Release(
+        rows=500,
+        grows=True,
+        culture="country",
+        fits=lambda country: region_name(country) in _REGION_NAMES,
+        expected=f"one of {', '.join(_REGION_NAMES)}",
+    ),
+    rules=_repeated_choices,
+    counts=_choice_counts,
+)
 
 
 def load_choices(region: Region, settings: Settings) -> Documents:
     """Loads the multiple-choice questions of a region, which are in English."""
-    docs: list[ChoiceDoc] = []
-    origins = []
-    for table in choice_tables(settings.data_folder):
-        origins.append(table.origin)
-        check_cultures(CHOICE_SOURCE.release, table, table.rows)
-        countries = [region_name(str(row.get("country", ""))) for row in table.rows]
-        part = table.part([index for index, country in enumerate(countries) if country == region.name])
-        rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
-        docs += [
-            ChoiceDoc(
-                id=identifier,
-                question_id=row.id,
-                region=region.label,
-                prompt=row.prompt,
-                choices=[[letter, text] for letter, text in row.choices.items()],
-                answer=row.answer_idx,
-                data="",
-            )
-            for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True)
-        ]
+    others = set(_REGION_NAMES) - {region.name}
+    found = CHOICE_TABLE.rows(settings, only=lambda row: region_name(str(row.get("country", ""))) not in others)
+    docs = [
+        ChoiceDoc(
+            id=row.mcqid,
+            question_id=row.id,
+            region=region.label,
+            prompt=row.prompt,
+            choices=[[letter, text] for letter, text in row.choices.items()],
+            answer=row.answer_idx,
+            data="",
+        )
+        for row in found.rows
+        if region_name(row.country) == region.name
+    ]
     if not docs:
         raise DataError(
-            f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
-            f"Expected one of {', '.join(allowed.name for allowed in REGIONS)}."
+            f"{found.table.origin}: no row has {region.name!r} in the column 'country'. "
+            f"Expected one of {', '.join(_REGION_NAMES)}."
         )
-    check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
     for doc in docs:
         doc["data"] = data
-    return Documents(docs)
+    return Documents(docs, reading=found.reading)
 
 
-def check(data_folder: Path | None) -> DataReport:
+def check(settings: Settings) -> DataReport:
     """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
-    regions = [
-        replace(annotation_check(region), problems=partial(_topics_and_prompts, region, data_folder))
-        for region in REGIONS
-    ]
-    choices = TableCheck(
-        source=CHOICE_SOURCE, model=ChoiceRow, aliases=CHOICE_ALIASES, tables=choice_tables, counts=_choice_counts
-    )
-    report = check_tables("blend", data_folder, [*regions, choices])
+    report = check_tables("blend", settings, [*map(annotation_table, REGIONS), CHOICE_TABLE])
     report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
     return report
-
-
-def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
-    valid = [row for row in rows if row.valid]
-    yield Count(f"{region.label}: questions", str(len(rows)), str(QUESTIONS))
-    yield Count(f"{region.label}: valid", str(len(valid)), str(region.valid))
-    if blank := sum(not row.question.strip() for row in valid):
-        yield Count(f"{region.label}: valid, without a text in {language(region.language).name}", str(blank))
-
-
-def _topics_and_prompts(
-    region: Region, data_folder: Path | None, table: RowTable, rows: Mapping[int, AnnotationRow]
-) -> Iterator[str]:
-    try:
-        questions = read_source(topic_check(region).source, data_folder)
-    except DataError as error:
-        yield str(error)
-    else:
-        topics, problems = topic_check(region).all_problems(questions)
-        yield from problems
-        identifiers = {row.id for row in topics.values()}
-        for index, row in rows.items():
-            if row.id not in identifiers:
-                yield _missing_topic(table, index, row.id, questions.origin)
-    for wording in PAPER_NAMES if region.language != "en" else ():
-        try:
-            local_prompt(region, wording, data_folder)
-        except DataError as error:
-            yield str(error)
-
-
-def _choice_counts(rows: Sequence[ChoiceRow]) -> Iterator[Count]:
-    counts = Counter(region_name(row.country) for row in rows)
-    for region in REGIONS:
-        yield Count(f"{region.label}: multiple choice", str(counts[region.name]))

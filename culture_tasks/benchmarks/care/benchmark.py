@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from culture_tasks.benchmarks.care import documents
-from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
+from culture_tasks.benchmarks.care.documents import (
+    CATEGORIES,
+    HUMAN_RATINGS,
+    LANGUAGES,
+    PEOPLE,
+    SCOPES,
+    TABLES,
+    CareDoc,
+    CareRow,
+    culture_table,
+    load,
+)
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,
     DataSet,
     Decoding,
-    Documents,
     Entry,
     Group,
     JudgedScore,
@@ -32,11 +40,9 @@ from culture_tasks.benchmarks.own_culture import (
     by_statistic,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import DataReport, check_tables
-from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Table
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
-from culture_tasks.settings import Settings
 
 PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
 
@@ -105,6 +111,7 @@ class CareCulture(CultureBenchmark):
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking; role-play needs to know what the people are called."""
         file, people = self.file, getattr(self.file, "people", "")
+        table = culture_table(self.folder, file.language)
         return tuple(
             task_of(
                 variant,
@@ -112,7 +119,7 @@ class CareCulture(CultureBenchmark):
                 title=f"{variant.title}, {file.title}",
                 language=file.language,
                 people=people,
-                source=self.source(),
+                table=table,
             )
             for variant in VARIANTS
             if people or variant.prompt != "roleplay"
@@ -125,10 +132,6 @@ class CareCulture(CultureBenchmark):
         file, native = self.file, {f"{self.name}_en": self.name}
         languages, places = {file.language: file.title}, {file.language: file.place}
         return report_of(self.name, self.title, languages, places, native)
-
-    def check_tables(self) -> DataReport:
-        """Checks the questions."""
-        return check_tables(self.name, None, [documents.table_check(self.source(), self.file.language)])
 
 
 class Care(LikeBenchmark, OffersHumanRatings):
@@ -155,7 +158,7 @@ class Care(LikeBenchmark, OffersHumanRatings):
                     title=f"{variant.title}, {PEOPLE[language]} culture",
                     language=language,
                     people=PEOPLE[language],
-                    source=SOURCES[language],
+                    table=TABLES[language],
                 )
                 for language in LANGUAGES
             ]
@@ -176,22 +179,13 @@ class Care(LikeBenchmark, OffersHumanRatings):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the questions of all three cultures."""
-        checks = [documents.table_check(SOURCES[language], language) for language in LANGUAGES]
-        return check_tables(self.name, data_folder, checks)
-
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
-        return documents.HUMAN_RATINGS
+        return HUMAN_RATINGS
 
 
-def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, source: Source) -> Task:
+def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, table: Table[CareRow]) -> Task:
     """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
-
-    def load(settings: Settings) -> Documents:
-        return Documents(documents.load_table(source, language, settings.data_folder, english=variant.english))
-
     return Task(
         name=name,
         about=variant.about,
@@ -199,7 +193,7 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
         languages=("en" if variant.english else language,),
         metric=RATING.name,
         metrics=lambda: [RATING],
-        data=DataSet((source,), load),
+        data=DataSet((table,), partial(load, table, language, english=variant.english)),
         prompt=partial(render, variant.prompt, people=people),
         score=_score,
         decoding=variant.decoding,

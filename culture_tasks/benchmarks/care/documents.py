@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict, get_args
@@ -14,22 +13,20 @@ from pydantic import AfterValidator
 
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
-from culture_tasks.data.checking import Count, TableCheck
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.data.checking import Count, count, tally
+from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
     OptionalLabel,
     OptionalText,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
-    unique,
-    validated,
 )
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, nearest
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -67,32 +64,6 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 RELEASED_SCOPES: Mapping[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
-
-
-def _source(language: Language) -> Source:
-    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
-    return Source(
-        folder="care",
-        stems=(f"{name}-test", f"{name}_test", name.lower()),
-        hub="geyang627/CARE-eval",
-        config=name.lower(),
-        release=ReleaseFacts(
-            rows=QUESTIONS,
-            questions=20,  # 40 of each language are known
-            culture="associated_culture",
-            fits=lambda culture: people.casefold() in culture.casefold(),
-            expected=f"a culture that is {people}, such as 'Native ({people})'",
-        ),
-    )
-
-
-SOURCES: Mapping[Language, Source] = {language: _source(language) for language in LANGUAGES}
-
-_ALIASES = {
-    "cul_type": "culture_type",
-    **dict.fromkeys(("english_question", "question_english"), "question_en"),
-    **dict.fromkeys(("english_answer", "answer_english"), "answer_en"),
-}
 
 
 class CareDoc(TypedDict):
@@ -155,28 +126,82 @@ class CareRow(TableRow):
     answer_en: OptionalText = None
 
 
-def load_table(source: Source, language: str, data_folder: Path | None, *, english: bool) -> list[CareDoc]:
+def _problems(found: Rows[CareRow]) -> Iterator[str]:
+    return _repeats(found) if found.table.local else iter(())
+
+
+def _repeats(found: Rows[CareRow]) -> Iterator[str]:
+    """Yields a message for each row with the question and the answer of an earlier one, which would weigh twice."""
+    first_rows: dict[tuple[str, str], int] = {}
+    for index, row in enumerate(found.rows):
+        first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
+        if first != index:
+            yield (
+                f"{found.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
+                f"{found.where(first)}. Expected a different question in each row. Remove one of them."
+            )
+
+
+def _counts(language: str, rows: Sequence[CareRow], *, is_release: bool) -> Iterator[Count]:
+    categories = (row.culture_type for row in rows)
+    yield count(f"{language}: questions", len(rows), QUESTIONS if is_release else None)
+    yield from tally(f"{language}: {{}}", categories, CATEGORIES, QUESTIONS_PER_CATEGORY if is_release else None)
+    yield from tally(f"{language}: {{}}", (row.geographic_scope for row in rows), SCOPES)
+    translated = sum(row.question_en is not None and row.answer_en is not None for row in rows)
+    yield count(f"{language}: with English translations, for care_en", translated)
+
+
+def _table(language: Language) -> Table[CareRow]:
+    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
+    return Table(
+        model=CareRow,
+        folder="care",
+        stems=(f"{name}-test", f"{name}_test", name.lower()),
+        hub="geyang627/CARE-eval",
+        config=name.lower(),
+        aliases={
+            "cul_type": "culture_type",
+            **dict.fromkeys(("english_question", "question_english"), "question_en"),
+            **dict.fromkeys(("english_answer", "answer_english"), "answer_en"),
+        },
+        id="id",
+        release=Release(
+            rows=QUESTIONS,
+            questions=20,  # 40 of each language are known
+            culture="associated_culture",
+            fits=lambda culture: people.casefold() in culture.casefold(),
+            expected=f"a culture that is {people}, such as 'Native ({people})'",
+        ),
+        rules=_problems,
+        counts=partial(_counts, language, is_release=True),
+    )
+
+
+TABLES: Mapping[Language, Table[CareRow]] = {language: _table(language) for language in LANGUAGES}
+
+
+def culture_table(folder: Path, language: str) -> Table[CareRow]:
+    """Returns the table of an own culture, which has no counts of the paper's."""
+    return TABLES["zh"].of_culture(folder, counts=partial(_counts, language, is_release=False))
+
+
+def load(table: Table[CareRow], language: str, settings: Settings, *, english: bool) -> Documents:
     """Loads the test questions of a table, which are in a language, or their English translations."""
-    table = read_source(source, data_folder)
-    rows = validated(table, CareRow, _ALIASES)
-    check_release(source.release, table, list(map(vars, rows)))
-    data = fingerprint(row.model_dump() for row in rows)
-    ids = list(unique(table, (row.id for row in rows), "id"))
-    if repeats := list(_repeats(table, rows)):
-        if table.local:
-            raise DataError(repeats[0])
+    found = table.rows(settings)
+    if not found.table.local and (repeats := list(_repeats(found))):
         _log.warning("%s (%d in all)", repeats[0], len(repeats))
+    data = fingerprint(row.model_dump() for row in found.rows)
     documents = []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(found.rows):
         missing = [name for name in ("question_en", "answer_en") if english and getattr(row, name) is None]
         if missing:
             raise DataError(
-                f"{table.where(index)}, field {missing[0]!r}: found nothing. The care_en_… tasks need English "
+                f"{found.where(index)}, field {missing[0]!r}: found nothing. The care_en_… tasks need English "
                 "translations in the columns question_en and answer_en. Add them, or run the tasks in the culture's "
                 "own language."
             )
         document = CareDoc(
-            id=f"{language}-{ids[index]}",
+            id=f"{language}-{found.ids[index]}",
             language=language,
             prompt_language="en" if english else language,
             question=row.question_en or "" if english else row.question,
@@ -187,42 +212,7 @@ def load_table(source: Source, language: str, data_folder: Path | None, *, engli
             data=data,
         )
         documents.append(document)
-    return documents
-
-
-def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
-    """Yields a message for each row with the question and the answer of an earlier one, which would weigh twice."""
-    first_rows: dict[tuple[str, str], int] = {}
-    for index, row in enumerate(rows):
-        first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
-        if first != index:
-            yield (
-                f"{table.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
-                f"{table.where(first)}. Expected a different question in each row. Remove one of them."
-            )
-
-
-def table_check(source: Source, language: str) -> TableCheck[CareRow]:
-    """Returns how the test questions of a culture are checked; only a released table has the paper's counts."""
-
-    def repeats(table: RowTable, rows: Mapping[int, CareRow]) -> Iterable[str]:
-        return _repeats(table.part(list(rows)), rows.values()) if table.local else ()
-
-    counts = partial(_counts, language, is_release=source.release is not None)
-    return TableCheck(source=source, model=CareRow, aliases=_ALIASES, id="id", problems=repeats, counts=counts)
-
-
-def _counts(language: str, rows: Sequence[CareRow], *, is_release: bool) -> Iterator[Count]:
-    yield Count(f"{language}: questions", str(len(rows)), str(QUESTIONS) if is_release else None)
-    categories = Counter(row.culture_type for row in rows)
-    for category in CATEGORIES:
-        paper = str(QUESTIONS_PER_CATEGORY) if is_release else None
-        yield Count(f"{language}: {category}", str(categories[category]), paper)
-    scopes = Counter(row.geographic_scope for row in rows)
-    for scope in SCOPES:
-        yield Count(f"{language}: {scope}", str(scopes[scope]))
-    translated = sum(row.question_en is not None and row.answer_en is not None for row in rows)
-    yield Count(f"{language}: with English translations, for care_en", str(translated))
+    return Documents(documents, reading=found.reading)
 
 
 # Responses with native annotators' ratings, and the agreement that the paper reports
@@ -251,7 +241,8 @@ def _kind_of_culture(culture: str) -> CultureKind | None:
 
 HUMAN_RATINGS = HumanRatings(
     about="CARE's 28,091 rated responses",
-    source=Source(
+    source=Table(
+        model=TableRow,  # people.rated_responses has the model of rated rows
         folder="care_ratings",
         stems=("train", "data/train-00000-of-00001", "train-00000-of-00001"),
         hub="geyang627/CARE",

@@ -32,7 +32,6 @@ from pydantic import AfterValidator
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
-    ALIASES,
     NO_MINORITY,
     SOURCES,
     AddedCulture,
@@ -42,8 +41,8 @@ from culture_tasks.benchmarks.cedar.documents import (
     contradicts,
     documents_of,
     gold_label,
+    label_problems,
     load_languages,
-    problems_of,
     prompt_of,
     render,
     translated,
@@ -84,9 +83,9 @@ from culture_tasks.benchmarks.own_culture import (
     Ratings,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import RowTable, one_of, validated
+from culture_tasks.data.checking import Count, DataReport, count
+from culture_tasks.data.rows import one_of
+from culture_tasks.data.tables import Rows, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
@@ -167,7 +166,7 @@ class CedarCulture(CultureBenchmark):
                 f"{self.title}, {_SHOWN[modality]}",
                 modality,
                 (self.file.language,),
-                DataSet((self.source(modality),), partial(self._load, modality)),
+                DataSet((self._table(modality),), partial(self._load, modality)),
                 added=self._added,
             )
             for modality, name in self._tasks.items()
@@ -182,37 +181,29 @@ class CedarCulture(CultureBenchmark):
 
         return report_of_culture(self.file.name, self.file.title, self.file.place, self._tasks)
 
-    def check_tables(self) -> DataReport:
-        """Checks its tables and images."""
-        words = self._added.words
+    def _table(self, modality: Modality) -> Table[CedarRow]:
+        """Returns the table of a modality; the words are looked at when it is read."""
+        return SOURCES[modality, "en"].of_culture(
+            self.folder,
+            modality,
+            rules=lambda found: label_problems(self._added.words, found),
+            beside=lambda found, _: self._contradictions(found),
+            counts=lambda rows: _counts(modality, self._added.words, rows),
+        )
 
-        def problems(modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
-            yield from problems_of(words, self.folder, set() if modality == "multimodal" else None, table, rows)
-            for index, row in rows.items():
-                label = row.english_ver_answer
-                if label and (gold := translated(label, "en")) and contradicts(row, gold, words):
-                    yield (
-                        f"{table.where(index)}, field 'answer': found {row.answer!r}, another emotion than {label!r} "
-                        "in 'english_ver_answer'. Expected the same. Correct one of them."
-                    )
-
-        checks = [
-            TableCheck(
-                source=self.source(modality),
-                model=CedarRow,
-                aliases=ALIASES,
-                id="id",
-                problems=partial(problems, modality),
-                counts=partial(_counts, modality, words),
-            )
-            for modality in self._tasks
-        ]
-        return check_tables(self.name, None, checks)
+    def _contradictions(self, found: Rows[CedarRow]) -> Iterator[str]:
+        for index, row in enumerate(found.rows):
+            label = row.english_ver_answer
+            if label and (gold := translated(label, "en")) and contradicts(row, gold, self._added.words):
+                yield (
+                    f"{found.where(index)}, field 'answer': found {row.answer!r}, another emotion than {label!r} "
+                    "in 'english_ver_answer'. Expected the same. Correct one of them."
+                )
 
     def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table, language = read_source(self.source(modality), settings.data_folder), self.file.language
-        rows = validated(table, CedarRow, ALIASES)
-        documents = documents_of(table, rows, modality, self._added.words, language, language, self.folder)
+        images: set[Path] | None = set() if modality == "multimodal" else None
+        found, language = self._table(modality).rows(settings, images=images), self.file.language
+        documents = documents_of(found, modality, self._added.words, language, language)
         return replace(documents, rows=with_minorities(documents.rows))
 
 
@@ -239,9 +230,9 @@ class Cedar(LikeBenchmark):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks whichever modalities are there."""
-        return check(data_folder)
+        return check(settings)
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
@@ -424,11 +415,11 @@ def _counts(modality: Modality, words: AddedWords, rows: Sequence[CedarRow]) -> 
         with suppress(DataError):
             counts[gold_label(row, words, "")] += 1
     golds = counts.most_common()
-    yield Count(f"{modality}: items", str(len(rows)))
+    yield count(f"{modality}: items", len(rows))
     for emotion, number in golds[:1]:
-        yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
+        yield count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
-    yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))
+    yield count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", rare)
 
 
 BENCHMARK = Cedar()

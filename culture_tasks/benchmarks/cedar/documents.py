@@ -7,9 +7,10 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial, reduce
 from importlib import resources
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -26,21 +27,9 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images, image_column
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import (
-    Identifier,
-    Label,
-    OptionalLabel,
-    RowTable,
-    TableRow,
-    Text,
-    fingerprint,
-    unique,
-    validated,
-)
+from culture_tasks.data.checking import Count, DataReport, check_tables, count
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
@@ -56,35 +45,11 @@ NO_MINORITY = "none"
 _STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}  # the ends of the tables' names
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
-# The release with minority labels is not published.
-ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "second_answer"), "minority")
-
-
-def _source(modality: Modality, language: Language) -> Source:
-    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    stem = f"{FILE_NAMES[language]}_{_STEMS[modality]}"
-    return Source(
-        folder=FOLDER,
-        stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
-        hub=None,
-        release=ReleaseFacts(
-            rows=ITEMS[modality],
-            culture="answer",
-            fits=partial(_may_be_in, language),
-            expected=f"a label in {FILE_NAMES[language].title()}, and not in another language",
-        ),
-    )
-
 
 def _may_be_in(language: Language, word: str) -> bool:
     """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
     languages = {candidate for candidate in LANGUAGES if translated(word, candidate)}
     return not languages or bool(languages & {language, "en"})
-
-
-SOURCES: Mapping[tuple[Modality, Language], Source] = {
-    (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
-}
 
 
 class CedarRow(TableRow):
@@ -165,17 +130,19 @@ def load_languages(
     """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all."""
     supported = supported_languages(settings.languages)
     checked: set[Path] = set()
-    parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
+    parts = [load(modality, language, settings, prompt_language, checked) for language in languages]
+    reading = reduce(or_, (part.reading for part in parts))
     rows = with_minorities([row for part in parts for row in part.rows])
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
     documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
     if modality == "text":
-        return Documents(documents)
+        return Documents(documents, reading=reading)
 
     import datasets
 
-    return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order))
+    images = datasets.concatenate_datasets([part.images for part in parts]).select(order)
+    return Documents(documents, images, reading)
 
 
 def supported_languages(codes: Collection[str] | None) -> Collection[str]:
@@ -195,7 +162,7 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
 def load(
     modality: Modality,
     language: Language,
-    data_folder: Path | None,
+    settings: Settings,
     prompt_language: Language | None = None,
     checked: set[Path] | None = None,
 ) -> Documents:
@@ -203,36 +170,31 @@ def load(
 
     The instruction is in ``prompt_language``, by default the data's. Image files in ``checked`` are not checked again.
     """
-    source = SOURCES[modality, language]
-    table = read_source(source, data_folder)
-    rows = validated(table, CedarRow, ALIASES)
-    check_release(source.release, table, list(map(vars, rows)))
-    golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
-    contradictions = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
-    unknown_words = sum(translated(row.answer, language) is None for row in rows)
+    images = (set() if checked is None else checked) if modality == "multimodal" else None
+    found = SOURCES[modality, language].rows(settings, images=images)
+    contradictions = sum(
+        contradicts(row, gold_label(row, language, found.where(index)), language)
+        for index, row in enumerate(found.rows)
+    )
+    unknown_words = sum(translated(row.answer, language) is None for row in found.rows)
     if contradictions or unknown_words:  # said once; `culture-tasks data check` names the rows
         _log.warning(
             "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            *(table.origin, contradictions, unknown_words),
+            *(found.table.origin, contradictions, unknown_words),
         )
-    folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
-    return documents_of(table, rows, modality, language, language, prompt_language or language, folder, checked)
+    return documents_of(found, modality, language, language, prompt_language or language)
 
 
 def documents_of(
-    table: RowTable,
-    rows: Sequence[CedarRow],
+    found: Rows[CedarRow],
     modality: Modality,
     label_language: Language | AddedWords,
     language: str,
     prompt_language: str,
-    folder: Path,
-    checked: set[Path] | None = None,
 ) -> Documents:
-    """Returns the documents of a table's rows; raises DataError for unknown labels and for two rows with one id."""
-    ids = unique(table, (row.id for row in rows), "id")
-    data = fingerprint(row.model_dump() for row in rows)
+    """Returns the documents of a table's rows."""
+    data = fingerprint(row.model_dump() for row in found.rows)
     documents = [
         CedarDoc(
             id=identifier,
@@ -241,16 +203,14 @@ def documents_of(
             prompt_language=prompt_language,
             narrative=row.narrative,
             question=row.question,
-            gold=gold_label(row, label_language, table.where(index)),
-            minority=minority_label(row, label_language, table.where(index)) or "",
+            gold=gold_label(row, label_language, found.where(index)),
+            minority=minority_label(row, label_language, found.where(index)) or "",
             supported=True,
             data=data,
         )
-        for index, (identifier, row) in enumerate(zip(ids, rows, strict=True))
+        for index, (identifier, row) in enumerate(zip(found.ids, found.rows, strict=True))
     ]
-    if modality == "text":
-        return Documents(documents)
-    return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
+    return Documents(documents, found.images, found.reading)
 
 
 def with_minorities(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -306,7 +266,7 @@ def english_label(word: str, language: Language | AddedWords, place: str) -> Emo
     )
 
 
-def image_name(folder: Path, row: CedarRow) -> str:
+def image_name(row: CedarRow, folder: Path) -> str:
     """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
     names = [f"{row.id}{suffix}" for suffix in (".png", ".jpg", ".jpeg", ".webp")]
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
@@ -320,30 +280,21 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     return cast("Mapping[Language, Mapping[Emotion, int]]", counts[modality])
 
 
-def check(data_folder: Path | None) -> DataReport:
+def check(settings: Settings) -> DataReport:
     """Checks both modalities. A modality without files is no problem, nor are counts that differ from Table 4."""
-    folder = (data_folder or Path()) / FOLDER
-    report = DataReport(f"cedar: {folder}")
+    report = DataReport(f"cedar: {(settings.data_folder or Path()) / FOLDER}")
     missing: list[DataUnavailableError] = []
     for modality in MODALITIES:
         questions: dict[Language, Sequence[CedarRow]] = {}
-        images: set[str] = set()
-        checks = [
-            TableCheck(
-                source=SOURCES[modality, language],
-                model=CedarRow,
-                aliases=ALIASES,
-                id="id",
-                problems=partial(problems_of, language, folder, images if modality == "multimodal" else None),
-                counts=partial(_collect, questions, language),
-            )
+        tables = [
+            replace(SOURCES[modality, language], counts=partial(_collect, questions, language))
             for language in LANGUAGES
         ]
         try:
-            part = check_tables("cedar", data_folder, checks)
+            part = check_tables(FOLDER, settings, tables)
         except DataUnavailableError as error:
             missing.append(error)
-            report.counts.append(Count(f"{modality}: files", "0", str(len(LANGUAGES))))
+            report.counts.append(count(f"{modality}: files", 0, len(LANGUAGES)))
         else:
             report.problems += part.problems
             report.counts += _counts(modality, questions) if questions else ()
@@ -352,25 +303,42 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def problems_of(
-    language: Language | AddedWords,
-    folder: Path,
-    images: set[str] | None,
-    table: RowTable,
-    rows: Mapping[int, CedarRow],
-) -> Iterator[str]:
-    """Yields rows with an unknown label, and broken images that aren't in ``images`` yet, which it extends."""
-    for index, row in rows.items():
+def label_problems(language: Language | AddedWords, found: Rows[CedarRow]) -> Iterator[str]:
+    """Yields the rows with an unknown label."""
+    for index, row in enumerate(found.rows):
         for label in (gold_label, minority_label):
             try:
-                label(row, language, table.where(index))
+                label(row, language, found.where(index))
             except DataError as error:
                 yield str(error)
-    if images is not None:
-        names = {index: image_name(folder, row) for index, row in rows.items()}
-        new = {index: name for index, name in names.items() if name not in images}
-        images.update(new.values())
-        yield from broken_images(table.part(list(new)), list(new.values()), folder)
+
+
+def table_of(modality: Modality, language: Language) -> Table[CedarRow]:
+    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
+    stem = f"{FILE_NAMES[language]}_{_STEMS[modality]}"
+    return Table(
+        model=CedarRow,
+        folder=FOLDER,
+        stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
+        # The release with minority labels is not published.
+        aliases=dict.fromkeys(("minority_label", "minority_answer", "second_label", "second_answer"), "minority"),
+        id="id",
+        image_column="image" if modality == "multimodal" else None,
+        image_of=image_name,
+        images_beside=False,
+        release=Release(
+            rows=ITEMS[modality],
+            culture="answer",
+            fits=partial(_may_be_in, language),
+            expected=f"a label in {FILE_NAMES[language].title()}, and not in another language",
+        ),
+        rules=partial(label_problems, language),
+    )
+
+
+SOURCES: Mapping[tuple[Modality, Language], Table[CedarRow]] = {
+    (modality, language): table_of(modality, language) for modality in MODALITIES for language in LANGUAGES
+}
 
 
 def _collect(
@@ -398,14 +366,14 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
         ("answers that are none of the paper's words", unknown_words),
         ("ids that not every language has", uneven_ids),
     ):
-        yield Count(f"{modality}: {name}", f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")
+        yield count(f"{modality}: {name}", f"{len(places)}{f' (first: id {places[0]})' if places else ''}", 0)
 
 
 def _beside_table_4(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
     """Compares a language with Table 4: all labels of complete data, else the labels that the paper has fewer of."""
     items, published, name = Counter(golds), gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
-    yield Count(f"{name} items", str(len(golds)), str(ITEMS[modality]))
+    yield count(f"{name} items", len(golds), ITEMS[modality])
     for emotion in EMOTIONS:
         is_comparable = len(golds) >= ITEMS[modality] or items[emotion] > published[emotion]
         if is_comparable and items[emotion] != published[emotion]:
-            yield Count(f"{name} {emotion}", str(items[emotion]), str(published[emotion]))
+            yield count(f"{name} {emotion}", items[emotion], published[emotion])

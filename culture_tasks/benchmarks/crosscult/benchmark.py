@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
+from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
@@ -43,9 +44,7 @@ from culture_tasks.benchmarks.own_culture import (
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.releases import check_release
-from culture_tasks.data.sources import local_file
-from culture_tasks.data.tables import one_of
+from culture_tasks.data.rows import one_of
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -138,7 +137,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
             languages=languages,
             metric=JUDGED,
             metrics=partial(metrics, setting, edition),
-            data=DataSet((edition.source,), partial(_documents, build, edition)),
+            data=DataSet((table_of(edition),), partial(_documents, build, edition)),
             prompt=partial(_prompt, edition),
             score=partial(score, edition=edition),
             decoding=Decoding(max_tokens=64),
@@ -160,13 +159,16 @@ class InsertionBenchmark(Benchmark, OffersTraining):
 
         return report_of(self.edition)
 
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the raw cases."""
-        return documents.check(data_folder, self.edition)
+    def check(self, settings: Settings) -> DataReport:
+        """Checks the raw cases, and whether they can be paired."""
+        report = super().check(settings)
+        if report.usable:
+            report.counts += documents.part_counts(settings, load(settings, self.edition))
+        return report
 
-    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+    def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
-        return documents.training_cases(data_folder, limit, self.edition)
+        return documents.training_cases(settings, limit, self.edition)
 
 
 class CrossCultFile(CultureFile):
@@ -206,16 +208,12 @@ class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
         self.edition = Edition(
             name=self.name,
             title=self.title,
-            source=self.source(image_column="image"),
             partitions=partitions,
             targets=(file.language,),
             orders=(tuple(partition.code for partition in partitions),),
             diagnostic=self.name,
+            root=self.folder,
         )
-
-    def check_tables(self) -> DataReport:
-        """Checks the raw cases."""
-        return InsertionBenchmark.check(self, None)
 
 
 class CrossCult(InsertionBenchmark, LikeBenchmark):
@@ -224,7 +222,7 @@ class CrossCult(InsertionBenchmark, LikeBenchmark):
     edition = PAPER
     name, title = PAPER.name, PAPER.title
     paper = "2026"
-    data = f"Hub {PAPER.source.name}"
+    data = f"Hub {table_of(PAPER).name}"
     made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
     culture = CrossCultCulture
 
@@ -246,32 +244,30 @@ def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edit
     """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
     import datasets
 
-    release = open_release(settings.data_folder, edition)
+    release = open_release(settings, edition)
     docs = list(build(release))
     files = release.raw.images(doc["image_id"] for doc in docs)
     insertion_files = release.raw.images(doc["insertion_image_id"] for doc in docs)
     images = datasets.Dataset.from_dict({"image": files, "insertion_image": insertion_files})
     images = images.cast_column("image", datasets.Image()).cast_column("insertion_image", datasets.Image(decode=False))
-    return Documents(docs, images)
+    return Documents(docs, images, release.raw.reading)
 
 
 _lock = threading.Lock()
 
 
-def open_release(data_folder: Path | None, edition: Edition = PAPER) -> Release:
+def open_release(settings: Settings, edition: Edition = PAPER) -> Release:
     """Returns the release that all tasks of an edition are made of, read once as long as its files stay as they are."""
-    files = [path for path in (local_file(edition.source, data_folder), draw.draw_file(data_folder)) if path]
-    stats = [(path, path.stat()) for path in files]  # of a replaced file, the time of change may be the old one
+    files = [*table_of(edition).files(settings), draw.draw_file(settings.data_folder)]
+    stats = [(path, path.stat()) for path in files if path]  # of a replaced file, the time of change may be the old one
     state = tuple((path, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in stats)
     with _lock:
-        release = _read(data_folder, edition, state)
-    check_release(edition.source.release, release.raw.table, release.raw.table.rows)
-    return release
+        return _read(settings, edition, state)
 
 
 @lru_cache(maxsize=4)
-def _read(data_folder: Path | None, edition: Edition, state: object) -> Release:  # noqa: ARG001 - the state of the files
-    return documents.load_release(data_folder, edition)
+def _read(settings: Settings, edition: Edition, state: object) -> Release:  # noqa: ARG001 - the state of the files
+    return documents.load_release(settings, edition)
 
 
 BENCHMARK = CrossCult()

@@ -7,34 +7,27 @@ a model that can't insert anything answers the request alone, and its row is the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypedDict, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
-from culture_tasks.benchmarks.crosscult.editions import PAPER, RAW_CASES, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCaseRow, RawCases, load, read_table, row_model
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, count_of, load
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,
-    TOPIC_NAMES,
-    TOPICS,
     Role,
     Setting,
-    Topic,
 )
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images
-from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import RowTable, fingerprint
+from culture_tasks.data.checking import Count, count
+from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
-# Table 1: scenarios of each topic, and task cases of each part.
-SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
-CASES_PER_SCENARIO = 200
+# Table 1
 TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
 
 
@@ -159,15 +152,15 @@ class Release:
         )
 
 
-def load_release(data_folder: Path | None, edition: Edition = PAPER) -> Release:
+def load_release(settings: Settings, edition: Edition = PAPER) -> Release:
     """Loads the raw cases of an edition with their split and pairing; raises DataError if they can't be used."""
-    raw = load(data_folder, edition)
-    return Release(raw, draw_in_force(data_folder, raw))
+    raw = load(settings, edition)
+    return Release(raw, draw_in_force(settings.data_folder, raw))
 
 
-def training_cases(data_folder: Path | None, limit: int | None = None, edition: Edition = PAPER) -> TrainingCases:
+def training_cases(settings: Settings, limit: int | None = None, edition: Edition = PAPER) -> TrainingCases:
     """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
-    release = load_release(data_folder, edition)
+    release = load_release(settings, edition)
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
     cases = list(zip(*by_role, strict=True))  # one document of each role
     if not cases:
@@ -196,58 +189,16 @@ def training_cases(data_folder: Path | None, limit: int | None = None, edition: 
     return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
 
 
-def check(data_folder: Path | None, edition: Edition = PAPER) -> DataReport:
-    """Checks raw cases (:func:`~culture_tasks.data.checking.check_tables`), and whether they can be paired."""
-
-    def images(table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
-        names = [row.image for row in rows.values()]
-        return broken_images(table.part(list(rows)), names, folder_of(edition.source, data_folder))
-
-    cases = TableCheck(
-        source=edition.source,
-        model=row_model(edition),
-        id="id",
-        tables=lambda folder: [read_table(folder, edition)],
-        problems=images,
-        counts=partial(_counts, edition),
-    )
-    report = check_tables(edition.name, data_folder, [cases])
-    if report.usable:
-        try:
-            raw = load(data_folder, edition)
-        except DataError as error:
-            report.problems.append(str(error))
-        else:
-            report.counts += _part_counts(data_folder, raw)
-    return report
-
-
-def _count(name: str, number: int | str, paper: int, edition: Edition) -> Count:
-    return Count(name, str(number), str(paper) if edition is PAPER else None)
-
-
-def _counts(edition: Edition, rows: Sequence[RawCaseRow]) -> Iterator[Count]:
-    scenarios = Counter(row.scenario for row in rows)
-    topics = Counter({row.scenario: row.topic for row in rows}.values())
-    yield _count("raw cases", len(rows), RAW_CASES, edition)
-    yield _count("scenarios", len(scenarios), sum(SCENARIOS.values()), edition)
-    for topic in TOPICS:
-        yield _count(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic], edition)
-    if scenarios:
-        fewest, most = min(scenarios.values()), max(scenarios.values())
-        sizes = str(fewest) if fewest == most else f"{fewest} to {most}"
-        yield _count("cases of a scenario", sizes, CASES_PER_SCENARIO, edition)
-
-
-def _part_counts(data_folder: Path | None, raw: RawCases) -> list[Count]:
+def part_counts(settings: Settings, raw: RawCases) -> list[Count]:
+    """Returns the counts of the task cases of each part."""
     try:
-        split = draw_in_force(data_folder, raw).split
+        split = draw_in_force(settings.data_folder, raw).split
     except DataError as error:
-        return [Count("split and pairing", f"not possible ({error})")]
+        return [count("split and pairing", f"not possible ({error})")]
     parts = Counter(split[case.scenario] for case in raw.cases)
     targets = len(raw.edition.targets)
     numbers = (targets * parts["train"], targets * parts["single"], parts["sequential"])
     return [
-        _count(f"task cases, {name}", number, paper, raw.edition)
+        count_of(f"task cases, {name}", number, paper, raw.edition)
         for (name, paper), number in zip(TASK_CASES.items(), numbers, strict=True)
     ]

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
-from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.data.tables import fingerprint
+from culture_tasks.benchmarks.registry import check_revisions
+from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
@@ -281,8 +281,10 @@ def register(actions: argparse._SubParsersAction[Any]) -> None:
 
 def _write_draw(options: argparse.Namespace) -> str:
     settings = Settings.from_environment()
-    with reading_data(settings):
-        raw = load(options.data or settings.data_folder)
+    if options.data:
+        settings = settings.model_copy(update={"data": options.data})
+    check_revisions(settings)
+    raw = load(settings)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
     try:
         options.output.parent.mkdir(parents=True, exist_ok=True)

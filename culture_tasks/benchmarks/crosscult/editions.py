@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source
 from culture_tasks.prompt_files import load
-
-RAW_CASES = 9_800  # Table 1
 
 Order = tuple[str, ...]
 """Partitions in the order in which a chain inserts them."""
@@ -54,15 +51,16 @@ class Edition:
         targets: Partitions that are inserted in the single-insert setting.
         orders: Orders of the chains, that of the sequential setting first.
         diagnostic: Name of the task in which nothing is inserted.
+        root: Folder of an own culture; None for the paper's cases.
     """
 
     name: str
     title: str
-    source: Source
     partitions: tuple[Partition, ...]
     targets: tuple[str, ...]
     orders: tuple[Order, ...]
     diagnostic: str
+    root: Path | None = None
 
     def __getitem__(self, code: str) -> Partition:
         return next(partition for partition in self.partitions if partition.code == code)
@@ -85,14 +83,6 @@ class Edition:
 PAPER = Edition(
     name="crosscult",
     title="CrossCult-KIBench",
-    source=Source(
-        folder="crosscult",
-        stems=("cases", "raw_cases", "crosscult", "crosscult_kibench", "data"),
-        hub="crosscult-kibench/CrossCult-KIBench",
-        split="all",
-        image_column="image",
-        release=ReleaseFacts(rows=RAW_CASES),
-    ),
     partitions=(  # section 3.1; the fields are those of Figure 8
         Partition(code="en", language="English", place="US", name="us"),
         Partition(code="zh", language="Chinese", place="CN", name="china"),

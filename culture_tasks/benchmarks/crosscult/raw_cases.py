@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,20 +15,24 @@ from pydantic import AfterValidator, BeforeValidator, create_model
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
+from culture_tasks.data.checking import Count, count
+from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import image_column
-from culture_tasks.data.sources import folder_of, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.reading import DataReading
+from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
     none_if_blank,
-    unique,
-    validated,
 )
-from culture_tasks.errors import DataError
+from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.settings import Settings
+
+# Table 1: raw cases, scenarios of each topic, and cases of each scenario.
+RAW_CASES, CASES_PER_SCENARIO = 9_800, 200
+SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
 _FORMER_COLUMNS: dict[str, Any] = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
@@ -106,6 +111,8 @@ class RawCases:
     folder: Path  # of the local file; the current one for the Hub's data
     fingerprint: str  # of the rows, images aside
     edition: Edition = PAPER
+    settings: Settings = field(default_factory=Settings)  # of its loading
+    reading: DataReading = field(default_factory=DataReading)
     _images: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -124,7 +131,7 @@ class RawCases:
         unchecked = set(identifiers) - self._images.keys()
         if rows := [row for row, case in enumerate(self.cases) if case.id in unchecked]:
             names = [self.cases[row].image for row in rows]
-            images = image_column(self.table.part(rows), names, self.folder)
+            images = image_column(self.table.part(rows), names, self.folder, self.settings.image_pixels)
             cells = images.cast_column("image", datasets.Image(decode=False))
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]
@@ -145,13 +152,69 @@ def _file_of(content: bytes) -> str:
     return str(file)
 
 
-def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
+def _without_qa(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Takes the object ``qa`` of Figure 8 apart into its fields."""
+    if isinstance(row.get("qa"), Mapping):
+        return {name: row[name] for name in row if name != "qa"} | dict(row["qa"])
+    return row
+
+
+def _uneven_scenarios(found: Rows[RawCaseRow]) -> Iterator[str]:
+    """Yields the cases that disagree with the first of their scenario on its topic or its part."""
+    first: dict[str, int] = {}
+    for index, row in enumerate(found.rows):
+        first_row = found.rows[first.setdefault(row.scenario, index)]
+        for name in ("topic", "split"):
+            value, expected = getattr(row, name), getattr(first_row, name)
+            if value != expected:
+                yield (
+                    f"{found.where(index)}, field {name!r}: found {value!r}, while {found.where(first[row.scenario])} "
+                    f"of the same scenario {row.scenario!r} has {expected!r}. Give the whole scenario one value."
+                )
+
+
+def count_of(name: str, number: object, paper: int, edition: Edition) -> Count:
+    """Returns a count beside the paper's, which is one of its own cases alone."""
+    return count(name, number, paper if edition is PAPER else None)
+
+
+def _counts(edition: Edition, rows: Sequence[RawCaseRow]) -> Iterator[Count]:
+    scenarios = Counter(row.scenario for row in rows)
+    topics = Counter({row.scenario: row.topic for row in rows}.values())
+    yield count_of("raw cases", len(rows), RAW_CASES, edition)
+    yield count_of("scenarios", len(scenarios), sum(SCENARIOS.values()), edition)
+    for topic in TOPICS:
+        yield count_of(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic], edition)
+    if scenarios:
+        fewest, most = min(scenarios.values()), max(scenarios.values())
+        sizes = fewest if fewest == most else f"{fewest} to {most}"
+        yield count_of("cases of a scenario", sizes, CASES_PER_SCENARIO, edition)
+
+
+@cache
+def table_of(edition: Edition) -> Table[RawCaseRow]:
+    """Returns the table of an edition's raw cases."""
+    table = Table(
+        model=row_model(edition),
+        folder="crosscult",
+        stems=("cases", "raw_cases", "crosscult", "crosscult_kibench", "data"),
+        hub="crosscult-kibench/CrossCult-KIBench",
+        split="all",
+        unpack=_without_qa,
+        id="id",
+        image_column="image",
+        release=Release(rows=RAW_CASES),
+        rules=_uneven_scenarios,
+        counts=partial(_counts, edition),
+    )
+    return table.of_culture(edition.root) if edition.root else table
+
+
+def load(settings: Settings, edition: Edition = PAPER) -> RawCases:
     """Loads all raw cases of an edition; raises DataError if they can't be used."""
-    table = read_table(data_folder, edition)
-    rows = validated(table, row_model(edition))
-    ids = unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id")
+    found = table_of(edition).rows(settings)
     cases = []
-    for identifier, row in zip(ids, rows, strict=True):
+    for identifier, row in zip(found.ids, found.rows, strict=True):
         values = row.model_dump()
         samples = {
             partition.code: QuestionAnswer(values[partition.fields["question"]], values[partition.fields["answer"]])
@@ -159,30 +222,12 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
         }
         more = {"part": values["split"], "image": row.image, "description": row.description or ""}
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, **more))
-    first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
-    for index, case in enumerate(cases):
-        first_case = cases[first.setdefault(case.scenario, index)]
-        for name, value, expected in (("topic", case.topic, first_case.topic), ("split", case.part, first_case.part)):
-            if value != expected:
-                raise DataError(
-                    f"{table.where(index)}, field {name!r}: found {value!r}, while {table.where(first[case.scenario])} "
-                    f"of the same scenario {case.scenario!r} has {expected!r}. Give the whole scenario one value."
-                )
     return RawCases(
-        table=table,
+        table=found.table,
         cases=cases,
-        folder=folder_of(edition.source, data_folder),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in rows),
+        folder=found.folder,
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in found.rows),
         edition=edition,
+        settings=settings,
+        reading=found.reading,
     )
-
-
-def read_table(data_folder: Path | None, edition: Edition = PAPER) -> RowTable:
-    """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
-    table = read_source(edition.source, data_folder)
-    rows: list[Mapping[str, Any]] = []
-    for row in table.rows:
-        if isinstance(row.get("qa"), Mapping):
-            row = {name: row[name] for name in row if name != "qa"} | dict(row["qa"])
-        rows.append(row)
-    return replace(table, rows=rows)

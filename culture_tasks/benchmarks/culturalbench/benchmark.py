@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -45,20 +44,19 @@ from culture_tasks.benchmarks.reporting import (
     groups_of,
     names_in,
 )
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import (
+from culture_tasks.data.checking import Count, count
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalIdentifier,
     OptionalText,
-    RowTable,
+    Row,
     TableRow,
     Text,
     fingerprint,
     one_of,
 )
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -99,25 +97,6 @@ def all_right(scores: Sequence[float]) -> float:
 _CUE = "\nAnswer:"
 
 
-def _source(config: str, rows: int) -> Source:
-    return Source(
-        folder="culturalbench",
-        stems=(f"CulturalBench-{config}", config.lower()),
-        hub="kellycyy/CulturalBench",
-        config=f"CulturalBench-{config}",
-        release=ReleaseFacts(
-            rows=rows,
-            culture="country",
-            fits=lambda country: country in COUNTRIES,
-            expected=f"one of {', '.join(COUNTRIES)}",
-        ),
-    )
-
-
-EASY = _source("Easy", QUESTIONS)
-HARD = _source("Hard", QUESTIONS * len(OPTIONS))
-
-
 def _is_true(value: Any) -> Any:
     """Reads the truth values of CSV files."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
@@ -148,80 +127,95 @@ class HardRow(TableRow):
     country: Label
 
 
-def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
+def _contradictory(found: Rows[HardRow]) -> Iterator[str]:
     """Yields contradictions between the rows of a question: two wordings, too many options, or none that is right."""
     first: dict[str, int] = {}
-    for index, row in rows.items():
-        first_row = rows[first.setdefault(row.question_idx, index)]
+    for index, row in enumerate(found.rows):
+        first_row = found.rows[first.setdefault(row.question_idx, index)]
         if (row.prompt_question, row.country) != (first_row.prompt_question, first_row.country):
             yield (
-                f"{table.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
-                f"{table.where(first[row.question_idx])}. Expected the same in all rows of a question."
+                f"{found.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
+                f"{found.where(first[row.question_idx])}. Expected the same in all rows of a question."
             )
-    counts = Counter(row.question_idx for row in rows.values())
-    right = {row.question_idx for row in rows.values() if row.answer}
+    counts = Counter(row.question_idx for row in found.rows)
+    right = {row.question_idx for row in found.rows if row.answer}
     for question, index in first.items():
         if counts[question] > len(OPTIONS) or question not in right:
             fault = f"{counts[question]} rows" if question in right else "no row with the answer true"
             yield (
-                f"{table.where(index)}, field 'question_idx': found {fault} for {question!r}. Expected at most "
+                f"{found.where(index)}, field 'question_idx': found {fault} for {question!r}. Expected at most "
                 f"{len(OPTIONS)}, one of them true. Correct the rows."
             )
 
 
 def _easy_counts(rows: Sequence[EasyRow]) -> Iterator[Count]:
-    yield Count("Easy: questions", str(len(rows)), str(QUESTIONS))
-    yield Count("Easy: countries and regions", str(len({row.country for row in rows})), str(len(COUNTRIES)))
+    yield count("Easy: questions", len(rows), QUESTIONS)
+    yield count("Easy: countries and regions", len({row.country for row in rows}), len(COUNTRIES))
 
 
 def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
     options = Counter(row.question_idx for row in rows if row.prompt_option is not None)
-    yield Count("Hard: rows", str(len(rows)), str(QUESTIONS * len(OPTIONS)))
-    yield Count("Hard: questions", str(len({row.question_idx for row in rows})), str(QUESTIONS))
-    yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
-    complete_questions = sum(count == len(OPTIONS) for count in options.values())
-    yield Count("Hard: questions with four options, which are asked", str(complete_questions))
+    complete_questions = sum(number == len(OPTIONS) for number in options.values())
+    yield count("Hard: rows", len(rows), QUESTIONS * len(OPTIONS))
+    yield count("Hard: questions", len({row.question_idx for row in rows}), QUESTIONS)
+    yield count("Hard: rows without an option", sum(row.prompt_option is None for row in rows))
+    yield count("Hard: questions with four options, which are asked", complete_questions)
 
 
-_EASY_CHECK = TableCheck(
-    source=EASY, model=EasyRow, id="question_idx", id_of=attrgetter("question_idx"), counts=_easy_counts
-)
-_HARD_CHECK = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
+def _table(config: str, model: type[Row], rows: int, **more: Any) -> Table[Row]:
+    return Table(
+        model=model,
+        folder="culturalbench",
+        stems=(f"CulturalBench-{config}", config.lower()),
+        hub="kellycyy/CulturalBench",
+        config=f"CulturalBench-{config}",
+        release=Release(
+            rows=rows,
+            culture="country",
+            fits=lambda country: country in COUNTRIES,
+            expected=f"one of {', '.join(COUNTRIES)}",
+        ),
+        **more,
+    )
+
+
+EASY = _table("Easy", EasyRow, QUESTIONS, id="question_idx", id_of=attrgetter("question_idx"), counts=_easy_counts)
+HARD = _table("Hard", HardRow, QUESTIONS * len(OPTIONS), rules=_contradictory, counts=_hard_counts)
 
 
 def load_easy(settings: Settings) -> Documents:
     """Loads the questions with four options; raises DataError if they can't be used."""
-    _, rows, ids = _EASY_CHECK.read(settings.data_folder)
-    data = fingerprint(row.model_dump() for row in rows)
+    easy = EASY.rows(settings)
+    data = fingerprint(row.model_dump() for row in easy.rows)
     documents = []
-    for question, row in zip(ids, rows, strict=True):
-        texts = (row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d)
-        fields = {"options": list(texts), "answer": row.answer}
-        documents.append(_document(row, question, fields, data))
-    return Documents(documents)
+    for row in easy.rows:
+        texts = [row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d]
+        documents.append(_document(row, row.question_idx, {"options": texts, "answer": row.answer}, data))
+    return Documents(documents, reading=easy.reading)
 
 
 def load_hard(settings: Settings) -> Documents:
     """Loads the options of all questions that have four, each to be judged; raises DataError if they can't be used."""
-    table, rows, _ = _HARD_CHECK.read(settings.data_folder)
-    data = fingerprint(row.model_dump() for row in rows)
-    counts = Counter(row.question_idx for row in rows if row.prompt_option is not None)
-    complete_rows = [row for row in rows if counts[row.question_idx] == len(OPTIONS)]
-    if incomplete := len({row.question_idx for row in rows}) - len({row.question_idx for row in complete_rows}):
+    hard = HARD.rows(settings)
+    data = fingerprint(row.model_dump() for row in hard.rows)
+    counts = Counter(row.question_idx for row in hard.rows if row.prompt_option is not None)
+    incomplete = {row.question_idx for row in hard.rows if counts[row.question_idx] != len(OPTIONS)}
+    if incomplete:
         _log.warning(
             "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
-            table.origin,
-            incomplete,
+            hard.table.origin,
+            len(incomplete),
         )
-    if not complete_rows:
-        raise DataError(f"{table.origin}: found no question with four rows that have an option. Add the rows.")
     numbers: Counter[str] = Counter()
     documents = []
-    for row in complete_rows:
-        numbers[row.question_idx] += 1
-        fields = {"option": row.prompt_option, "answer": str(row.answer)}
-        documents.append(_document(row, f"{row.question_idx}-{numbers[row.question_idx]}", fields, data))
-    return Documents(documents)
+    for row in hard.rows:
+        if row.question_idx not in incomplete:
+            numbers[row.question_idx] += 1
+            fields = {"option": row.prompt_option, "answer": str(row.answer)}
+            documents.append(_document(row, f"{row.question_idx}-{numbers[row.question_idx]}", fields, data))
+    if not documents:
+        raise DataError(f"{hard.table.origin}: found no question with four rows that have an option. Add the rows.")
+    return Documents(documents, reading=hard.reading)
 
 
 def _document(row: EasyRow | HardRow, identifier: str, fields: Mapping[str, Any], data: str) -> dict[str, Any]:
@@ -277,10 +271,6 @@ class CulturalBench(Benchmark):
             by_likelihood(easy, lambda _: OPTIONS, cue=_CUE),
             by_likelihood(hard, lambda _: ("True", "False"), cue=_CUE),
         )
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the questions of both forms."""
-        return check_tables(self.name, data_folder, [_EASY_CHECK, _HARD_CHECK])
 
     def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
         """Yields a table by country for each unit, and Easy beside Hard."""

@@ -19,8 +19,17 @@ from functools import cache, partial
 from pathlib import Path
 
 from culture_tasks import published
-from culture_tasks.benchmarks.culturalvqa import documents
-from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS, SOURCE, WITH_IMAGE, CulturalVqaDoc
+from culture_tasks.benchmarks.culturalvqa.documents import (
+    COUNTRIES,
+    FACETS,
+    QUESTION_TABLE,
+    WITH_IMAGE,
+    CulturalVqaDoc,
+    CulturalVqaRow,
+    counts_of,
+    culture_table,
+    load,
+)
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -42,10 +51,12 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, groups_of
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.sources import Source
+from culture_tasks.data.tables import Table
+from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded
 from culture_tasks.vocabulary import places
 
@@ -85,15 +96,8 @@ class CulturalVqaCulture(CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(variant, self, source=self._source, file=self.file) for variant in VARIANTS)
-
-    def check_tables(self) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, None, self._source)
-
-    @property
-    def _source(self) -> Source:
-        return self.source(image_column="image")
+        table = culture_table(self.folder)
+        return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
 
 
 class CulturalVqa(LikeBenchmark):
@@ -125,13 +129,25 @@ class CulturalVqa(LikeBenchmark):
         for table in super().tables(units):
             yield replace(table, papers=papers, notes=("LAVE: the share of answers that the judge calls correct.",))
 
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks questions, answers and images."""
-        return documents.check(self.name, data_folder, SOURCE)
+    def check(self, settings: Settings) -> DataReport:
+        """Checks questions, answers and images.
+
+        Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
+        """
+        report = super().check(settings)
+        if report.usable:
+            try:
+                report.counts = list(counts_of(load("blind", settings).rows))
+            except DataError as error:
+                report.problems.append(str(error))
+        return report
 
 
 def task_of(
-    variant: Variant, benchmark: Benchmark, *, source: Source = SOURCE, file: CultureFile | None = None
+    variant: Variant,
+    benchmark: Benchmark,
+    table: Table[CulturalVqaRow] = QUESTION_TABLE,
+    file: CultureFile | None = None,
 ) -> Task:
     """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
     country, shown = file.name if file else "", variant.facts["shown"]
@@ -141,7 +157,7 @@ def task_of(
         title=", ".join(filter(None, (benchmark.title, variant.title))),
         languages=(file.language if file else "en",),
         metrics=partial(metrics, benchmark.groups),
-        data=DataSet((source,), lambda settings: documents.load(shown, settings.data_folder, source, country)),
+        data=DataSet((table,), lambda settings: load(shown, settings, table, country)),
         prompt=partial(render, variant.prompt),
         score=score,
         decoding=variant.decoding,

@@ -10,8 +10,8 @@ import random
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -20,24 +20,19 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.interface import Doc, Documents
 from culture_tasks.benchmarks.reporting import names_in
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images, image_column, image_keys
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, addition, folder_of, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.checking import Count, count, tally
+from culture_tasks.data.images import image_keys
+from culture_tasks.data.rows import (
     Identifier,
     OptionalIdentifier,
     OptionalLabel,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
-    read_file,
-    unique,
-    usable_rows,
-    validated,
 )
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -74,28 +69,10 @@ def facet_of(text: str | None) -> str:
 
 QUESTIONS, ANSWERS = 2_378, 7_206  # in all (section 3 and conclusion)
 
-SOURCE = Source(
-    folder="culturalvqa",
-    stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
-    hub="mair-lab/CulturalVQA",
-    image_column="image",
-    additions=("answers",),
-    release=ReleaseFacts(
-        rows=QUESTIONS,
-        culture="country",
-        fits=lambda country: bool(country_of(country)),
-        expected=f"one of {', '.join(COUNTRIES)}",
-    ),
-)
-
-_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
-_ANSWER_PAIRS = ("u_id", "all_answers")
-"""Columns of an answers file, which in JSON may be one object with the answers of each question under its ``u_id``."""
-
-Variant = Literal["vlm", "fewshot", "blind", "country", "lens"]
+Shown = Literal["vlm", "fewshot", "blind", "country", "lens"]
 """The parts of the prompt: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
 
-WITH_IMAGE: tuple[Variant, ...] = ("vlm", "fewshot")
+WITH_IMAGE: tuple[Shown, ...] = ("vlm", "fewshot")
 
 EXAMPLES = 3
 """Examples of the few-shot variant. The paper shows the layout of one and doesn't say how many there were."""
@@ -177,41 +154,82 @@ class _AnswerRow(TableRow):
     country: OptionalLabel = None
 
 
+def _answer_problems(_: Rows[CulturalVqaRow], settings: Settings) -> Iterator[str]:
+    if ANSWERS_TABLE.files(settings):
+        try:
+            yield from ANSWERS_TABLE.check(settings, set())[1]
+        except DataError as error:
+            yield str(error)
+
+
+_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
+QUESTION_TABLE = Table(
+    model=CulturalVqaRow,
+    folder="culturalvqa",
+    stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
+    hub="mair-lab/CulturalVQA",
+    additions=("answers",),
+    aliases=_ALIASES,
+    id="u_id",
+    id_of=attrgetter("u_id"),
+    image_column="image",
+    release=Release(
+        rows=QUESTIONS,
+        culture="country",
+        fits=lambda country: bool(country_of(country)),
+        expected=f"one of {', '.join(COUNTRIES)}",
+    ),
+    beside=_answer_problems,
+    counts=lambda rows: [count("questions", len(rows), QUESTIONS)],
+)
+ANSWERS_TABLE = Table(
+    model=_AnswerRow,
+    folder="culturalvqa",
+    stems=("answers",),
+    additions=("*",),  # there may be none
+    pairs=("u_id", "all_answers"),
+    aliases=_ALIASES,
+    id="u_id",
+    id_of=attrgetter("u_id"),
+)
+
+
+def culture_table(folder: Path) -> Table[CulturalVqaRow]:
+    """Returns the table of an own culture."""
+    return QUESTION_TABLE.of_culture(folder, beside=lambda *_: (), counts=lambda rows: [count("questions", len(rows))])
+
+
 def load(
-    variant: Variant,
-    data_folder: Path | None,
-    source: Source = SOURCE,
-    country: str = "",
+    shown: Shown, settings: Settings, table: Table[CulturalVqaRow] = QUESTION_TABLE, country: str = ""
 ) -> Documents:
     """Loads the questions, and their images where the model will be shown them.
 
     Args:
-        variant: The parts of the prompt.
-        data_folder: The user's data folder.
-        source: The questions: the released ones, or those of an own culture.
+        shown: What the model is shown of a question.
+        settings: The user's settings.
+        table: The questions: the released ones, or those of an own culture.
         country: The country that all of them are about; empty for the one that each row names.
     """
-    table = read_source(source, data_folder)
-    rows = _with_local_answers(source, table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
+    found = table.rows(settings, images=set() if shown in WITH_IMAGE else None)
+    rows = _with_local_answers(found, settings) if table is QUESTION_TABLE else found.rows
     without = [index for index, row in enumerate(rows) if not row.all_answers]
     if without and len(without) < len(rows):
         raise DataError(
-            f"{table.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
+            f"{found.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
             "while others have answers. Expected at least one answer in each row, or in none."
         )
-    if variant == "fewshot" and without:
+    if shown == "fewshot" and without:
         raise DataError(
-            f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
-            "the column 'all_answers' to your data, or leave this task out."
+            f"{found.table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with "
+            "theirs: add the column 'all_answers' to your data, or leave this task out."
         )
-    column = {"country": "country", "lens": "entities"}.get(variant)  # which this variant alone shows
+    column = {"country": "country", "lens": "entities"}.get(shown)  # which this variant alone shows
     if lacking := [index for index, row in enumerate(rows) if column and not getattr(row, column)]:
         raise DataError(
-            f"{table.where(lacking[0])}, field {column!r}: found nothing. culturalvqa_{variant} shows it to the "
+            f"{found.where(lacking[0])}, field {column!r}: found nothing. culturalvqa_{shown} shows it to the "
             f"model: add the column {column!r} to your data, or leave this task out."
         )
-    folder, names = folder_of(source, data_folder), [row.image for row in rows]
-    keys = image_keys(table, names, folder, strict=variant == "fewshot")
+    keys = image_keys(found.table, [row.image for row in rows], found.folder, strict=shown == "fewshot")
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     documents = [
         CulturalVqaDoc(
@@ -223,49 +241,45 @@ def load(
             image_id=key or "",
             data=data,
         )
-        for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
+        for identifier, row, key in zip(found.ids, rows, keys, strict=True)
     ]
-    check_release(source.release, table, list(map(vars, rows)))
     for field in ("country", "facet"):
         values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
         if unknown_values := sorted(filter(None, set(values))):  # such as misspelt ones
             _log.warning(
                 "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
                 "only",
-                *(table.origin, len(unknown_values), field, unknown_values[0]),
+                *(found.table.origin, len(unknown_values), field, unknown_values[0]),
             )
-    examples = _examples(table, keys)
+    examples = _examples(found, keys)
     for document, row in zip(documents, rows, strict=True):
-        if variant == "fewshot":
+        if shown == "fewshot":
             document["examples"] = [
                 Example(row=index, question=rows[index].question, answer=rows[index].all_answers[0])
                 for index in next(examples)
             ]
-        elif variant == "country":
+        elif shown == "country":
             document["country_name"] = row.country or ""
-        elif variant == "lens":
+        elif shown == "lens":
             document["entities"] = ", ".join(row.entities)
-    return Documents(documents, image_column(table, names, folder) if variant in WITH_IMAGE else None)
+    return Documents(documents, found.images, found.reading)
 
 
-def _with_local_answers(
-    source: Source, table: RowTable, rows: list[CulturalVqaRow], data_folder: Path | None
-) -> list[CulturalVqaRow]:
-    path = addition(source, data_folder)
-    if path is None:
+def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Sequence[CulturalVqaRow]:
+    paths, rows = ANSWERS_TABLE.files(settings), found.rows
+    if not paths:
         return rows
     if all(row.u_id is None for row in rows):
         raise DataError(
-            f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Expected questions with the ids of "
-            "the answers: use a newer revision of the data, or put the answers into the column 'all_answers'."
+            f"{paths[0]}: can't be joined, since {found.table.origin} has no column 'u_id'. Expected questions with "
+            "the ids of the answers: use a newer revision of the data, or put the answers into the column "
+            "'all_answers'."
         )
-    answers_table = read_file(path, pairs=_ANSWER_PAIRS)
-    answer_rows = validated(answers_table, _AnswerRow, _ALIASES)
-    answers = dict(zip(unique(answers_table, (row.u_id for row in answer_rows), "u_id"), answer_rows, strict=True))
+    answers = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}
     missing = [index for index, row in enumerate(rows) if row.u_id not in answers]
     if missing:
         raise DataError(
-            f"{path}: no answer for u_id {rows[missing[0]].u_id!r} ({table.where(missing[0])}), and for "
+            f"{paths[0]}: no answer for u_id {rows[missing[0]].u_id!r} ({found.where(missing[0])}), and for "
             f"{len(missing) - 1} more. Expected one row for each question. Add them."
         )
     return [
@@ -273,13 +287,13 @@ def _with_local_answers(
     ]
 
 
-def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]]:
+def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str | None]) -> Iterator[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
     for index, key in enumerate(keys):
         if len(keys) - times[key] < EXAMPLES:
             raise DataError(
-                f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
+                f"{found.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
                 f"are {len(keys) - times[key]}. Add questions, or leave this task out."
             )
         rng = random.Random(f"1234-{index}")  # noqa: S311
@@ -291,46 +305,11 @@ def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]
         yield examples
 
 
-def check(name: str, data_folder: Path | None, source: Source) -> DataReport:
-    """Checks a benchmark's questions, answers and images; the released ones are counted beside the paper's.
-
-    Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
-    """
-    paper = str(QUESTIONS) if source.release else None
-    questions = TableCheck(
-        source=source,
-        model=CulturalVqaRow,
-        aliases=_ALIASES,
-        problems=partial(_answers_and_images, source, data_folder),
-        counts=lambda rows: [Count("questions", str(len(rows)), paper)],
-    )
-    report = check_tables(name, data_folder, [questions])
-    if source.release and report.usable:
-        try:
-            report.counts = list(_counts(load("blind", data_folder).rows))
-        except DataError as error:
-            report.problems.append(str(error))
-    return report
-
-
-def _answers_and_images(
-    source: Source, data_folder: Path | None, table: RowTable, rows: Mapping[int, CulturalVqaRow]
-) -> Iterator[str]:
-    answers = addition(source, data_folder)
-    if answers is not None:
-        try:
-            yield from usable_rows(read_file(answers, pairs=_ANSWER_PAIRS), _AnswerRow, _ALIASES)[1]
-        except DataError as error:
-            yield str(error)
-    names = [row.image for row in rows.values()]
-    yield from broken_images(table.part(list(rows)), names, folder_of(source, data_folder))
-
-
-def _counts(documents: Sequence[Doc]) -> Iterator[Count]:
-    yield Count("questions", str(len(documents)), str(QUESTIONS))
-    yield Count("answers", str(sum(len(doc["references"]) for doc in documents)), str(ANSWERS))
+def counts_of(documents: Sequence[Doc]) -> Iterator[Count]:
+    """Yields the counts of the released questions, with the answers of a local file."""
+    yield count("questions", len(documents), QUESTIONS)
+    yield count("answers", sum(len(doc["references"]) for doc in documents), ANSWERS)
     for field, groups in (("country", COUNTRIES), ("facet", FACETS)):
-        counts = Counter(doc[field] for doc in documents)
-        for group in groups:
-            yield Count(f"{field} {group}", str(counts[group]))
-        yield Count(f"{field}: none of the paper's", str(counts[""]), "0")
+        values = [doc[field] for doc in documents]
+        yield from tally(f"{field} {{}}", values, groups)
+        yield count(f"{field}: none of the paper's", values.count(""), 0)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -43,11 +42,9 @@ from culture_tasks.benchmarks.reporting import (
     groups_of,
     names_in,
 )
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images, image_column
-from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source, folder_of
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, TableRow, Text, fingerprint
+from culture_tasks.data.checking import Count, count, tally
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 from culture_tasks.vocabulary import places
@@ -56,23 +53,6 @@ QUESTIONS = 10_374
 PAIRS = 39
 
 OPTIONS = ("A", "B", "C", "D")
-
-SOURCE = Source(
-    folder="cvqa",
-    stems=("test", "cvqa"),
-    hub="afaji/cvqa",
-    image_column="image",
-    release=ReleaseFacts(rows=QUESTIONS),
-)
-
-ALIASES = {
-    "ID": "id",
-    "Translated Question": "question_en",
-    "Translated Options": "options_en",
-    "Image Type": "image_type",
-    "Image Source": "image_source",
-}
-ALIASES |= {name.capitalize(): name for name in ("subset", "question", "options", "label", "category", "license")}
 
 
 def _pair_of(doc: Mapping[str, Any]) -> str:
@@ -142,40 +122,56 @@ class CvqaRow(TableRow):
 
 
 def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
-    yield Count("questions", str(len(rows)), str(QUESTIONS))
-    yield Count("pairs of language and country", str(len({row.subset for row in rows})), str(PAIRS))
-    for number, letter in enumerate(OPTIONS):
-        yield Count(f"right answer {letter}", str(sum(row.label == number for row in rows)))
-    for name, count in Counter(row.license or "none" for row in rows).most_common():
-        yield Count(f"licence {name}", str(count))
+    yield count("questions", len(rows), QUESTIONS)
+    yield count("pairs of language and country", len({row.subset for row in rows}), PAIRS)
+    yield from tally("right answer {}", (OPTIONS[row.label] for row in rows), OPTIONS)
+    licences = [row.license or "none" for row in rows]
+    yield from tally("licence {}", licences, dict(Counter(licences).most_common()))
 
 
-_QUESTIONS = TableCheck(source=SOURCE, model=CvqaRow, aliases=ALIASES, id="ID", counts=_counts)
+_NAMES = ("subset", "question", "options", "label", "category", "license")
+QUESTION_TABLE = Table(
+    model=CvqaRow,
+    folder="cvqa",
+    stems=("test", "cvqa"),
+    hub="afaji/cvqa",
+    aliases={
+        **{name.capitalize(): name for name in _NAMES},
+        "ID": "id",
+        "Translated Question": "question_en",
+        "Translated Options": "options_en",
+        "Image Type": "image_type",
+        "Image Source": "image_source",
+    },
+    id="ID",
+    image_column="image",
+    release=Release(rows=QUESTIONS),
+    counts=_counts,
+)
 
 
 def load(settings: Settings, *, english: bool) -> Documents:
     """Loads the questions in one of their two languages; raises DataError if they can't be used."""
-    table, rows, ids = _QUESTIONS.read(settings.data_folder)
-    data = fingerprint(row.model_dump(include={"id", "question", "question_en", "options", "label"}) for row in rows)
-    documents = []
-    for identifier, row in zip(ids, rows, strict=True):
-        documents.append(
-            {
-                "id": identifier,
-                # The part before the underscore is the image.
-                "image_id": identifier.rpartition("_")[0] or identifier,
-                "language": row.subset[0],
-                "country": row.subset[1],
-                "category": row.category,
-                "question": row.question_en if english else row.question,
-                "options": list(row.options_en if english else row.options),
-                "answer": OPTIONS[row.label],
-                "license": row.license or "",
-                "data": data,
-            }
-        )
-    folder = folder_of(SOURCE, settings.data_folder)
-    return Documents(documents, image_column(table, [row.image for row in rows], folder))
+    table = QUESTION_TABLE.rows(settings, images=set())
+    columns = {"id", "question", "question_en", "options", "label"}
+    data = fingerprint(row.model_dump(include=columns) for row in table.rows)
+    documents = [
+        {
+            "id": identifier,
+            # The part before the underscore is the image.
+            "image_id": identifier.rpartition("_")[0] or identifier,
+            "language": row.subset[0],
+            "country": row.subset[1],
+            "category": row.category,
+            "question": row.question_en if english else row.question,
+            "options": list(row.options_en if english else row.options),
+            "answer": OPTIONS[row.label],
+            "license": row.license or "",
+            "data": data,
+        }
+        for identifier, row in zip(table.ids, table.rows, strict=True)
+    ]
+    return Documents(documents, table.images, table.reading)
 
 
 class Cvqa(Benchmark):
@@ -199,7 +195,7 @@ class Cvqa(Benchmark):
                 title=f"{self.title}, {variant.title}",
                 languages=("en",) if variant.facts["english"] else tuple(names_in(__package__, "languages.txt")),
                 metrics=lambda: (ACCURACY, MACRO, UNPARSED),
-                data=DataSet((SOURCE,), partial(load, **variant.facts)),
+                data=DataSet((QUESTION_TABLE,), partial(load, **variant.facts)),
                 prompt=partial(ask, variant.prompt),
                 score=partial(score, variant.prompt),
                 decoding=variant.decoding,
@@ -209,15 +205,6 @@ class Cvqa(Benchmark):
             )
             for variant in VARIANTS
         )
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the questions and their images."""
-
-        def problems(table: RowTable, rows: Mapping[int, CvqaRow]) -> Iterator[str]:
-            names = [row.image for row in rows.values()]
-            yield from broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
-
-        return check_tables(self.name, data_folder, [replace(_QUESTIONS, problems=problems)])
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 from culture_tasks.benchmarks.choices import (
@@ -42,19 +40,9 @@ from culture_tasks.benchmarks.reporting import (
     groups_of,
     names_in,
 )
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source
-from culture_tasks.data.tables import (
-    Identifier,
-    Label,
-    OptionalLabel,
-    OptionalText,
-    TableRow,
-    Text,
-    fingerprint,
-    one_of,
-)
+from culture_tasks.data.checking import Count, count, tally
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, fingerprint, one_of
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -102,24 +90,6 @@ GROUPS = {
     "country": Groups(tuple(BIN_OF), places=places, shown=False),
 }
 
-SOURCE = Source(
-    folder="normad",
-    stems=("normad_etiquette_final_data", "normad"),
-    hub="akhilayerukola/NormAd",
-    split="train",
-    release=ReleaseFacts(
-        rows=STORIES,
-        culture="country",
-        fits=lambda country: country in BIN_OF,
-        expected=f"one of {', '.join(sorted(BIN_OF))}",
-    ),
-)
-
-ALIASES = {"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"}
-ALIASES |= {
-    name.capitalize(): name for name in ("country", "background", "axis", "subaxis", "value", "story", "explanation")
-}
-
 YES_OR_NO = MeanScore(name="acc_yes_no", title="accuracy on stories that are not neutral", scale=PERCENT)
 """Accuracy on the stories whose label is yes or no: a model that is neutral throughout has 0."""
 
@@ -152,43 +122,57 @@ class StoryRow(TableRow):
 
 
 def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
-    yield Count("stories", str(len(rows)), f"{STORIES}")
-    yield Count("countries", str(len({row.country for row in rows})), str(len(BIN_OF)))
-    labels = Counter(row.label for row in rows)
-    for label in LABELS:
-        yield Count(f"stories labelled {label}", str(labels[label]))
+    yield count("stories", len(rows), STORIES)
+    yield count("countries", len({row.country for row in rows}), len(BIN_OF))
+    yield from tally("stories labelled {}", (row.label for row in rows), LABELS)
 
 
-_STORIES = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="ID", counts=_counts)
+_NAMES = ("country", "background", "axis", "subaxis", "value", "story", "explanation")
+STORY_TABLE = Table(
+    model=StoryRow,
+    folder="normad",
+    stems=("normad_etiquette_final_data", "normad"),
+    hub="akhilayerukola/NormAd",
+    split="train",
+    aliases={"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"} | {name.capitalize(): name for name in _NAMES},
+    id="ID",
+    release=Release(
+        rows=STORIES,
+        culture="country",
+        fits=lambda country: country in BIN_OF,
+        expected=f"one of {', '.join(sorted(BIN_OF))}",
+    ),
+    counts=_counts,
+)
 
 
 def load(condition: Condition, settings: Settings) -> Documents:
     """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
-    table, rows, ids = _STORIES.read(settings.data_folder)
-    data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
-    context = {"value": "value", "country_value": "value", "rule": "rule"}.get(condition)  # a field of the rows
-    for index, row in enumerate(rows):
-        if context and getattr(row, context) is None:
-            column = next(name for name, field in ALIASES.items() if field == context)
-            raise DataError(
-                f"{table.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the model: "
-                "complete the row, or leave this task out."
-            )
-    return Documents(
-        [
-            {
-                "id": identifier,
-                "country": row.country,
-                "topic": _TOPIC_OF.get((row.subaxis or "").lower(), ""),
-                "story": row.story,
-                # The value takes the place of the rule of thumb in the authors' templates.
-                "rule": (row.rule if condition == "rule" else row.value) or "",
-                "label": row.label,
-                "data": data,
-            }
-            for identifier, row in zip(ids, rows, strict=True)
-        ]
-    )
+    stories = STORY_TABLE.rows(settings)
+    columns = {"id", "country", "value", "rule", "story", "label"}
+    data = fingerprint(row.model_dump(include=columns) for row in stories.rows)
+    field, column = ("rule", "Rule-of-Thumb") if condition == "rule" else ("value", "Value")
+    if condition in ("value", "country_value", "rule"):
+        for index, row in enumerate(stories.rows):
+            if getattr(row, field) is None:
+                raise DataError(
+                    f"{stories.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the "
+                    "model: complete the row, or leave this task out."
+                )
+    documents = [
+        {
+            "id": identifier,
+            "country": row.country,
+            "topic": _TOPIC_OF.get((row.subaxis or "").lower(), ""),
+            "story": row.story,
+            # The value takes the place of the rule of thumb in the authors' templates.
+            "rule": getattr(row, field) or "",
+            "label": row.label,
+            "data": data,
+        }
+        for identifier, row in zip(stories.ids, stories.rows, strict=True)
+    ]
+    return Documents(documents, reading=stories.reading)
 
 
 class NormAd(Benchmark):
@@ -213,7 +197,7 @@ class NormAd(Benchmark):
                 title=f"{self.title}, {variant.title}",
                 languages=("en",),
                 metrics=lambda: _METRICS,
-                data=DataSet((SOURCE,), partial(load, variant.facts["condition"])),
+                data=DataSet((STORY_TABLE,), partial(load, variant.facts["condition"])),
                 prompt=partial(ask, variant.prompt),
                 score=partial(score, variant.prompt),
                 decoding=variant.decoding,
@@ -235,10 +219,6 @@ class NormAd(Benchmark):
             ),
             *variants,
         )
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks the stories."""
-        return check_tables(self.name, data_folder, [_STORIES])
 
     def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
         """Yields all amounts of context side by side, what each unit replies, and its accuracy by groups."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks import choices
@@ -35,24 +34,17 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     CODES,
     KNOWLEDGE_BASE,
     LANGUAGES,
-    QUESTIONS,
     SETS,
     TYPES,
-    CuisineRow,
     Format,
     SetName,
     group_name,
-    identifier_of,
     load,
-    misplaced,
     options_of,
-    question_source,
-    tables,
+    question_table,
 )
-from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images
-from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import RowTable
+from culture_tasks.data.checking import DataReport, check_tables
+from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
 
@@ -167,10 +159,10 @@ class WorldCuisines(Benchmark):
         """Returns a group for each set and form of answer, with a task for each type of question."""
         return tuple(entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form))
 
-    def check(self, data_folder: Path | None) -> DataReport:
+    def check(self, settings: Settings) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        checks = [_check(set_name, config, data_folder) for set_name in SETS for config in ("task1", "task2")]
-        return check_tables(self.name, data_folder, checks)
+        tables = [question_table(set_name, config) for set_name in SETS for config in ("task1", "task2")]
+        return check_tables(self.name, settings, tables)
 
     def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""
@@ -202,7 +194,7 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
             title=f"{title}: {kind.title}",
             languages=CODES,
             metrics=lambda: metrics,
-            data=DataSet((question_source(set_name, kind.config), KNOWLEDGE_BASE), partial(load, set_name, kind, form)),
+            data=DataSet((question_table(set_name, kind.config), KNOWLEDGE_BASE), partial(load, set_name, kind, form)),
             prompt=lambda doc: Prompt((Picture(), doc["prompt"])),
             score=variant.facts["score"],
             decoding=variant.decoding,
@@ -221,31 +213,6 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
         weight_by_size=False,  # as in the paper, each type weighs the same
     )
     yield from tasks
-
-
-def _check(set_name: SetName, config: str, data_folder: Path | None) -> TableCheck[CuisineRow]:
-    source = question_source(set_name, config)
-
-    def problems(table: RowTable, rows: Mapping[int, CuisineRow]) -> Iterator[str]:
-        yield from misplaced(table, rows, source)
-        first = {row.image: index for index, row in reversed(list(rows.items())) if row.image}
-        yield from broken_images(table.part(list(first.values())), list(first), folder_of(source, data_folder))
-
-    def counts(rows: Sequence[CuisineRow]) -> Iterator[Count]:
-        name = f"{set_name} set, {config}"
-        yield Count(f"{name}: questions", str(len({row.qa_id for row in rows})), str(QUESTIONS[set_name, config]))
-        yield Count(f"{name}: languages", str(len({row.lang for row in rows})), str(len(LANGUAGES)))
-        yield Count(f"{name}: rows", str(len(rows)), str(QUESTIONS[set_name, config] * len(LANGUAGES)))
-
-    return TableCheck(
-        source=source,
-        model=CuisineRow,
-        id="qa_id",
-        id_of=identifier_of,
-        tables=partial(tables, source),
-        problems=problems,
-        counts=counts,
-    )
 
 
 BENCHMARK = WorldCuisines()

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
@@ -18,31 +18,28 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.reporting import names_in
-from culture_tasks.data.hub import load_split
-from culture_tasks.data.images import image_column
-from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, folder_of, local_file, read_source
-from culture_tasks.data.tables import (
+from culture_tasks.data.checking import Count, count
+from culture_tasks.data.files import RowTable, read_parquet
+from culture_tasks.data.images import image_column, image_problems
+from culture_tasks.data.reading import DataReading
+from culture_tasks.data.rows import (
     Identifier,
     Label,
     OptionalIdentifier,
     OptionalLabel,
-    RowTable,
     TableRow,
     Text,
     fingerprint,
     one_of,
-    read_file,
-    read_parquet,
-    unique,
     validated,
 )
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
 
-    from culture_tasks.settings import Settings
 
 SetName = Literal["small", "large"]
 SETS: tuple[SetName, ...] = get_args(SetName)
@@ -86,35 +83,7 @@ QUESTIONS: Mapping[tuple[SetName, str], int] = {
 }
 """Questions in each language."""
 
-_LOCAL_NAMES = "food-kb"
-_WITHOUT_THE_HUB = (
-    "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column 'image', "
-    "into the folder that CULTURE_TASKS_DATA names."
-)
 _INSTRUCTION = "\n\nPrint only the answer"
-
-KNOWLEDGE_BASE = Source(
-    folder="worldcuisines",
-    stems=(_LOCAL_NAMES,),
-    hub="worldcuisines/food-kb",
-    split="main",
-    additions=tuple(
-        f"{stem}_task{number}" for stem in ("small", "large", "*_small_eval", "*_large_eval") for number in (1, 2)
-    ),
-)
-
-
-def question_source(set_name: SetName, config: str) -> Source:
-    """Where the questions of a set are looked for: one file, the authors' file for each language, or the Hub."""
-    return Source(
-        folder="worldcuisines",
-        stems=(f"{set_name}_{config}", f"en_{set_name}_eval_{config}", f"*/en_{set_name}_eval_{config}"),
-        hub="worldcuisines/vqa",
-        config=config,
-        split=f"test_{set_name}",
-        additions=(_LOCAL_NAMES,),
-        release=ReleaseFacts(rows=QUESTIONS[set_name, config] * len(LANGUAGES)),
-    )
 
 
 class CuisineRow(TableRow):
@@ -148,11 +117,6 @@ class CuisineRow(TableRow):
         return self.image or self.image_url or ""
 
 
-def identifier_of(row: CuisineRow) -> str:
-    """Returns the identifier of a row within its table."""
-    return f"{row.qa_id} in {row.lang}"
-
-
 class Dish(TableRow):
     """Where a dish of the knowledge base is from."""
 
@@ -172,67 +136,86 @@ def options_of(prompt: str) -> dict[str, str]:
     return dict(_OPTION.findall(prompt.rpartition(_INSTRUCTION)[0]))
 
 
-def tables(source: Source, data_folder: Path | None) -> Iterator[RowTable]:
-    """Yields the tables of a set: one, or the authors' file for each language."""
-    path = local_file(source, data_folder)
-    if path is None or path.stem == source.stems[0]:
-        yield read_source(source, data_folder)
-        return
-    ending = path.name.removeprefix("en_")
-    for file in sorted(path.parent.glob(f"*_{ending}")):
-        yield read_file(file)
-
-
 def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
     """Loads the questions of a type with their images; raises DataError if either can't be used."""
-    source = question_source(set_name, question_type.config)
-    places, rows = _rows(source, settings.data_folder)
-    data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in rows)
-    indices = [index for index, row in enumerate(rows) if row.prompt_type == question_type.code]
+    found = question_table(set_name, question_type.config).rows(settings)
+    data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in found.rows)
+    indices = [index for index, row in enumerate(found.rows) if row.prompt_type == question_type.code]
     if not indices:
         raise DataError(
-            f"{places[0].partition(', row')[0]}: found no row of type {question_type.code}, {question_type.title}. "
-            "Add rows, or leave this task out."
+            f"{found.where(0).partition(', row')[0]}: found no row of type {question_type.code}, "
+            f"{question_type.title}. Add rows, or leave this task out."
         )
     answers: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in rows:
+    for row in found.rows:
         answers[row.qa_id][row.lang] = row.answer
-    questions = [rows[index] for index in indices]
-    base = None if any(row.image for row in questions) else _knowledge_base(settings)
+    questions = [found.rows[index] for index in indices]
+    base, base_reading = (None, DataReading()) if any(row.image for row in questions) else _knowledge_base(settings)
     countries = _countries(base)
     documents = [
         _document(row, form, answers[row.qa_id])
         | {"type": question_type.name, "country": countries.get(row.picture, ""), "data": data}
         for row in questions
     ]
-    images = _images(questions, [places[index] for index in indices], base, folder_of(source, settings.data_folder))
-    return Documents(documents, images)
+    images = _images(questions, [found.where(index) for index in indices], base, found.folder, settings)
+    return Documents(documents, images, found.reading | base_reading)
 
 
-def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[CuisineRow]]:
-    """Returns where each row is, and the rows."""
-    read, rows = list(tables(source, data_folder)), list[CuisineRow]()
-    for table in read:
-        checked = validated(table, CuisineRow)
-        list(unique(table, map(identifier_of, checked), "qa_id"))
-        for problem in misplaced(table, dict(enumerate(checked)), source):
-            raise DataError(problem)
-        rows += checked
-    places = [table.where(index) for table in read for index in range(len(table.rows))]
-    release = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
-    check_release(source.release, release, release.rows)
-    return places, rows
-
-
-def misplaced(table: RowTable, rows: Mapping[int, CuisineRow], source: Source) -> Iterator[str]:
+def _misplaced(config: str, found: Rows[CuisineRow]) -> Iterator[str]:
     """Yields the rows whose type belongs to the other part of the data."""
-    allowed = [kind.code for kind in TYPES if kind.config == source.config]
-    for index, row in rows.items():
+    allowed = [kind.code for kind in TYPES if kind.config == config]
+    for index, row in enumerate(found.rows):
         if row.prompt_type not in allowed:
             yield (
-                f"{table.where(index)}, field 'prompt_type': found {row.prompt_type!r}. Expected one of "
-                f"{', '.join(allowed)} in {source.config}. Move the row to the other file."
+                f"{found.where(index)}, field 'prompt_type': found {row.prompt_type!r}. Expected one of "
+                f"{', '.join(allowed)} in {config}. Move the row to the other file."
             )
+
+
+def _own_images(found: Rows[CuisineRow], settings: Settings) -> Iterator[str]:
+    """Yields the problems of the user's own image files; the Hub's are checked by each run."""
+    own = [index for index, row in enumerate(found.rows) if row.image]
+    names = [found.rows[index].image for index in own]
+    yield from image_problems(found.table.part(own), names, found.folder, settings.image_pixels, set())
+
+
+def _counts(set_name: SetName, config: str, rows: Sequence[CuisineRow]) -> Iterator[Count]:
+    name, questions = f"{set_name} set, {config}", QUESTIONS[set_name, config]
+    yield count(f"{name}: questions", len({row.qa_id for row in rows}), questions)
+    yield count(f"{name}: languages", len({row.lang for row in rows}), len(LANGUAGES))
+    yield count(f"{name}: rows", len(rows), questions * len(LANGUAGES))
+
+
+@cache
+def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
+    """Returns the table of a set's questions: one file, the authors' file for each language, or the Hub's."""
+    files = f"*_{set_name}_eval_{config}"
+    return Table(
+        model=CuisineRow,
+        folder="worldcuisines",
+        stems=(f"{set_name}_{config}",),
+        parts=(files, f"*/{files}"),
+        hub="worldcuisines/vqa",
+        config=config,
+        split=f"test_{set_name}",
+        additions=("food-kb",),
+        id="qa_id",
+        id_of=lambda row: f"{row.qa_id} in {row.lang}",
+        release=Release(rows=QUESTIONS[set_name, config] * len(LANGUAGES)),
+        rules=partial(_misplaced, config),
+        beside=_own_images,
+        counts=partial(_counts, set_name, config),
+    )
+
+
+KNOWLEDGE_BASE = Table(
+    model=Dish,
+    folder="worldcuisines",
+    stems=("food-kb",),
+    hub="worldcuisines/food-kb",
+    split="main",
+    additions=tuple(f"{name}_task{number}" for name in ("small", "large", "*_eval") for number in (1, 2)),
+)
 
 
 def _document(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[str, Any]:
@@ -255,24 +238,21 @@ def _document(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict
 
 
 def _images(
-    rows: Sequence[CuisineRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
+    rows: Sequence[CuisineRow],
+    places: Sequence[str],
+    base: datasets.Dataset | None,
+    folder: Path,
+    settings: Settings,
 ) -> datasets.Dataset:
     """Returns the images of the rows as a column, each read and checked once: files, or the knowledge base's."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
     pictures, stored_images = (list(first), None) if base is None else _stored_images(first, base)
-    table = _Images(folder.name, [{"place": first[picture]} for picture in pictures], stored_images)
-    images = image_column(table, pictures, folder)
+    table = RowTable(folder.name, [{}] * len(pictures), stored_images, places=[first[name] for name in pictures])
+    images = image_column(table, pictures, folder, settings.image_pixels)
     position = {picture: index for index, picture in enumerate(pictures)}
     return images.select([position[row.picture] for row in rows])
-
-
-class _Images(RowTable):
-    """The distinct images of some questions, each in the place of the first question that shows it."""
-
-    def where(self, index: int) -> str:
-        return str(self.rows[index]["place"])
 
 
 def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[list[str], datasets.Dataset]:
@@ -311,10 +291,16 @@ def _countries(base: datasets.Dataset | None) -> dict[str, str]:
     }
 
 
-def _knowledge_base(settings: Settings) -> datasets.Dataset:
-    path = local_file(KNOWLEDGE_BASE, settings.data_folder)
-    if path is None:
-        return load_split(str(KNOWLEDGE_BASE.hub), None, KNOWLEDGE_BASE.split, _WITHOUT_THE_HUB)
-    if path.suffix != ".parquet":
-        raise DataError(f"{path}: found a file ending in {path.suffix!r}. Expected the images in a Parquet file.")
-    return read_parquet(path)
+def _knowledge_base(settings: Settings) -> tuple[datasets.Dataset, DataReading]:
+    paths = KNOWLEDGE_BASE.files(settings)
+    if not paths:
+        return KNOWLEDGE_BASE.download(
+            settings,
+            "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column "
+            "'image', into the folder that CULTURE_TASKS_DATA names.",
+        )
+    if paths[0].suffix != ".parquet":
+        raise DataError(
+            f"{paths[0]}: found a file ending in {paths[0].suffix!r}. Expected the images in a Parquet file."
+        )
+    return read_parquet(paths[0]), DataReading()

@@ -12,6 +12,7 @@ from culture_tasks.data.images import read_image
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
+from culture_tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,11 @@ class TrainingData:
     facts: DataFacts
 
 
-def load_training_data(
-    data_folder: Path | None, limit: int | None = None, benchmark: str | None = None
-) -> TrainingData:
+def load_training_data(settings: Settings, limit: int | None = None, benchmark: str | None = None) -> TrainingData:
     """Loads training cases, with their images checked, as the benchmark's tasks phrase them.
 
-    Equal requests are one object. Without a folder cases come from the Hub; ``limit`` takes this many, evenly spaced
-    over all; without a name the benchmark is the only one that offers any, own cultures aside.
+    Equal requests are one object. ``limit`` takes this many, evenly spaced over all; without a name the benchmark is
+    the only one that offers any, own cultures aside.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     published = [name for name in offers if name not in cultures()]
@@ -38,7 +37,7 @@ def load_training_data(
         raise SettingsError(
             f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
         )
-    offered = offers[name].training_cases(data_folder, limit)
+    offered = offers[name].training_cases(settings, limit)
     queries: dict[tuple[Path, str, str], Query] = {}
 
     def query(item: AnsweredQuestion) -> Query:

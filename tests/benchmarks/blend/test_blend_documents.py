@@ -10,10 +10,12 @@ import datasets
 import pandas
 import pytest
 
-from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, check, english_prompt, load, load_choices
+from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, english_prompt, load_choices
+from culture_tasks.benchmarks.blend.documents import check as check_data
+from culture_tasks.benchmarks.blend.documents import load as load_documents
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.data import sources
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.settings import Settings
 
@@ -39,6 +41,14 @@ CHOICE = {
     "choices": '{"A": "coffee", "B": "tea"}',
     "answer_idx": "A",
 }
+
+
+def load(region, folder, **way):
+    return load_documents(region, Settings(data=folder), **way).rows
+
+
+def check(folder):
+    return check_data(Settings(data=folder))
 
 
 @pytest.fixture
@@ -192,11 +202,11 @@ def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
 def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monkeypatch):
     rows = {"annotations": [{"ID": "Q1", **ENTRY}], "short-answer-questions": [TOPIC | {"more": 1}]}
 
-    def on_the_hub(name, config, split, otherwise):
+    def on_the_hub(name, config, split, revision, otherwise):
         assert (name, split) == ("nayeon212/BLEnD", "KR")
-        return datasets.Dataset.from_list(rows[config])
+        return datasets.Dataset.from_list(rows[config]), "c0"
 
-    monkeypatch.setattr(sources, "load_split", on_the_hub)
+    monkeypatch.setattr(tables, "load_split", on_the_hub)
     data = folder({"Q1": ENTRY})
     local = load(KOREA, data)
     (data / "blend" / "annotations" / "South_Korea_data.json").unlink()
@@ -259,7 +269,7 @@ def test_every_problem_is_told(copied, monkeypatch):
     def unreachable(name, config, *_):
         raise DataUnavailableError(f"{name} ({config}): no network")
 
-    monkeypatch.setattr(sources, "load_split", unreachable)
+    monkeypatch.setattr(tables, "load_split", unreachable)
     blend = copied / "blend"
     (blend / "annotations" / "UK_data.json").unlink()
     (blend / "prompts" / "UK_prompts.csv").unlink()

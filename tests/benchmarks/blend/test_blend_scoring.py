@@ -99,7 +99,7 @@ KOREA = next(region for region in REGIONS if region.name == "South_Korea")
 
 @pytest.fixture
 def doc(fixture_data):
-    return load(KOREA, fixture_data)[0]  # coffee 4 votes, milk 1
+    return load(KOREA, Settings(data=fixture_data)).rows[0]  # coffee 4 votes, milk 1
 
 
 def test_repeated_runs_are_averaged_and_reasoning_is_no_answer(doc):

@@ -11,13 +11,14 @@ import pytest
 from culture_tasks.benchmarks.care.documents import (
     CATEGORIES,
     RELEASED_NAMES,
-    SOURCES,
+    TABLES,
     CareDoc,
     category_of,
-    load_table,
 )
-from culture_tasks.data import sources
+from culture_tasks.benchmarks.care.documents import load as load_table
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 ROW = {
     "question": "ما اسم هذا الطبق؟",
@@ -43,7 +44,7 @@ def folder(tmp_path):
 
 
 def load(language, folder, *, english=False):
-    return load_table(SOURCES[language], language, folder, english=english)
+    return load_table(TABLES[language], language, Settings(data=folder), english=english).rows
 
 
 def refused(folder, **options):
@@ -137,7 +138,7 @@ def test_a_question_may_come_twice_with_other_answers_and_the_hub_s_repeats_are_
     folder, monkeypatch, caplog
 ):
     assert len(load("ar", folder(ROW, ROW | {"answer": "another"}))) == 2
-    monkeypatch.setattr(sources, "load_split", lambda *_, **__: datasets.Dataset.from_list([ROW, OTHER, ROW]))
+    monkeypatch.setattr(tables, "load_split", lambda *_, **__: (datasets.Dataset.from_list([ROW, OTHER, ROW]), "c0"))
     with caplog.at_level(logging.WARNING):
         assert len(load("ar", None)) == 3
     assert "row 3, field 'question'" in caplog.text

@@ -11,18 +11,23 @@ from PIL import Image
 from support.cedar_data import row, rows, write_folder
 from support.papers import printed, wording
 
+from culture_tasks.benchmarks.cedar.documents import check as check_data
 from culture_tasks.benchmarks.cedar.documents import (
-    check,
     english_label,
-    load,
     prompt_file,
     render,
     supported_languages,
 )
+from culture_tasks.benchmarks.cedar.documents import load as load_documents
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS, QUADRANTS
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
+from culture_tasks.settings import Settings
+
+
+def load(modality, language, folder, prompt_language=None):
+    return load_documents(modality, language, Settings(data=folder), prompt_language)
 
 
 def english(folder, *content):
@@ -136,7 +141,7 @@ def test_a_check_goes_on_where_no_file_of_a_modality_can_be_read(tmp_path):
     file = tmp_path / "cedar" / "text" / "arabic_nq.json"
     file.parent.mkdir(parents=True)
     file.write_text("[{", encoding="utf-8")
-    report = check(tmp_path)
+    report = check_data(Settings(data=tmp_path))
     assert f"{file}, line 1, column 3: not JSON" in report.problems[0]
     assert len(report.problems) == len(LANGUAGES)
 

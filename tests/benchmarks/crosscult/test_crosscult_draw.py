@@ -14,6 +14,7 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import load
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 TOPICS = ("social", "religious", "ethical")
 SIX = {f"s{number}": topic for number, topic in enumerate(TOPICS * 2)}
@@ -98,12 +99,12 @@ def test_the_split_of_the_data_takes_precedence(tmp_path):
     parts = ("Single-insert / Test", "sequential-insert test", "train")
     for index, row in enumerate(content):
         row["split"] = parts[index // 4]
-    draw = make_draw(load(write_folder(tmp_path / "all", content)))
+    draw = make_draw(load(Settings(data=write_folder(tmp_path / "all", content))))
     assert draw.split == {f"scenario {number}": ("single", "sequential", "train")[number // 2] for number in range(6)}
     for row in content[10:]:
         del row["split"]
     with pytest.raises(DataError, match="5 of 6 scenarios have a value in the column 'split'"):
-        make_draw(load(write_folder(tmp_path / "some", content)))
+        make_draw(load(Settings(data=write_folder(tmp_path / "some", content))))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_too_little_data(raw, message):
 
 def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_path, capsys):
     folder = write_folder(tmp_path, rows())
-    default = load_release(folder).draw
+    default = load_release(Settings(data=folder)).draw
     out = tmp_path / "new" / FILE_NAME
     command = ["data", "draw", "crosscult", "--data", str(folder), "--out"]
     options = ["--seed", "9", "--cross-language", "english", "--locality-pool", "all", "--split-by", "scenario"]
@@ -130,7 +131,7 @@ def test_the_command_writes_a_draw_that_is_used_in_place_of_the_default_one(tmp_
     expected = {"seed": 9, "split_by": "scenario", "cross_language": "english", "locality_pool": "all"}
     assert json.loads(out.read_text())["options"] == expected
     out.rename(folder / FILE_NAME)
-    assert load_release(folder).draw.options.seed == 9 != default.options.seed
+    assert load_release(Settings(data=folder)).draw.options.seed == 9 != default.options.seed
     assert main([*command, str(tmp_path)]) != 0
     assert f"data draw: can't write to {tmp_path} (Is a directory). Choose another place." in capsys.readouterr().err
 

@@ -5,9 +5,19 @@ import pytest
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.documents import check
-from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, load
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
+from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
+from culture_tasks.benchmarks.crosscult.raw_cases import load as load_cases
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+
+def load(folder):
+    return load_cases(Settings(data=folder))
+
+
+def check(folder):
+    return BENCHMARK.check(Settings(data=folder))
 
 
 def test_a_case_holds_the_sample_of_each_partition(tmp_path):

@@ -70,7 +70,7 @@ def test_questions_without_four_options_are_left_out_of_hard_and_said(fixture_da
 
 
 def test_the_check_counts_options_that_are_missing(fixture_data):
-    report = BENCHMARK.check(fixture_data)
+    report = BENCHMARK.check(Settings(data=fixture_data))
     counts = {count.name: count.found for count in report.counts}
     assert report.usable
     assert counts["Hard: rows without an option"] == "1"
@@ -84,7 +84,9 @@ def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fi
     (tmp_path / "culturalbench" / "easy.jsonl").write_text("\n".join([*rows, rows[0]]), encoding="utf-8")
     with pytest.raises(DataError, match=r"row 6, field 'question_idx': .* is also the id of"):
         load_easy(Settings(data=tmp_path))
-    assert any("row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(tmp_path).problems)
+    assert any(
+        "row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(Settings(data=tmp_path)).problems
+    )
 
 
 def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_is_none(tmp_path):

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from support.papers import printed
 
-from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of, load
-from culture_tasks.data import sources
-from culture_tasks.data.reading import reading
+from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of
+from culture_tasks.benchmarks.culturalvqa.documents import load as load_documents
+from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -59,9 +59,13 @@ def hub(monkeypatch):
 
     def put(*rows):
         data = datasets.Dataset.from_list(list(rows))
-        monkeypatch.setattr(sources, "load_split", lambda *_, **__: data)
+        monkeypatch.setattr(tables, "load_split", lambda *_, **__: (data, "c0"))
 
     return put
+
+
+def load(variant, folder, **settings):
+    return load_documents(variant, Settings(data=folder, **settings))
 
 
 def refused(folder, variant="blind"):
@@ -171,8 +175,8 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
 
 def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
     data = folder(row(0, country="Peru"), row(1, country="Niger", facet="Music"), row(2, facet="Ritualls"))
-    with caplog.at_level(logging.WARNING), reading(Settings(other_cultures="allow")):
-        documents = load("country", data).rows
+    with caplog.at_level(logging.WARNING):
+        documents = load("country", data, other_cultures="allow").rows
     assert [doc["country"] for doc in documents] == ["", "", "india"]
     assert [doc["country_name"] for doc in documents] == ["Peru", "Niger", "India"]
     assert [doc["facet"] for doc in documents] == ["food", "", "rituals"]

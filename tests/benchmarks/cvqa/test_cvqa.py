@@ -61,5 +61,5 @@ def test_the_questions_in_both_languages_with_their_images(fixture_data):
     assert [doc["image_id"] for doc in local.rows] == ["101", "101", "102", "201"]
     assert (local.rows[3]["language"], local.rows[3]["country"], local.rows[3]["answer"]) == ("Japanese", "Japan", "D")
     assert len(local.images) == 4
-    counts = {count.name: count.found for count in BENCHMARK.check(fixture_data).counts}
+    counts = {count.name: count.found for count in BENCHMARK.check(Settings(data=fixture_data)).counts}
     assert (counts["pairs of language and country"], counts["licence CC0 1.0"]) == ("2", "4")

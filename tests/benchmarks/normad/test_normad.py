@@ -81,7 +81,7 @@ def test_the_stories_and_their_groups(fixture_data):
     assert documents[0]["rule"] == "Guests should accept tea that the host pours."
     assert load("value", Settings(data=fixture_data)).rows[0]["rule"] == "Respect for hosts"
     assert len(BIN_OF) == 75
-    assert BENCHMARK.check(fixture_data).usable
+    assert BENCHMARK.check(Settings(data=fixture_data)).usable
 
 
 @pytest.mark.parametrize(

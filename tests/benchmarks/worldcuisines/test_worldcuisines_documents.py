@@ -12,7 +12,6 @@ from PIL import Image
 
 from culture_tasks.benchmarks.worldcuisines.benchmark import BENCHMARK
 from culture_tasks.benchmarks.worldcuisines.documents import TYPES, load, options_of
-from culture_tasks.data.reading import reading
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -116,9 +115,8 @@ def test_files_of_the_user_s_own_are_the_images(fixture_data):
 
 
 def test_an_excerpt_is_marked_as_the_user_s_own_data(folder, fixture_data):
-    with reading(Settings(data=fixture_data)) as read:
-        load("small", ORIGIN, "choices", Settings(data=fixture_data))
-    assert read.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
+    reading = load("small", ORIGIN, "choices", Settings(data=fixture_data)).reading
+    assert reading.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
 
 
 @pytest.mark.parametrize(
@@ -152,14 +150,14 @@ def test_a_broken_image_is_named_with_the_first_question_that_shows_it(folder):
 
 
 def test_the_check_counts_and_names_what_is_wrong(folder, fixture_data):
-    report = BENCHMARK.check(fixture_data)
+    report = BENCHMARK.check(Settings(data=fixture_data))
     assert report.usable
     assert {count.name: count.found for count in report.counts}["large set, task1: rows"] == "27"
     shutil.copytree(fixture_data / "worldcuisines", folder, dirs_exist_ok=True)
     (folder / "images" / "tesk.png").unlink()
     write(folder / "large_task2.jsonl", [row()])
     write(folder / "small_task2.jsonl", [row(prompt_type="2"), row(prompt_type="2")])
-    problems = "\n".join(BENCHMARK.check(folder.parent).problems)
+    problems = "\n".join(BENCHMARK.check(Settings(data=folder.parent)).problems)
     assert "no file 'tesk.png'" in problems
     assert "small_task2.jsonl, row 2, field 'qa_id': '1 in en' is also the id of" in problems
     assert "large_task2.jsonl, row 1, field 'prompt_type': found '1'" in problems

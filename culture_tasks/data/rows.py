@@ -1,0 +1,214 @@
+"""What a row is: the types of its fields, its check against a model, ids, and the fingerprint of rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+
+from culture_tasks.data.files import RowTable
+from culture_tasks.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from culture_tasks.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+Row = TypeVar("Row", bound=BaseModel)
+
+
+class TableRow(BaseModel):
+    """A row of a table, in which only columns that it names are allowed.
+
+    Its validator is made when the first row is checked: harnesses import the rows of all benchmarks when they start.
+    """
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+
+def none_if_blank(value: Any) -> Any:
+    """Returns None for a text without a visible character, and everything else as it is."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _text_if_number(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError(_EXPECTED["string_too_short"])
+    return text
+
+
+Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
+"""A required text, shown as it is: white space around it is kept."""
+
+OptionalText = Annotated[Text | None, BeforeValidator(none_if_blank)]
+"""An optional text, shown as it is; an empty field of a CSV file counts as missing."""
+
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""A required name, such as a category or a file name: white space around it is stripped."""
+
+OptionalLabel = Annotated[Label | None, BeforeValidator(none_if_blank)]
+
+Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
+"""A row's id: a text or an integer, which a CSV file can't tell apart."""
+
+OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
+
+
+def one_of(names: Collection[str]) -> AfterValidator:
+    """Returns a validator that refuses a text that isn't among the names."""
+
+    def check(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"{nearest(text, names)} Expected one of {', '.join(names)}".strip())
+        return text
+
+    return AfterValidator(check)
+
+
+def checked(
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
+) -> Iterator[tuple[int, Row] | str]:
+    """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
+
+    Args:
+        table: The rows.
+        model: The pydantic model of a row. A field without default is a column that must be there.
+        aliases: Other column names, each with its field.
+        settings: The user's settings, which say whether unknown columns of the user's own files are refused.
+    """
+    if not table.rows:
+        return
+    fields = model.model_fields
+    names = {name: (aliases or {}).get(name, name) for name in set[str]().union(*table.rows)}
+    columns = set(names.values())
+    required = [name for name, field in fields.items() if field.is_required()]
+    if missing := [name for name in required if name not in columns]:
+        yield (
+            f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], columns)} "
+            f"Found the columns {', '.join(sorted(columns))}. Expected {', '.join(required)}. Rename or add it."
+        )
+        return
+    unknown = columns - set(fields) if table.local else set()
+    if unknown and settings and settings.extra_columns == "allow":
+        _warn_of_columns(table.origin, tuple(sorted(unknown)))
+        unknown = set()
+    alike = all(row.keys() == table.rows[0].keys() for row in table.rows)
+    known = {name: field for name, field in names.items() if field in fields}
+    problems: set[str] = set()  # a wrong column of all rows is one problem
+    for index, row in enumerate(table.rows):
+        problem = None
+        if len(columns) < len(names):
+            problem = _same_columns(table.where(index), row, names)
+        if unknown and problem is None and (here := sorted(names[name] for name in row if names[name] in unknown)):
+            problem = (
+                f"{table.origin if alike else table.where(index)}: unknown column {here[0]!r}."
+                f"{nearest(here[0], fields)} Expected one of {', '.join(fields)}. Rename or remove it, or ignore all "
+                "unknown columns with CULTURE_TASKS_EXTRA_COLUMNS=allow."
+            )
+        if problem is None:
+            try:
+                valid = model.model_validate({known[name]: value for name, value in row.items() if name in known})
+            except ValidationError as error:
+                problem = _problem(table.where(index), error)
+            else:
+                yield index, valid
+        if problem is not None and problem not in problems:
+            problems.add(problem)
+            yield problem
+
+
+def _same_columns(where: str, row: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
+    by_field: dict[str, list[str]] = {}
+    for name in row:
+        by_field.setdefault(names[name], []).append(name)
+    if doubled := next((columns for columns in by_field.values() if len(columns) > 1), None):
+        return f"{where}: the columns {' and '.join(map(repr, doubled))} mean the same. Remove or rename one of them."
+    return None
+
+
+@cache
+def _warn_of_columns(origin: str, columns: tuple[str, ...]) -> None:
+    """Logs the unknown columns of a file once, however often it is read."""
+    _log.warning("%s: unknown columns are ignored: %s", origin, ", ".join(columns))
+
+
+_EXPECTED = {
+    "missing": "Expected a value",
+    "string_type": "Expected a text",
+    "string_too_short": "Expected a text that isn't empty",
+    "string_unicode": "Expected Unicode text without lone surrogates",
+    "too_short": "Expected at least one entry",
+    "list_type": "Expected a list",
+    "float_parsing": "Expected a number",
+    "finite_number": "Expected a finite number",
+}
+"""The expected value, by pydantic's type of error, in the words of this package."""
+
+
+def _problem(where: str, error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in problem["loc"]) or "row"
+    value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"{where}, field {field!r}: found {value}. {expectation(problem)}. Correct the row, or remove it."
+
+
+def expectation(problem: Mapping[str, Any]) -> str:
+    """Returns what was expected, of an error of pydantic's, in the words of this package."""
+    return str(_EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip(".")))
+
+
+def validated(
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
+) -> list[Row]:
+    """Returns the rows by :func:`checked`; raises DataError for the first problem."""
+    rows = []
+    for row in checked(table, model, aliases, settings):
+        if isinstance(row, str):
+            raise DataError(row)
+        rows.append(row[1])
+    return rows
+
+
+def usable_rows(
+    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
+) -> tuple[dict[int, Row], list[str]]:
+    """Returns the rows that are valid, by their place, and the problems of the others, by :func:`checked`."""
+    found = list(checked(table, model, aliases, settings))
+    return dict(row for row in found if not isinstance(row, str)), [row for row in found if isinstance(row, str)]
+
+
+def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:
+    """Yields the rows without an id where another row has one, and those whose id occurs before."""
+    first = next((index for index, identifier in enumerate(identifiers) if identifier is not None), None)
+    places: dict[str, int] = {}
+    for index, identifier in enumerate(identifiers):
+        if identifier is None and first is not None:
+            yield (
+                f"{table.where(index)}, field {field!r}: found nothing, while {table.where(first)} has "
+                f"{identifiers[first]!r}. Expected an id in each row, or in none."
+            )
+        elif identifier is not None and places.setdefault(identifier, index) != index:
+            yield (
+                f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
+                f"{table.where(places[identifier])}. Expected a different one in each row."
+            )
+
+
+def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns a hash of data: two runs compare only where they saw the same rows.
+
+    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
+    """
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
+    return digest.hexdigest()[:16]
