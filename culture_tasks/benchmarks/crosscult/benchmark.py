@@ -152,7 +152,6 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         """Returns the rubric of Figure 10."""
         return RUBRICS
 
-    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
         from culture_tasks.benchmarks.crosscult.report import report_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import get_args
 
@@ -296,6 +296,7 @@ def _without_and_with(edition: Edition) -> ContrastOf:
     )
 
 
+@cache
 def report_of(edition: Edition) -> BenchmarkReport:
     """Returns how an edition is reported."""
     places = {partition.code: partition.place for partition in edition.partitions}
