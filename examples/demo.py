@@ -81,8 +81,8 @@ class Run:
     tasks: Sequence[str]
 
 
-def runs(lm: str, vlm: str) -> list[Run]:
-    """Give the runs of the demonstration, with a language model and one for images."""
+def runs(lm: Path, vlm: Path) -> list[Run]:
+    """Give the runs of the demonstration, with a language model and one for images in the given folders."""
     return [
         Run(
             "lm-eval: options, yes or no, a short answer, a long one",
@@ -90,7 +90,7 @@ def runs(lm: str, vlm: str) -> list[Run]:
             (
                 *("culture-tasks", "lm-eval", "run", "--model", "hf", "--model_args", f"pretrained={lm},dtype=float32"),
                 *("--tasks", ",".join(TEXT_TASKS), "--gen_kwargs", f"max_gen_toks={TOKENS}", "--device", "cpu"),
-                *("--batch_size", "16", "--apply_chat_template", "--log_samples"),
+                *("--batch_size", "10", "--apply_chat_template", "--log_samples"),
             ),
             TEXT_TASKS,
         ),
@@ -112,9 +112,9 @@ def make_models(folder: Path) -> tuple[Path, Path]:
     """Make a language model, real where it can be had, and one for images; say which, and give their folders."""
     start = time.monotonic()
     disable_progress_bar()
-    lm, vlm = real_model.make(), tiny_models.make_tiny_vlm(folder / "random-vlm")
+    lm, vlm = real_model.make(), tiny_models.make_tiny_vlm(folder / "random-weights")
     print(REAL if lm else TOYS.format(log=_short_path(real_model.FOLDER / "log")))
-    lm = lm or tiny_models.make_tiny_lm(folder / "random-lm")
+    lm = lm or tiny_models.make_tiny_lm(folder / "random-weights-text")
     print(f"The models are ready ({time.monotonic() - start:.0f} s).\n", flush=True)
     return lm, vlm
 
@@ -137,13 +137,13 @@ def carry_out(run: Run, output: Path) -> None:
     print(f"{time.monotonic() - start:.0f} s; log in {_short_path(log)}\n", flush=True)
 
 
-def report(output: Path) -> Path:
+def report(output: Path, folders: Sequence[str]) -> Path:
     """Make the report of both runs, which prints its findings, and give the page.
 
     Raises:
         DemoError: If there is no page.
     """
-    results = [str(_short_path(output / run.folder)) for run in runs("", "")]
+    results = [str(_short_path(output / folder)) for folder in folders]
     command = ("culture-tasks", "report", *results, "-o", str(_short_path(output / "report")))
     page = output / "report" / "report.html"
     page.unlink(missing_ok=True)
@@ -221,11 +221,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     output = parser.parse_args(arguments).output.resolve()
     print(BEFORE, flush=True)
-    models = make_models(output / "models")
+    planned = runs(*make_models(output / "models"))
     try:
-        for run in runs(*(os.path.join(".", _short_path(model)) for model in models)):  # noqa: PTH118 - "./" is kept
+        for run in planned:
             carry_out(run, output)
-        page = report(output)
+        page = report(output, [run.folder for run in planned])
     except DemoError as error:
         print(f"The demonstration failed. {error}", file=sys.stderr)
         return 1
