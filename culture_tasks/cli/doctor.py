@@ -34,7 +34,7 @@ from culture_tasks.errors import JudgeNotConfiguredError, SettingsError
 from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
-from culture_tasks.selftest.findings import Finding, finding_of
+from culture_tasks.selftest.findings import Finding, finding_of, gpus
 from culture_tasks.settings import Settings, settings_file
 
 _PROJECT = "culture-tasks"
@@ -42,11 +42,16 @@ _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
 _SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
 _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
-    "the responses and grade them later."
+    "the responses and grade them later. Tasks that a rule grades, such as culturalbench_easy, need none."
+)
+_NO_GPU = (
+    "On a CPU, a model of 0.5B answers 60 short questions in minutes: --device cpu in lm-eval, device=cpu in the "
+    "--model_args of lmms-eval. Larger ones answer behind an API: local-chat-completions, async_openai."
 )
 
 _DESCRIPTION = """\
-Looks at packages, harnesses, judge and data. The judge is asked one question, as before a run. Nothing is downloaded.
+Looks at packages, GPU, harnesses, judge and data. The judge is asked one question, as before a run. Nothing is
+downloaded.
 Exit status 1: something has to be fixed.
 """
 
@@ -70,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
 def examine(*, ask_judge: bool = True) -> Iterator[tuple[str, Finding]]:
     """Looks at everything, and yields each subject with its finding as it comes."""
     looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages)]
-    looks += [(name.replace("_", "-"), partial(_harness, name)) for name in HARNESSES]
+    looks += [("GPU", _gpu), *((name.replace("_", "-"), partial(_harness, name)) for name in HARNESSES)]
     try:
         settings = Settings.from_environment()
     except SettingsError as error:
@@ -99,6 +104,16 @@ def _packages() -> Finding:
     problems = ", ".join(f"{requirement.name} {_version(requirement.name) or 'missing'}" for requirement in unmet)
     install = " ".join(f"'{requirement.name}{requirement.specifier}'" for requirement in unmet)
     return Finding("fix", f"{listing}; not as needed: {problems}", f"pip install {install}", facts)
+
+
+def _gpu() -> Finding:
+    number = gpus()
+    facts = {"gpus": number}
+    return (
+        Finding("ok", f"torch sees {number}", facts=facts)
+        if number
+        else Finding("note", "torch sees none", _NO_GPU, facts)
+    )
 
 
 def _is_needed(requirement: Requirement) -> bool:

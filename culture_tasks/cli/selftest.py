@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
-from culture_tasks.selftest.findings import Finding, finding_of
+from culture_tasks.selftest.findings import Finding, advised_without_gpu, finding_of
 
 _WIDTH = 12  # of "stop strings"
 
@@ -66,6 +66,6 @@ def _model_findings(options: argparse.Namespace) -> Iterator[tuple[str, Finding]
         summary = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
         return Finding("ok", summary)
 
-    yield "model", finding_of(load, mask)
+    yield "model", advised_without_gpu(finding_of(load, mask))
     for subject, look in with_progress([*looks_at(models[0])] if models else [], "selftest"):
-        yield subject, finding_of(look, mask)
+        yield subject, advised_without_gpu(finding_of(look, mask))

@@ -47,7 +47,7 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
     write_models(tmp_path / "clear", {"good": 90, "bad": 20})
     mean, clear = texts(tmp_path / "clear", "best")
     assert mean.startswith("good has the highest mean (90.00 of 100, ")
-    assert mean.endswith(") over the 2 columns that 2 models share, significantly above all others.")
+    assert mean.endswith(") over the 2 columns that 2 models share, significantly above the other.")
     assert clear.startswith("Significantly best: good on CulturalVQA (0.900, ")
     assert " and CulturalVQA, question alone (0.900, " in clear
     write_models(tmp_path / "open", {"a": 51, "b": 50, "worst": 5})

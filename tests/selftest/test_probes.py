@@ -12,7 +12,8 @@ from support.judging import KEY
 from culture_tasks.benchmarks.interface import Prompt
 from culture_tasks.cli.main import main
 from culture_tasks.errors import MissingExtraError, SettingsError
-from culture_tasks.selftest.findings import finding_of
+from culture_tasks.selftest import findings as findings_module
+from culture_tasks.selftest.findings import Finding, advised_without_gpu, finding_of
 from culture_tasks.selftest.models import Arrival, HarnessModel, load_model
 from culture_tasks.selftest.probes import looks_at
 
@@ -162,3 +163,14 @@ def test_the_command_prints_one_screen_or_json_and_no_key(server, capsys):
     listed = json.loads(as_json)
     assert (listed["well"], listed["findings"][0]["subject"]) == (False, "model")
     assert KEY not in printed.out + printed.err + as_json
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_without_a_gpu_the_advice_is_to_do_without(monkeypatch, number):
+    monkeypatch.setattr(findings_module, "gpus", lambda: number)
+    driver = Finding("fix", "can't be looked at (RuntimeError: Found no NVIDIA driver on your system)")
+    package = Finding("fix", "can't be used", "--model vllm needs the package 'vllm'")
+    for found in (driver, package):
+        assert ("device=cpu" in advised_without_gpu(found).remedy) == (number == 0)
+    other = Finding("fix", "no pixel values reach the model", "Leave image tasks out")
+    assert advised_without_gpu(other) == other

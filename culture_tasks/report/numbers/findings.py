@@ -180,7 +180,7 @@ class _Writer:
         if not standing.ranked:
             certainty = "; there are no samples to test that with"
         elif not rivals:
-            certainty = ", significantly above all others"
+            certainty = f", significantly above {'the other' if len(mean.cells) == 2 else 'all others'}"
         elif len(rivals) == len(standing.ranked) - 1:
             certainty = ", but is not significantly different from any other"
         else:
