@@ -13,7 +13,7 @@ import tomllib
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,7 +22,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import Identifier, Label, TableRow, expectation, one_of, read_file, usable_rows
@@ -209,10 +208,6 @@ class CultureBenchmark(Benchmark):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
-
-    def report(self) -> BenchmarkReport:
-        """Returns how it is reported: without published numbers."""
-        return replace(super().report(), as_published=())
 
     @abstractmethod
     def check_tables(self) -> DataReport:

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 
-from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa import documents
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS, SOURCE, WITH_IMAGE, CulturalVqaDoc
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
@@ -40,7 +39,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
-from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, groups_of
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, TableOf, UnitOf, groups_of
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -87,6 +86,10 @@ class CulturalVqaCulture(CultureBenchmark):
         """Returns the tasks."""
         return tuple(task_of(variant, self, source=self._source, file=self.file) for variant in VARIANTS)
 
+    def report(self) -> BenchmarkReport:
+        """Returns the report without published numbers."""
+        return replace(super().report(), as_published=())
+
     def check_tables(self) -> DataReport:
         """Checks questions, answers and images."""
         return documents.check(self.name, None, self._source)
@@ -121,6 +124,8 @@ class CulturalVqa(LikeBenchmark):
 
     def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
         """Yields its tables by country and facet, with the published ones that there are."""
+        from culture_tasks import published
+
         papers = tuple(name for name in published.names() if name.startswith("culturalvqa_"))
         for table in super().tables(units):
             yield replace(table, papers=papers, notes=("LAVE: the share of answers that the judge calls correct.",))
@@ -138,7 +143,7 @@ def task_of(
     return Task(
         name=f"{benchmark.name}{variant.suffix}",
         about=variant.about,
-        title=", ".join(filter(None, (benchmark.title, variant.title))),
+        title=variant.titled(benchmark.title),
         languages=(file.language if file else "en",),
         metrics=partial(metrics, benchmark.groups),
         data=DataSet((source,), lambda settings: documents.load(shown, settings.data_folder, source, country)),

@@ -210,7 +210,7 @@ class NormAd(Benchmark):
             Task(
                 name=f"{self.name}{variant.suffix}",
                 about=f"is an action in a story acceptable, {variant.title}",
-                title=f"{self.title}, {variant.title}",
+                title=variant.titled(self.title),
                 languages=("en",),
                 metrics=lambda: _METRICS,
                 data=DataSet((SOURCE,), partial(load, variant.facts["condition"])),
