@@ -135,7 +135,7 @@ def _judged(task: str, item: str, groups: dict[str, str], rating: float, score: 
 
 def _culturalvqa(task: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
     right = float(rng.random() < skill)
-    groups = {"country": COUNTRIES[number % len(COUNTRIES)], "facet": FACETS[number % len(FACETS)]}
+    groups = {"country": tuple(COUNTRIES)[number % len(COUNTRIES)], "facet": FACETS[number % len(FACETS)]}
     return _judged(task, f"q{number}", groups, right + 1, right)
 
 

@@ -370,6 +370,10 @@ class Variant:
         self.suffix, self.title, self.prompt, self.decoding = suffix, title, prompt, decoding
         self.about, self.facts = about or title, facts
 
+    def titled(self, title: str) -> str:
+        """Returns a title with the variant's own behind it."""
+        return f"{title}, {self.title}" if self.title else title
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -483,8 +487,8 @@ class Benchmark(ABC):
 
     def table(self, key: str, title: str, columns: Iterable[ColumnOf], **further: Any) -> TableOf:
         """Returns a table of its numbers; ``further`` are other attributes of :class:`TableOf`."""
-        headers = WITH_JUDGE if self.judge else MODEL
-        return TableOf(key, title, f"{self.title} ({self.paper})", tuple(columns), **{"headers": headers, **further})
+        defaults = {"source": f"{self.title} ({self.paper})", "headers": WITH_JUDGE if self.judge else MODEL}
+        return TableOf(key=key, title=title, columns=tuple(columns), **{**defaults, **further})
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
         """Adds the benchmark's actions to ``culture-tasks data``."""

@@ -1,10 +1,10 @@
 """How a benchmark is reported: which numbers there are, and where its tables and figures show them.
 
 Every number of the report has an address: a unit (a task, or a group that counts as one), a statistic, and the groups
-that its samples belong to. A benchmark says which numbers there are: splits of the score, further scores of the
-records, derived statistics. Its tables are a function of the units that were run, and give each column an address. A
-figure is a function that says where a number is drawn. The report works the numbers out, ranks and tests them, and
-draws them; it knows no benchmark.
+that its samples belong to. Which numbers there are follows from a benchmark's groups and metrics: splits of the score,
+further scores of the records; it may add derived statistics. Its tables are a function of the units that were run, and
+give each column an address. A figure is a function that says where a number is drawn. The report works the numbers out,
+ranks and tests them, and draws them; it knows no benchmark.
 """
 
 from __future__ import annotations
@@ -415,28 +415,6 @@ class FigureOf:
     question: Question = "cultures"
 
 
-def scores_by(
-    *dimensions: str, fixed: Collection[str] = (), units: Callable[[str], bool] = lambda _: True, metric: str = ""
-) -> Callable[[Number], Mark | None]:
-    """Returns the marks of a figure with a panel per unit, a series per model, and the groups of some fields.
-
-    Args:
-        dimensions: The fields.
-        fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
-        units: Whether the scores of a unit, by its key, are drawn.
-        metric: The main metric of the units; empty for any.
-    """
-
-    def mark(number: Number) -> Mark | None:
-        if metric and number.metric != metric:
-            return None
-        if number.dimension not in dimensions or not units(number.unit) or not number.fixed.keys() <= set(fixed):
-            return None
-        return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
-
-    return mark
-
-
 def bars_by(
     field: str,
     *,
@@ -451,10 +429,24 @@ def bars_by(
 ) -> FigureOf:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
 
-    The groups along the axis are called by the name of the field by default; ``fixed``, ``units`` and ``metric`` are
-    as in :func:`scores_by`, and the others as in :class:`FigureOf`.
+    Args:
+        field: The field.
+        key: Names the figure, as the next three are in :class:`FigureOf`.
+        title: Its title.
+        source: The paper's figure.
+        value: The quantity, with its unit.
+        groups: The groups along the axis, in words; empty for the name of the field.
+        fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
+        units: Whether the scores of a unit, by its key, are drawn.
+        metric: The main metric of the units that are drawn; empty for any.
     """
-    mark = scores_by(field, fixed=fixed, units=units, metric=metric)
+
+    def mark(number: Number) -> Mark | None:
+        is_drawn = number.dimension == field and units(number.unit) and metric in ("", number.metric)
+        if not is_drawn or not number.fixed.keys() <= set(fixed):
+            return None
+        return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
+
     return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 

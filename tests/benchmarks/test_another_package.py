@@ -153,7 +153,7 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
     [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
     constant = next(row for row in table.rows if row.labels == ("constant",))
     assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
-    assert "quiz_countries" in {chart.key for chart in charts(report)}
+    assert "quiz_country" in {chart.key for chart in charts(report)}
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})

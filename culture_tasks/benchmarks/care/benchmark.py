@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from typing import Literal, NamedTuple
+from itertools import product
+from pathlib import Path
 
 from culture_tasks.benchmarks.care.documents import (
     CATEGORIES,
     HUMAN_RATINGS,
+    LANGUAGE_NAMES,
     LANGUAGES,
     PEOPLE,
+    RELEASED_SCOPES,
     SCOPES,
     TABLES,
     CareDoc,
@@ -22,6 +26,7 @@ from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,
+    Benchmark,
     DataSet,
     Decoding,
     Entry,
@@ -30,6 +35,7 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Scale,
     Task,
+    Variant,
 )
 from culture_tasks.benchmarks.own_culture import (
     CultureBenchmark,
@@ -39,52 +45,137 @@ from culture_tasks.benchmarks.own_culture import (
     Ratings,
     by_statistic,
 )
-from culture_tasks.benchmarks.reporting import BenchmarkReport
+from culture_tasks.benchmarks.reporting import (
+    BenchmarkReport,
+    ColumnOf,
+    ContrastOf,
+    Groups,
+    RunFacts,
+    TableOf,
+    UnitOf,
+    bars_by,
+    columns_by,
+    groups_of,
+)
 from culture_tasks.data.tables import Table
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 
-PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
-
-SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
-_GREEDY = Decoding(max_tokens=1024)
-
-
-class Variant(NamedTuple):
-    """A way of asking the questions of a culture.
-
-    Attributes:
-        suffix: The end of its tasks' names, after the benchmark's name.
-        about: The quantity that it measures.
-        english: Whether questions and answers are the English translations.
-    """
-
-    suffix: str
-    title: str
-    prompt: PromptName
-    decoding: Decoding
-    about: str
-    english: bool = False
-
-
-VARIANTS = (
-    Variant("", "CARE", "plain", SAMPLED, "question alone, sampled (App. B)"),
-    Variant("_greedy", "CARE, greedy decoding", "plain", _GREEDY, "question alone, greedy decoding"),
-    Variant("_roleplay", "CARE, role-play prompt", "roleplay", SAMPLED, "role-play prompt (Figure 8)"),
-    Variant("_cot", "CARE, chain-of-thought prompt", "cot", SAMPLED, "chain-of-thought prompt (Figure 9)"),
-    Variant(
-        "_en", "CARE, asked in English", "plain", SAMPLED, "asked and graded in English (section 5.2)", english=True
-    ),
-)
+GROUPS = {
+    "language": Groups(dict(sorted(LANGUAGE_NAMES.items())), places={"zh": "CN", "ar": "arab", "ja": "JP"}),
+    "category": Groups(CATEGORIES),
+    "scope": Groups(SCOPES),
+}
+"""The groups of questions; a language is that of the people whose culture is asked about (Figure 8)."""
 
 RATING = JudgedScore(
     name="care_rating",
     title="rating",
     scale=Scale("rating", 1.0, 10.0),
-    groups={"category": CATEGORIES, "scope": SCOPES},
+    groups={name: GROUPS[name] for name in ("category", "scope")},
 )
 """Mean rating, 1 (poor) to 10 (excellent). The paper's Average is the mean over all scored questions: its Table 4 has
 values such as 5.331 that only the number of questions has as a divisor."""
+
+SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
+VARIANTS = (
+    Variant("", "", "plain.v1", SAMPLED, about="question alone, sampled (App. B)"),
+    Variant(
+        "_greedy", "greedy decoding", "plain.v1", Decoding(max_tokens=1024), about="question alone, greedy decoding"
+    ),
+    Variant("_roleplay", "role-play prompt", "roleplay.v1", SAMPLED, about="role-play prompt (Figure 8)"),
+    Variant("_cot", "chain-of-thought prompt", "cot.v1", SAMPLED, about="chain-of-thought prompt (Figure 9)"),
+    Variant(
+        "_en", "asked in English", "plain.v1", SAMPLED, about="asked and graded in English (section 5.2)", english=True
+    ),
+)
+
+_RATING = "Mean rating (1 poor, 10 excellent)"
+_LABELS = {"commonsense": "C. sense", **RELEASED_SCOPES}
+_PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "continent-wide"}
+
+
+class _AskedAsInCare(Benchmark):
+    """What CARE and cultures like it share: how they are reported."""
+
+    groups = GROUPS
+    culture_field = "language"
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers by culture, category and scope, and natively beside English (Figure 6a)."""
+
+        def beside(first: RunFacts, second: RunFacts) -> bool:
+            """Whether one run asks in English the questions that another run asks in the culture's own language."""
+            return first.task == second.task.replace(self.name, f"{self.name}_en", 1) and first.row == second.row
+
+        by_category = bars_by(
+            "category",
+            key=f"{self.name}_category",
+            title=f"{self.title} by category",
+            source="CARE, Figure 6a",
+            value=_RATING,
+            fixed=("language",),
+        )
+        in_english = ContrastOf(
+            kind="language",
+            key=f"{self.name}_languages",
+            title=f"{self.title} asked in English and natively",
+            source="CARE, Figure 6a",
+            beside=beside,
+            splits=(("language",), ("language", "category")),
+            words=("asked in English", "asked in the culture's own language"),
+            parts=("English", "Native"),
+            values={"score": _RATING},
+            groups="category",
+            series="asked in",
+            rows=("language", "Culture"),
+            panel=lambda number: f"{number.model} · {number.fixed.get('language', number.title)}",
+        )
+        report = super().report()
+        splits = (*(report.splits or ()), ("language", "category"), ("language", "scope"))
+        return replace(report, splits=splits, figures=(by_category,), contrasts=(in_english,), as_published=())
+
+    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+        """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
+        named = self.groups["language"]
+        in_order = dict.fromkeys(name for name in (*LANGUAGE_NAMES, *named) if name in named)
+        for unit in units:
+            languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
+            columns: dict[str, list[ColumnOf]] = {"category": [], "scope": []}
+            # All of them for a user's task, which ends in none of the languages.
+            for (name, groups), language in product(columns.items(), languages or in_order):
+                groups += columns_by(
+                    name,
+                    {group: _LABELS.get(group, group.title()) for group in self.groups[name]},
+                    unit.key,
+                    within=(("language", language),),
+                    over=named.name_of(language),
+                    prefix=f"{language}_",
+                    printed={"language": language},
+                    total="Average" if name == "category" else "",
+                )
+            subject = f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and"
+            yield self.table(
+                f"{unit.key}_table_3",
+                f"{subject} category",
+                columns["category"],
+                source="CARE, Tables 3 and 6",
+                notes=("Average: the mean over all scored questions, not over the categories.",),
+                papers=("care_table_3", "care_table_6"),
+            )
+            yield self.table(
+                f"{unit.key}_table_13",
+                f"{subject} geographic scope",
+                [_as_printed(column) for column in columns["scope"]],
+                source="CARE, Table 13",
+                papers=("care_table_13",),
+            )
+
+
+def _as_printed(column: ColumnOf) -> ColumnOf:
+    """Returns a column of a scope with the scope as the paper spells it."""
+    scope = column.printed["scope"]
+    return replace(column, printed={**column.printed, "scope": _PRINTED_SCOPES.get(scope, scope)})
 
 
 class CareFile(CultureFile):
@@ -93,7 +184,7 @@ class CareFile(CultureFile):
     people: Line | None = None
 
 
-class CareCulture(CultureBenchmark):
+class CareCulture(_AskedAsInCare, CultureBenchmark):
     """The questions about a culture of the user's."""
 
     file_model = CareFile
@@ -107,6 +198,11 @@ class CareCulture(CultureBenchmark):
         },
     )
 
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        language = Groups({file.language: file.title}, places={file.language: file.place})
+        self.groups = {**GROUPS, "language": language}
+
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking; role-play needs to know what the people are called."""
@@ -116,25 +212,17 @@ class CareCulture(CultureBenchmark):
             task_of(
                 variant,
                 name=f"{self.name}{variant.suffix}",
-                title=f"{variant.title}, {file.title}",
+                title=f"{variant.titled('CARE')}, {file.title}",
                 language=file.language,
                 people=people,
                 table=table,
             )
             for variant in VARIANTS
-            if people or variant.prompt != "roleplay"
+            if people or variant.suffix != "_roleplay"
         )
 
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CARE, with the culture in the place of the languages."""
-        from culture_tasks.benchmarks.care.report import report_of
 
-        file, native = self.file, {f"{self.name}_en": self.name}
-        languages, places = {file.language: file.title}, {file.language: file.place}
-        return report_of(self.name, self.title, languages, places, native)
-
-
-class Care(LikeBenchmark, OffersHumanRatings):
+class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     """CARE (Guo et al., 2025)."""
 
     name = "care"
@@ -150,12 +238,12 @@ class Care(LikeBenchmark, OffersHumanRatings):
         """Returns a group of three tasks for each way of asking."""
         entries: list[Entry] = []
         for variant in VARIANTS:
-            name = f"care{variant.suffix}"
+            name, title = f"care{variant.suffix}", variant.titled(self.title)
             tasks = [
                 task_of(
                     variant,
                     name=f"{name}_{language}",
-                    title=f"{variant.title}, {PEOPLE[language]} culture",
+                    title=f"{title}, {PEOPLE[language]} culture",
                     language=language,
                     people=PEOPLE[language],
                     table=TABLES[language],
@@ -163,9 +251,7 @@ class Care(LikeBenchmark, OffersHumanRatings):
                 for language in LANGUAGES
             ]
             members = tuple(task.name for task in tasks)
-            entries.append(
-                Group(name=name, about=variant.about, title=variant.title, members=members, means=(RATING.name,))
-            )
+            entries.append(Group(name=name, about=variant.about, title=title, members=members, means=(RATING.name,)))
             entries += tasks
         return tuple(entries)
 
@@ -173,11 +259,12 @@ class Care(LikeBenchmark, OffersHumanRatings):
         """Returns the rubrics of Figures 11-13."""
         return RUBRICS
 
+    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of the paper."""
-        from culture_tasks.benchmarks.care.report import REPORT
-
-        return REPORT
+        """Returns the report with the published numbers beside it."""
+        published = {("score", "category"): ("care_table_3", "care_table_6")}
+        as_published = tuple(f"{self.name}_{language}" for language in LANGUAGES)
+        return replace(super().report(), as_published=as_published, published=published)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
@@ -186,14 +273,14 @@ class Care(LikeBenchmark, OffersHumanRatings):
 
 def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, table: Table[CareRow]) -> Task:
     """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
+    english = bool(variant.facts.get("english"))
     return Task(
         name=name,
         about=variant.about,
         title=title,
-        languages=("en" if variant.english else language,),
-        metric=RATING.name,
+        languages=("en" if english else language,),
         metrics=lambda: [RATING],
-        data=DataSet((table,), partial(load, table, language, english=variant.english)),
+        data=DataSet((table,), partial(load, table, language, english=english)),
         prompt=partial(render, variant.prompt, people=people),
         score=_score,
         decoding=variant.decoding,
@@ -202,13 +289,13 @@ def task_of(variant: Variant, *, name: str, title: str, language: str, people: s
     )
 
 
-def render(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
+def render(prompt: str, doc: CareDoc, *, people: str) -> Prompt:
     """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
 
     The paper shows each template as one block, and doesn't say which lines are a system message.
     """
     values = {"people": people, "question": doc["question"]}
-    return Prompt((prompt_file(__package__, f"{prompt}.v1").fill(values),))
+    return Prompt((prompt_file(__package__, prompt).fill(values),))
 
 
 def _score(doc: CareDoc, responses: Sequence[str]) -> Answered:
@@ -218,7 +305,7 @@ def _score(doc: CareDoc, responses: Sequence[str]) -> Answered:
         responses=responses,
         question=doc["question"],
         references=(doc["answer"],),
-        groups={name: doc[name] for name in ("language", "category", "scope", "culture", "prompt_language")},
+        groups={**groups_of(doc, GROUPS), "culture": doc["culture"], "prompt_language": doc["prompt_language"]},
         data={"data": doc["data"]},
         rubric=RUBRIC_FOR[doc["category"]],
     )

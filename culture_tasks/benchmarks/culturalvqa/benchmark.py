@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 
-from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.documents import (
     COUNTRIES,
     FACETS,
@@ -49,7 +48,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
-from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, groups_of
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, TableOf, UnitOf, groups_of
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
@@ -99,6 +98,10 @@ class CulturalVqaCulture(CultureBenchmark):
         table = culture_table(self.folder)
         return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
 
+    def report(self) -> BenchmarkReport:
+        """Returns the report without published numbers."""
+        return replace(super().report(), as_published=())
+
 
 class CulturalVqa(LikeBenchmark):
     """CulturalVQA (Nayak et al., 2024)."""
@@ -125,6 +128,8 @@ class CulturalVqa(LikeBenchmark):
 
     def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
         """Yields its tables by country and facet, with the published ones that there are."""
+        from culture_tasks import published
+
         papers = tuple(name for name in published.names() if name.startswith("culturalvqa_"))
         for table in super().tables(units):
             yield replace(table, papers=papers, notes=("LAVE: the share of answers that the judge calls correct.",))
@@ -154,7 +159,7 @@ def task_of(
     return Task(
         name=f"{benchmark.name}{variant.suffix}",
         about=variant.about,
-        title=", ".join(filter(None, (benchmark.title, variant.title))),
+        title=variant.titled(benchmark.title),
         languages=(file.language if file else "en",),
         metrics=partial(metrics, benchmark.groups),
         data=DataSet((table,), lambda settings: load(shown, settings, table, country)),

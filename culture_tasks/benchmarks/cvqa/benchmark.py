@@ -192,7 +192,7 @@ class Cvqa(Benchmark):
             Task(
                 name=f"{self.name}{variant.suffix}",
                 about=f"four options about an image, {variant.title}",
-                title=f"{self.title}, {variant.title}",
+                title=variant.titled(self.title),
                 languages=("en",) if variant.facts["english"] else tuple(names_in(__package__, "languages.txt")),
                 metrics=lambda: (ACCURACY, MACRO, UNPARSED),
                 data=DataSet((QUESTION_TABLE,), partial(load, **variant.facts)),

@@ -194,7 +194,7 @@ class NormAd(Benchmark):
             Task(
                 name=f"{self.name}{variant.suffix}",
                 about=f"is an action in a story acceptable, {variant.title}",
-                title=f"{self.title}, {variant.title}",
+                title=variant.titled(self.title),
                 languages=("en",),
                 metrics=lambda: _METRICS,
                 data=DataSet((STORY_TABLE,), partial(load, variant.facts["condition"])),

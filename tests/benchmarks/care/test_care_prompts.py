@@ -18,7 +18,7 @@ def doc(question="Q?", language="ar"):
 
 def prompt_text(prompt, doc):
     """The one text of a prompt."""
-    (text,) = render(prompt, doc, people=PEOPLE[doc["language"]]).parts
+    (text,) = render(f"{prompt}.v1", doc, people=PEOPLE[doc["language"]]).parts
     return text
 
 
