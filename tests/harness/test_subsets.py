@@ -168,10 +168,6 @@ def test_a_variant_that_chooses_documents_has_no_subset(harness, tmp_path, monke
     (tmp_path / "choose.py").write_text("def some(data):\n    return data.select(range(2))\n", encoding="utf-8")
     tasks = variant(tmp_path, harness, "care_zh")
     file = tmp_path / "variant.yaml"
-    if harness == "lmms_eval":
-        chosen = "def some(data):\n    from culture_tasks.harness.lmms_eval import hooks\n"
-        chosen += "    return getattr(hooks, 'care_zh__documents')(data).select(range(2))\n"
-        (tmp_path / "choose.py").write_text(chosen, encoding="utf-8")
     file.write_text(file.read_text(encoding="utf-8") + "process_docs: !function choose.some\n", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"^variant: its process_docs leaves 2 of the 5 documents of the subset"):
         run(harness, tasks, include=tmp_path)

@@ -67,7 +67,8 @@ def test_two_ranks_of_lmms_eval_on_two_machines_equal_one(tmp_path):
         [file] = out.rglob(f"*_samples_{task}.jsonl")
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         logged[task] = [row["record"] for row in rows]
-        assert {row["doc_id"]: row["record"] for row in rows} == {row["doc_id"]: row["record"] for row in samples}
+        records = {row["doc_id"]: json.loads(json.dumps(row["record"])) for row in samples}
+        assert {row["doc_id"]: row["record"] for row in rows} == records
         assert all(record["runs"][0]["outcome"] == "scored" for record in logged[task])
     assert sum(len(records) for task, records in logged.items() if "crosscult" in task) == 4 * 12 + 9 * 6
 

@@ -29,7 +29,7 @@ def one(tmp_path, **changes):
 
 def test_a_record_is_read_with_its_types(tmp_path):
     sample = one(tmp_path, runs=[RUN | {"discounts": {"cached_tokens": 5}}], run_scores=[1.0, None])
-    assert sample.logged[0] == "lave"
+    assert sample.logged["metric"] == "lave"
     record = sample.record
     assert (record.benchmark, record.item, record.groups["facet"]) == ("culturalvqa", "q1", "food")
     assert (record.judge.name, record.judge.sampling) == ("openai:judge-1", {"temperature": 0})
@@ -115,8 +115,8 @@ def test_lines_have_their_numbers_and_offsets(tmp_path):
     path.write_bytes('\n{}\n  \n{"a": "é"}'.encode())
     lines = list(samples_of(path, None))
     assert [(sample.number, sample.content, sample.logged) for sample in lines] == [
-        (2, {}, ("", {})),
-        (4, {"a": "é"}, ("", {})),
+        (2, {}, {}),
+        (4, {"a": "é"}, {}),
     ]
     assert all(path.read_bytes()[sample.offset :].startswith(b"{") for sample in lines)
 
