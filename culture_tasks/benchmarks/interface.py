@@ -24,6 +24,7 @@ from culture_tasks.benchmarks.reporting import (
     ColumnOf,
     FurtherScore,
     Groups,
+    Question,
     TableOf,
     UnitOf,
     bars_by,
@@ -485,10 +486,28 @@ class Benchmark(ABC):
                     )
                     yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
 
-    def table(self, key: str, title: str, columns: Iterable[ColumnOf], **further: Any) -> TableOf:
-        """Returns a table of its numbers; ``further`` are other attributes of :class:`TableOf`."""
-        defaults = {"source": f"{self.title} ({self.paper})", "headers": WITH_JUDGE if self.judge else MODEL}
-        return TableOf(key=key, title=title, columns=tuple(columns), **{**defaults, **further})
+    def table(
+        self,
+        key: str,
+        title: str,
+        columns: Iterable[ColumnOf],
+        *,
+        source: str = "",
+        notes: tuple[str, ...] = (),
+        papers: tuple[str, ...] = (),
+        question: Question = "cultures",
+    ) -> TableOf:
+        """Returns a table of its numbers, by default from its paper; the arguments are as in :class:`TableOf`."""
+        return TableOf(
+            key=key,
+            title=title,
+            source=source or f"{self.title} ({self.paper})",
+            columns=tuple(columns),
+            headers=WITH_JUDGE if self.judge else MODEL,
+            notes=notes,
+            papers=papers,
+            question=question,
+        )
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
         """Adds the benchmark's actions to ``culture-tasks data``."""

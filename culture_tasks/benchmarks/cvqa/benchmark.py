@@ -84,11 +84,15 @@ def _by_pairs(scores: Floats, pairs: NDArray[Any]) -> Floats:
 MACRO = ComputedScore(name="acc_macro", title="accuracy, mean over pairs", scale=PERCENT, value=macro)
 """Mean of the accuracies of the pairs of language and country: the published values are of this kind."""
 
-VARIANTS = [
-    Variant(f"{suffix}{ending}", f"asked in {words}{by}", prompt, Decoding(max_tokens=16), english=bool(suffix))
-    for prompt, ending, by in (("pangea.v1", "", ""), ("vlmevalkit.v1", "_vlmevalkit", ", VLMEvalKit's prompt"))
-    for suffix, words in (("", "the local language"), ("_en", "English"))
-]
+_DECODING = Decoding(max_tokens=16)
+VARIANTS = (
+    Variant("", "asked in the local language", "pangea.v1", _DECODING, english=False),
+    Variant("_en", "asked in English", "pangea.v1", _DECODING, english=True),
+    Variant(
+        "_vlmevalkit", "asked in the local language, VLMEvalKit's prompt", "vlmevalkit.v1", _DECODING, english=False
+    ),
+    Variant("_en_vlmevalkit", "asked in English, VLMEvalKit's prompt", "vlmevalkit.v1", _DECODING, english=True),
+)
 
 
 def _literal(value: Any) -> Any:
