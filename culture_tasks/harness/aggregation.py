@@ -261,7 +261,8 @@ def cluster_of(record: Any) -> Hashable:
 def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
     """Returns the aggregation of a metric; the records of a task's main one are whole."""
     if isinstance(metric, MeanScore):
-        return MeanOfScores(metric.per_cluster, is_judged=isinstance(metric, JudgedScore))
+        mean = MeanOfScores(metric.per_cluster, is_judged=isinstance(metric, JudgedScore))
+        return _of_equal_groups(mean, metric.equal_groups) if metric.equal_groups else mean
     assert isinstance(metric, ComputedScore)
 
     def values_of(records: Sequence[Any]) -> list[Any]:
@@ -286,6 +287,23 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
         is_score=metric.is_score,
         finish=finish,
     )
+
+
+def _of_equal_groups(mean: MeanOfScores, field: str) -> Aggregation:
+    """Returns the mean of the means of a field's groups."""
+
+    def of_groups(records: Sequence[Any]) -> tuple[float, Number]:
+        groups: dict[Any, list[Any]] = {}
+        for record in _concerned_records(records):
+            group = record["groups"].get(field) if isinstance(record, Mapping) else record.group
+            groups.setdefault(group, []).append(record)
+        return mean.group_value(list(groups.values()), weight_by_size=False) if groups else (math.nan, "N/A")
+
+    def stderr(records: Sequence[Any]) -> float:
+        error = of_groups(records)[1]
+        return math.nan if error == "N/A" else error
+
+    return Aggregation(f"{mean.name}, each {field} alike", lambda records: of_groups(records)[0], stderr)
 
 
 MEAN_OF_SCORED = MeanOfScores(is_judged=True)

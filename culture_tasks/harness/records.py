@@ -100,19 +100,20 @@ class CountedRecord(PartRecord):
 
 
 class ClusteredValue(float):
-    """A document's value for a metric without records, with the document's cluster: logged as a plain number."""
+    """A document's value for a metric without records, with its cluster and group: logged as a plain number."""
 
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "group")
     cluster: tuple[str, str]
+    group: str | None
 
-    def __new__(cls, value: float, cluster: tuple[str, str]) -> ClusteredValue:
-        """Takes a value, and the benchmark and the cluster of its document."""
+    def __new__(cls, value: float, cluster: tuple[str, str], group: str | None = None) -> ClusteredValue:
+        """Takes a value, the benchmark and the cluster of its document, and its group where groups weigh the same."""
         instance = super().__new__(cls, value)
-        instance.cluster = cluster
+        instance.cluster, instance.group = cluster, group
         return instance
 
-    def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str]]]:
-        return type(self), (float(self), self.cluster)
+    def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str], str | None]]:
+        return type(self), (float(self), self.cluster, self.group)
 
 
 class ClusteredLabels(tuple[Any, ...]):

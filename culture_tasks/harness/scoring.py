@@ -95,8 +95,7 @@ class Part(NamedTuple):
 
 def parts_of(metric: Metric) -> list[Part]:
     """Returns the parts of the data that have their own mean."""
-    groups = metric.groups if isinstance(metric, MeanScore) else {}
-    return [Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
+    return [Part(field, name, metric.name_for(name)) for field, names in metric.groups.items() for name in names]
 
 
 # The records of a document
@@ -110,7 +109,7 @@ class Scorer:
         metrics = {metric.name: metric for metric in task.metrics()}
         self._parts = {name: parts_of(metric) for name, metric in metrics.items()}
         self._groups = tuple(part.group for part in self._parts[task.metric])
-        self._mean_names = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
+        self._means = {name: metric for name, metric in metrics.items() if isinstance(metric, MeanScore)}
         self._scale = metrics[task.metric].scale
         self.is_judged = isinstance(metrics[task.metric], JudgedScore)
         self._described = {
@@ -128,7 +127,9 @@ class Scorer:
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
         values = {main: answered.score, **answered.values}
         values |= {
-            name: ClusteredValue(values[name], cluster) for name in self._mean_names if values.get(name) is not None
+            name: ClusteredValue(values[name], cluster, answered.groups.get(metric.equal_groups))
+            for name, metric in self._means.items()
+            if values.get(name) is not None
         }
         labels = {id(value): ClusteredLabels(value, cluster) for value in values.values() if isinstance(value, tuple)}
         values = {name: labels.get(id(value), value) for name, value in values.items()}
@@ -200,7 +201,7 @@ class Scorer:
         optional = {
             "image": answered.image,
             "judge_language": answered.judge_language,
-            "values": {name: answered.values[name] for name in self._mean_names if name in answered.values},
+            "values": {name: answered.values[name] for name in self._means if name in answered.values},
             "facts": answered.facts,
         }
         return fields | {name: value for name, value in optional.items() if value}

@@ -6,8 +6,10 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -43,6 +45,7 @@ HUB = "nayeon212/BLEnD"
 AUTHORS_PROMPTS = "https://github.com/nlee0212/BLEnD (data/prompts)"
 
 QUESTIONS = 500  # with short answers, of each region
+CHOICES = 500  # multiple-choice questions of a region, at least
 
 Wording = Literal["inst", "pers"]
 """``inst`` asks for an answer (the paper's inst-4), ``pers`` asks a person from the region (its pers-3)."""
@@ -55,25 +58,27 @@ def prompt_source(region: Region) -> Source:
     return Source(folder="blend", stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"), hub=None)
 
 
-def region_name(country: str) -> str:
-    """Returns a country as the regions are named: blanks and underscores in it are one."""
-    return country.strip().replace(" ", "_")
+def label_of(country: str) -> str:
+    """Returns a country as the labels of regions: blanks and underscores in it are one."""
+    return country.strip().replace("_", " ")
 
 
+_LABELS = tuple(region.label for region in REGIONS)
+# The paper has 37.6k in all, and the release of December 2024 many more.
+_CHOICE_RELEASE = ReleaseFacts(
+    rows=CHOICES * len(REGIONS),
+    grows=True,
+    culture="country",
+    fits=lambda country: label_of(country) in _LABELS,
+    expected=f"one of {', '.join(_LABELS)}",
+)
 CHOICE_SOURCE = Source(
     folder="blend",
     stems=("mc_questions_file", "*/mc_questions_file", "mc_questions_file-1", "*/mc_questions_file-1"),
     hub=HUB,
     config="multiple-choice-questions",
     additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
-    # The paper has 37.6k in all, and the release of December 2024 many more. The rows are those of one region.
-    release=ReleaseFacts(
-        rows=500,
-        grows=True,
-        culture="country",
-        fits=lambda country: region_name(country) in {region.name for region in REGIONS},
-        expected=f"one of {', '.join(region.name for region in REGIONS)}",
-    ),
+    release=_CHOICE_RELEASE,
 )
 
 
@@ -270,6 +275,30 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
     raise DataError(f"{table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}.")
 
 
+def load_regions(regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool) -> Documents:
+    """Loads the questions of regions by turns, so that a run with ``--limit`` has documents of them all."""
+    parts = [load(region, settings.data_folder, wording=wording, english=english) for region in regions]
+    return Documents([row for turn in zip_longest(*parts) for row in turn if row is not None])
+
+
+def regions_at_hand(regions: Sequence[Region], data_folder: Path | None) -> Sequence[Region]:
+    """Returns the regions with answers or prompts in the user's folder; all of them where it has none of any region."""
+
+    def is_there(region: Region) -> bool:
+        with suppress(DataUnavailableError):
+            local_file(annotation_check(region).source, data_folder)
+            return True
+        return False
+
+    there = [region for region in regions if is_there(region)]
+    if there and (missing := [region.label for region in regions if region not in there]):
+        _log.warning(
+            "blend: %s has neither answers nor prompts of %s, so that these regions aren't asked",
+            *((data_folder or Path()) / "blend", ", ".join(missing)),
+        )
+    return there or regions
+
+
 def load(
     region: Region, data_folder: Path | None, *, wording: Wording = "inst", english: bool = False
 ) -> list[BlendDoc]:
@@ -334,38 +363,35 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
         yield read_file(part)
 
 
-def load_choices(region: Region, settings: Settings) -> Documents:
-    """Loads the multiple-choice questions of a region, which are in English."""
-    docs: list[ChoiceDoc] = []
-    origins = []
+def load_choices(settings: Settings) -> Documents:
+    """Loads the multiple-choice questions, which are in English, by turns of the regions that have some."""
+    by_region: dict[str, list[ChoiceDoc]] = {label: [] for label in _LABELS}
     for table in choice_tables(settings.data_folder):
-        origins.append(table.origin)
-        check_cultures(CHOICE_SOURCE.release, table, table.rows)
-        countries = [region_name(str(row.get("country", ""))) for row in table.rows]
-        part = table.part([index for index, country in enumerate(countries) if country == region.name])
+        check_cultures(_CHOICE_RELEASE, table, table.rows)
+        countries = [label_of(str(row.get("country", ""))) for row in table.rows]
+        part = table.part([index for index, country in enumerate(countries) if country in by_region])
         rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
-        docs += [
-            ChoiceDoc(
+        for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True):
+            document = ChoiceDoc(
                 id=identifier,
                 question_id=row.id,
-                region=region.label,
+                region=label_of(row.country),
                 prompt=row.prompt,
                 choices=[[letter, text] for letter, text in row.choices.items()],
                 answer=row.answer_idx,
                 data="",
             )
-            for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True)
-        ]
-    if not docs:
-        raise DataError(
-            f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
-            f"Expected one of {', '.join(allowed.name for allowed in REGIONS)}."
-        )
-    check_release(CHOICE_SOURCE.release, table, docs)
-    data = fingerprint(docs)
-    for doc in docs:
-        doc["data"] = data
-    return Documents(docs)
+            by_region[document["region"]].append(document)
+    parts = list(filter(None, by_region.values()))
+    if not parts:
+        raise DataError(f"{table.origin}: the column 'country' has none of {', '.join(by_region)}.")
+    documents = [doc for turn in zip_longest(*parts) for doc in turn if doc is not None]
+    check_release(replace(_CHOICE_RELEASE, rows=CHOICES * len(parts)), table, documents)
+    for part in parts:
+        data = fingerprint(part)
+        for doc in part:
+            doc["data"] = data
+    return Documents(documents)
 
 
 def check(data_folder: Path | None) -> DataReport:
@@ -412,6 +438,6 @@ def _topics_and_prompts(
 
 
 def _choice_counts(rows: Sequence[ChoiceRow]) -> Iterator[Count]:
-    counts = Counter(region_name(row.country) for row in rows)
+    counts = Counter(label_of(row.country) for row in rows)
     for region in REGIONS:
-        yield Count(f"{region.label}: multiple choice", str(counts[region.name]))
+        yield Count(f"{region.label}: multiple choice", str(counts[region.label]))
