@@ -97,7 +97,7 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
         pairs = zip(groups, minorities, read, strict=True)
         values[TOP2] = [(group["gold"], minority, *runs) for group, minority, runs in pairs]
     scores = {}
-    for metric in metrics(is_pooled=is_pooled):
+    for metric in metrics("pooled" if is_pooled else "language"):
         metric_values = values.get(metric.name, labels)
         aggregation = aggregation_of(metric, is_main=metric.name == ACC)
         if metric_values or metric.name != TOP2:

@@ -382,14 +382,14 @@ def load_choices(settings: Settings) -> Documents:
                 data="",
             )
             by_region[document["region"]].append(document)
-    parts = list(filter(None, by_region.values()))
-    if not parts:
+    regions = list(filter(None, by_region.values()))
+    if not regions:
         raise DataError(f"{table.origin}: the column 'country' has none of {', '.join(by_region)}.")
-    documents = [doc for turn in zip_longest(*parts) for doc in turn if doc is not None]
-    check_release(replace(_CHOICE_RELEASE, rows=CHOICES * len(parts)), table, documents)
-    for part in parts:
-        data = fingerprint(part)
-        for doc in part:
+    documents = [doc for turn in zip_longest(*regions) for doc in turn if doc is not None]
+    check_release(replace(_CHOICE_RELEASE, rows=CHOICES * len(regions)), table, documents)
+    for of_region in regions:
+        data = fingerprint(of_region)
+        for doc in of_region:
             doc["data"] = data
     return Documents(documents)
 

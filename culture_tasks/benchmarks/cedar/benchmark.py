@@ -22,10 +22,10 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from itertools import compress, product
+from itertools import compress
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -54,10 +54,12 @@ from culture_tasks.benchmarks.cedar.labels import (
     LANGUAGE_NAMES,
     LANGUAGES,
     MODALITIES,
+    PAIRS,
     PREDICTION,
     QUADRANT_NAMES,
     Language,
     Modality,
+    pair_of,
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.folding import fold
@@ -73,7 +75,6 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Metric,
     Scale,
-    Tag,
     Task,
 )
 from culture_tasks.benchmarks.own_culture import (
@@ -105,6 +106,9 @@ F1 = Scale("share", 0.0, 1.0, digits=3)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
 _ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
+
+Kind: TypeAlias = Literal["pooled", "language", "pairs"]
+"""All languages together, one language, or all prompt languages on all data languages."""
 
 _TableMetric: TypeAlias = Callable[[CountTable], float]
 
@@ -212,7 +216,7 @@ class CedarCulture(CultureBenchmark):
     def _load(self, modality: Modality, settings: Settings) -> Documents:
         table, language = read_source(self.source(modality), settings.data_folder), self.file.language
         rows = validated(table, CedarRow, ALIASES)
-        documents = documents_of(table, rows, modality, self._added.words, language, language, self.folder)
+        documents = documents_of(table, rows, modality, self._added.words, language, self.folder)
         return replace(documents, rows=with_minorities(documents.rows))
 
 
@@ -247,26 +251,19 @@ class Cedar(LikeBenchmark):
 def _entries(modality: Modality) -> Iterator[Entry]:
     name, title = f"cedar_{modality}", f"{Cedar.title}, {_SHOWN[modality]}"
 
-    def task(
-        ending: str, about: str, words: str, languages: tuple[Language, ...], prompt: Language | None = None
-    ) -> Task:
+    def task(ending: str, about: str, words: str, languages: tuple[Language, ...], kind: Kind) -> Task:
         sources = tuple(SOURCES[modality, language] for language in languages)
-        data = DataSet(sources, partial(load_languages, modality, languages, prompt))
-        asked_in = (prompt,) if prompt else languages
-        is_pooled = len(languages) > 1
-        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, asked_in, data, is_pooled=is_pooled)
+        load = partial(load_languages, modality, languages, prompts=languages if kind == "pairs" else ())
+        data = DataSet(sources, load)
+        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, languages, data, kind=kind)
 
-    yield task("", f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})", "", LANGUAGES)
+    about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
+    yield task("", about, "", LANGUAGES, "pooled")
     about = "emotion of a scene, one language, LSEPP and LSRQB"
     for language in LANGUAGES:
-        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,))
-    about, tag = "every prompt language on every data language (section 4.4)", f"{name}_matrix"
-    pairs = []
-    for prompt, data in product(LANGUAGES, LANGUAGES):
-        words = f", prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}"
-        pairs.append(replace(task(f"_prompt_{prompt}_data_{data}", about, words, (data,), prompt), tag=tag))
-    yield Tag(name=tag, about=about, members=tuple(pair.name for pair in pairs))
-    yield from pairs
+        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,), "language")
+    about = "every prompt language on every data language (section 4.4)"
+    yield task("_matrix", about, ", prompts and data in all languages", LANGUAGES, "pairs")
 
 
 def task_of(
@@ -277,7 +274,7 @@ def task_of(
     languages: tuple[str, ...],
     data: DataSet,
     *,
-    is_pooled: bool = False,
+    kind: Kind = "language",
     added: AddedCulture | None = None,
 ) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
@@ -287,10 +284,10 @@ def task_of(
         title=title,
         languages=languages,
         metric=ACC,
-        metrics=partial(metrics, is_pooled=is_pooled),
+        metrics=partial(metrics, kind),
         data=data,
         prompt=partial(render, added=added),
-        score=partial(score, is_pooled=is_pooled, added=added),
+        score=partial(score, kind=kind, added=added),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
@@ -299,12 +296,15 @@ def task_of(
 
 
 @cache
-def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
-    """Returns the metrics of the tasks of all languages together, or of one language.
+def metrics(kind: Kind) -> tuple[Metric, ...]:
+    """Returns the metrics of the tasks of all languages together, of one language, or of pairs.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
-    return tuple(_metrics(is_pooled=is_pooled))
+    found = _metrics(is_pooled=kind == "pooled")
+    return (
+        tuple(replace(metric, groups={"pair": tuple(PAIRS)}) for metric in found) if kind == "pairs" else tuple(found)
+    )
 
 
 def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
@@ -371,7 +371,9 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: AddedCulture | None = None) -> Answered:
+def score(
+    doc: CedarDoc, responses: Sequence[str], *, kind: Kind = "language", added: AddedCulture | None = None
+) -> Answered:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
@@ -379,15 +381,16 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
     from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
 
     predictions = [read_reply(response, added.words if added else None) for response in responses]
-    counts = doc["supported"] or not is_pooled
+    counts = doc["supported"] or kind != "pooled"
+    languages = (doc["prompt_language"], doc["language"]) if kind == "pairs" else (doc["language"],)
     labels = (None if added else doc["language"], doc["gold"], *predictions) if counts else None
-    names = [metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2)]
+    names = [metric.name for metric in metrics(kind) if metric.name not in (ACC, TOP2)]
     values: dict[str, Any] = dict.fromkeys(names, labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Answered(
-        item=f"{added.name if added else doc['language']} {doc['id']}",
+        item=" ".join((*((added.name,) if added else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -397,6 +400,7 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
             "gold": doc["gold"],
             **{PREDICTION if run == 1 else f"{PREDICTION}_{run}": label for run, label in enumerate(predictions, 1)},
             "supported": str(doc["supported"]),
+            **({"pair": pair_of(*languages)} if kind == "pairs" else {}),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
             **({"culture": added.name} if added else {}),
         },

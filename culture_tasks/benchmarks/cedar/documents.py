@@ -160,13 +160,18 @@ def render(doc: CedarDoc, added: AddedCulture | None = None) -> Prompt:
 
 
 def load_languages(
-    modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
+    modality: Modality, languages: Sequence[Language], settings: Settings, *, prompts: Sequence[Language] = ()
 ) -> Documents:
-    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all."""
+    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all.
+
+    Each question is asked in its own language, or once in each of the prompts' languages.
+    """
     supported = supported_languages(settings.languages)
     checked: set[Path] = set()
-    parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
+    parts = [load(modality, language, settings.data_folder, checked) for language in languages]
     rows = with_minorities([row for part in parts for row in part.rows])
+    rows = [{**row, "prompt_language": prompt} for prompt in prompts for row in rows] or rows
+    parts *= len(prompts) or 1
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
     documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
@@ -193,16 +198,9 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
 
 
 def load(
-    modality: Modality,
-    language: Language,
-    data_folder: Path | None,
-    prompt_language: Language | None = None,
-    checked: set[Path] | None = None,
+    modality: Modality, language: Language, data_folder: Path | None, checked: set[Path] | None = None
 ) -> Documents:
-    """Loads the questions of one language, with their images where the modality has them.
-
-    The instruction is in ``prompt_language``, by default the data's. Image files in ``checked`` are not checked again.
-    """
+    """Loads the questions of one language, with their images where the modality has them, but for those checked."""
     source = SOURCES[modality, language]
     table = read_source(source, data_folder)
     rows = validated(table, CedarRow, ALIASES)
@@ -217,7 +215,7 @@ def load(
             *(table.origin, contradictions, unknown_words),
         )
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
-    return documents_of(table, rows, modality, language, language, prompt_language or language, folder, checked)
+    return documents_of(table, rows, modality, language, language, folder, checked)
 
 
 def documents_of(
@@ -226,7 +224,6 @@ def documents_of(
     modality: Modality,
     label_language: Language | AddedWords,
     language: str,
-    prompt_language: str,
     folder: Path,
     checked: set[Path] | None = None,
 ) -> Documents:
@@ -238,7 +235,7 @@ def documents_of(
             id=identifier,
             modality=modality,
             language=language,
-            prompt_language=prompt_language,
+            prompt_language=language,
             narrative=row.narrative,
             question=row.question,
             gold=gold_label(row, label_language, table.where(index)),

@@ -379,7 +379,7 @@ def bootstrapped(table: CountTable) -> StandardErrors:
     return _bootstrapped(table.counts.sum(axis=0).tobytes())
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)  # a table for each pair of languages
 def _bootstrapped(content: bytes) -> StandardErrors:
     cells = np.frombuffer(content, dtype=np.int64)
     total = int(cells.sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -17,9 +16,11 @@ from culture_tasks.benchmarks.cedar.labels import (
     LANGUAGE_NAMES,
     LANGUAGES,
     MODALITIES,
+    PAIRS,
     PREDICTION,
     QUADRANT_NAMES,
     Modality,
+    pair_of,
 )
 from culture_tasks.benchmarks.reporting import (
     MODEL,
@@ -79,12 +80,14 @@ _BIASES = {
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
-# The languages that end the name of a task which asks in one language about data in another.
-_PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
+_PAIR_NAMES = {
+    pair: f"prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}"
+    for pair, (prompt, data) in PAIRS.items()
+}
 
 
-def _is_no_pair(unit: str) -> bool:
-    return _PAIR.search(unit) is None
+def _is_no_matrix(unit: str) -> bool:
+    return not unit.endswith("_matrix")
 
 
 def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
@@ -92,7 +95,7 @@ def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
     for unit in groups_and_tasks(tasks_run):
         pooled = "_".join(unit.key.split("_")[:2])
         in_summary = unit.key == pooled or pooled not in tasks_run.anywhere
-        yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
+        yield replace(unit, headline=in_summary and _is_no_matrix(unit.key))
 
 
 def _unparsed(record: Mapping[str, Any]) -> float | None:
@@ -165,14 +168,14 @@ def _emotions_of(answers: Answers, field: str) -> list[Any]:
 
 
 _STATISTICS = (
-    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_pair),
-    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
-    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
-    Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
-    Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
-    Derived("acc_var", _VARIANCE, _variance, units=_is_no_pair),
-    Derived(TOP2, F1, _top2, units=_is_no_pair),
-    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_pair),
+    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_matrix),
+    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_matrix),
+    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_matrix),
+    Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_matrix),
+    Derived("acc_avg", _PERCENT, _average, units=_is_no_matrix),
+    Derived("acc_var", _VARIANCE, _variance, units=_is_no_matrix),
+    Derived(TOP2, F1, _top2, units=_is_no_matrix),
+    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_matrix),
 )
 
 
@@ -184,7 +187,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         if f"cedar_{modality}" in keys:
             yield from _biases(modality)
             yield _two_labels(modality)
-        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in keys):
+        if f"cedar_{modality}_matrix" in keys:
             yield _matrix(modality)
 
 
@@ -268,7 +271,7 @@ def _matrix(modality: str) -> TableOf:
         question="changes",
         line_header="Prompt",
         lines={
-            name: {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES}
+            name: {data: At(f"cedar_{modality}_matrix", where=(("pair", pair_of(prompt, data)),)) for data in LANGUAGES}
             for prompt, name in LANGUAGE_NAMES.items()
         },
     )
@@ -295,10 +298,10 @@ def _language_by_quadrant(number: Number) -> Mark:
 
 
 def _prompt_and_data(number: Number) -> Mark | None:
-    """Draws the whole score of a task whose name says the languages of prompt and data."""
-    if (pair := _PAIR.search(number.unit)) is None or number.dimension:
-        return None
-    return Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
+    """Draws the scores of the pairs of the languages of prompt and data."""
+    pairs = [pair for pair, name in _PAIR_NAMES.items() if (number.dimension, number.group) == ("pair", name)]
+    languages = [LANGUAGE_NAMES[language] for language in PAIRS[pairs[0]]] if pairs else []
+    return Mark(_model_and_modality(number), *languages) if languages else None
 
 
 def _bias_figure(
@@ -353,9 +356,10 @@ REPORT = BenchmarkReport(
     fields=(
         Field("language", LANGUAGES, names=LANGUAGE_NAMES),
         Field("prompt_language", LANGUAGES, LANGUAGE_NAMES),
+        Field("pair", tuple(PAIRS), _PAIR_NAMES),
         *_EMOTION_FIELDS,
     ),
-    splits=(("language",),),
+    splits=(("language",), ("pair",)),
     culture="language",
     ability="emotion",
     further=(_UNPARSED,),
