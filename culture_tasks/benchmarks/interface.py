@@ -163,17 +163,13 @@ class Metric:
     Attributes:
         name: Its name in result files.
         title: Its name in reports, without a unit, such as ``exact match``; empty for the name itself.
-        groups: Groups of documents with a number each, by field of :attr:`Answered.groups`.
+        groups: Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Answered.groups`.
     """
 
     name: str
     scale: Scale
     title: str = ""
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def name_for(self, group: str) -> str:
-        """Returns the name of a group's number in result files, such as ``sem_b_west_java``."""
-        return f"{self.name}_{group.lower().replace(' ', '_')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

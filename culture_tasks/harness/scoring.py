@@ -95,7 +95,7 @@ class Part(NamedTuple):
 
 def parts_of(metric: Metric) -> list[Part]:
     """Returns the parts of the data that have their own mean."""
-    return [Part(field, name, metric.name_for(name)) for field, names in metric.groups.items() for name in names]
+    return [Part(field, name, f"{metric.name}_{name}") for field, names in metric.groups.items() for name in names]
 
 
 # The records of a document

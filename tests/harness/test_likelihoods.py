@@ -60,7 +60,7 @@ def test_rows_and_groups_are_those_of_the_task_whose_model_writes(results):
     hard = results["results"]["culturalbench_hard_ll"]
     assert {"acc,none", "acc_stderr,none", "row_acc,none", "said_true,none", "unparsed,none"} < hard.keys()
     row = results["results"]["blend_mcq_ll"]
-    regions = [row[f"acc_{region.slug},none"] for region in REGIONS]
+    regions = [row[f"acc_{region.label},none"] for region in REGIONS]
     assert row["acc,none"] == pytest.approx(sum(regions) / len(regions))
     assert row["unparsed,none"] == 0.0
 

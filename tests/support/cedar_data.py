@@ -14,6 +14,7 @@ from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_
 from culture_tasks.benchmarks.interface import MeanScore
 from culture_tasks.harness.aggregation import aggregation_of
 from culture_tasks.harness.records import ClusteredLabels
+from culture_tasks.harness.scoring import parts_of
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -100,10 +101,16 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     for metric in metrics("pooled" if is_pooled else "language"):
         metric_values = values.get(metric.name, labels)
         aggregation = aggregation_of(metric, is_main=metric.name == ACC)
-        if metric_values or metric.name != TOP2:
-            scores[metric.name] = aggregation(metric_values)
-        if isinstance(metric, MeanScore) or metric.stderr is not None:
-            scores[f"{metric.name}_stderr"] = aggregation.stderr(metric_values)
+        chosen = {metric.name: metric_values} if metric_values or metric.name != TOP2 else {}
+        for part in parts_of(metric):
+            of_part = [
+                value for value, group in zip(metric_values, groups, strict=True) if group[part.field] == part.group
+            ]
+            chosen |= {part.metric: of_part} if of_part else {}
+        for name, some in chosen.items():
+            scores[name] = aggregation(some)
+            if isinstance(metric, MeanScore) or metric.stderr is not None:
+                scores[f"{name}_stderr"] = aggregation.stderr(some)
     return scores
 
 

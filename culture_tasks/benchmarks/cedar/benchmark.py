@@ -2,12 +2,11 @@
 
 The main metric ``acc`` is the mean of the documents' scores, each the share of a document's runs that are right. Every
 other metric gets its labels, ``(language, gold, prediction)`` with one prediction per run, from which all of them can
-be worked out: each is over the replies of all runs. The standard errors know that the replies to one document belong
-together.
+be worked out.
 
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
-``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
+``acc_var``, GEPP and GRQB are those of the supported languages, and there is no ``acc_<language>`` of another. The
 other documents are asked and logged all the same. The tasks of one language report it either way.
 
 The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``,
@@ -18,11 +17,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
-from itertools import compress
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -61,7 +59,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
     pair_of,
 )
-from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -89,6 +87,7 @@ from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tab
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import RowTable, one_of, validated
 from culture_tasks.errors import DataError
+from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
@@ -105,12 +104,8 @@ VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=1
 F1 = Scale("share", 0.0, 1.0, digits=3)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
-_ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
-
 Kind: TypeAlias = Literal["pooled", "language", "pairs"]
 """All languages together, one language, or all prompt languages on all data languages."""
-
-_TableMetric: TypeAlias = Callable[[CountTable], float]
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
@@ -308,60 +303,50 @@ def metrics(kind: Kind) -> tuple[Metric, ...]:
 
 
 def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
-    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT)
-    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
+    groups = {"language": LANGUAGES} if is_pooled else {}
+    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups=groups)
+    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share)
     if is_pooled:
-        for language in LANGUAGES:
-            value = partial(_in_language, language, measures.accuracy)
-            stderr = partial(_in_language, language, measures.accuracy_stderr)
-            title = f"accuracy, {LANGUAGE_NAMES[language]}"
-            yield _metric(f"acc_{language}", title, PERCENT, value, stderr, (language,))
-        yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
-        yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
+        title = "accuracy, mean over languages"
+        yield _metric("acc_avg", title, PERCENT, lambda replies: measures.acc_avg(replies.scores, replies.languages))
+        yield ComputedScore(
+            name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance
+        )
     propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
     for emotion in EMOTIONS:
-        yield _bias(f"{propensity}_{emotion}", f"{propensity.upper()} of {emotion}", RATIO, "gepp", emotion)
+        title = f"{propensity.upper()} of {emotion}"
+        yield _metric(f"{propensity}_{emotion}", title, RATIO, partial(_of_part, measures.gepp, emotion))
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        yield _bias(f"{bias}_q{number}", f"{bias.upper()} of quadrant {quadrant}", BIAS, "grqb", quadrant)
+        title = f"{bias.upper()} of quadrant {quadrant}"
+        yield _metric(f"{bias}_q{number}", title, BIAS, partial(_of_part, measures.grqb, quadrant))
     yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
 
 
-def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> ComputedScore:
-    def value(table: CountTable) -> float:
-        return float(getattr(measures, measure)(table)[part])
-
-    def stderr(table: CountTable) -> float:
-        return float(getattr(measures.bootstrapped(table), measure)[part])
-
-    return _metric(name, title, scale, value, stderr)
+def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
+    return measure(replies)[part]
 
 
-def _metric(
-    name: str,
-    title: str,
-    scale: Scale,
-    value: _TableMetric,
-    stderr: _TableMetric | None = None,
-    languages: Collection[Language] = LANGUAGES,
-) -> ComputedScore:
-    def value_of(values: Sequence[Any]) -> float:
-        return value(table_of(values))
+def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Floats]) -> ComputedScore:
+    """Returns a metric that is the mean of one value for each document."""
 
-    if stderr is None:
-        return ComputedScore(name=name, title=title, scale=scale, value=value_of)
+    def mean(values: Sequence[Any], clusters: Sequence[Hashable] | None = None) -> Mean:
+        return mean_and_error(measure(_replies(tuple(values))), clusters)
 
-    def stderr_of(values: Sequence[Any], clusters: Sequence[Hashable]) -> float:
-        is_in = [labels[0] in (None, *languages) for labels in values]
-        values, clusters = list(compress(values, is_in)), list(compress(clusters, is_in))
-        if any(len(labels) > _ONE_RUN for labels in values) or len(set(clusters)) < len(clusters):
-            return measures.jackknife_stderr(value, values, clusters)
-        return stderr(table_of(values))
-
-    return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)
+    return ComputedScore(
+        name=name,
+        title=title,
+        scale=scale,
+        value=lambda values: mean(values).value,
+        stderr=lambda values, clusters: mean(values, clusters).error,
+    )
 
 
-def _in_language(language: Language, function: _TableMetric, table: CountTable) -> float:
-    return function(table.limited_to([language]))
+_replies = lru_cache(maxsize=64)(replies_of)  # all metrics of a task, or of its pairs, are of the same documents
+
+
+def _variance(values: Sequence[Any]) -> float:
+    replies = _replies(tuple(values))
+    return measures.acc_var(replies.scores, replies.languages)
 
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +44,6 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
     groups_and_tasks,
 )
-from culture_tasks.metrics.means import contributions, numbered, ratio_contributions, stratum_means
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 
@@ -104,19 +105,19 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
     return outcomes.get("unparsable", 0) / sum(outcomes.values()) if "score" in record else None
 
 
-def _language_numbers(answers: Answers) -> NDArray[np.intp]:
-    return numbered(answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1))[1]
+def _languages(answers: Answers) -> NDArray[np.intp]:
+    languages: NDArray[np.intp] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
+    return languages
 
 
 def _average(answers: Answers) -> Mapping[str, Floats | float]:
-    """Macro average of accuracy over languages (Table 1, Avg.), in percent."""
-    return {"": contributions(answers.scores, _language_numbers(answers))}
+    return {"": metrics.acc_avg(answers.scores, _languages(answers))}
 
 
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
-    """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
-    of_languages = stratum_means(answers.scores, _language_numbers(answers))
-    return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
+    """Variance of accuracy over languages; nothing with fewer than two."""
+    variance = metrics.acc_var(answers.scores, _languages(answers))
+    return {} if math.isnan(variance) else {"": variance}
 
 
 def _runs(answers: Answers) -> list[str]:
@@ -124,31 +125,26 @@ def _runs(answers: Answers) -> list[str]:
     return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
 
 
-def _predicted(answers: Answers) -> Floats:
-    """Returns the share of each emotion in the runs of each answer."""
+def _replies(answers: Answers) -> metrics.Replies:
     predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
-    return predicted
+    return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
 
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
-    """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = _predicted(answers), answers.groups_of("gold").indicators(EMOTIONS)
-    return {
-        emotion: ratio_contributions(predicted[:, column], gold[:, column])  # undefined where no gold label has it
-        for column, emotion in enumerate(EMOTIONS)
-        if predicted[:, column].any() or gold[:, column].any()
-    }
+    """How often each emotion is predicted, over how often it is the gold label, where it is either."""
+    replies = _replies(answers)
+    is_there = (replies.predicted.any(axis=0) | replies.gold.any(axis=0)).tolist()
+    return dict(compress(metrics.gepp(replies).items(), is_there))
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
-    """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    differences = metrics.quadrant_difference(_predicted(answers), answers.groups_of("gold").indicators(EMOTIONS))
-    return {name: 100.0 * differences[:, column] for column, name in enumerate(QUADRANT_NAMES)}
+    """How much more often a quadrant is predicted than gold, in percent of all gold labels."""
+    return {quadrant: 100.0 * values for quadrant, values in metrics.grqb(_replies(answers)).items()}
 
 
 def _across_languages(compute: _Compute) -> _Compute:
     """Returns a statistic over all languages, which answers in one language don't have."""
-    return lambda answers: compute(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
+    return lambda answers: compute(answers) if np.unique(_languages(answers)).size > 1 else {}
 
 
 def _top2(answers: Answers) -> Mapping[str, Floats | float]:

@@ -23,9 +23,9 @@ KINDS = ["lm_eval", "chat"]
 # South Korea: coffee 4 votes, milk 1; football 3, taekwondo 2; March 5.
 SAID = {"Toy-01": "답: 우유입니다.", "Toy-02": "Football.", "Toy-03": "사과"}
 # Two of three are hits. Their weights are 1/4 and 3/3, and their mean over the three questions is 5/12.
-NATIVE = {"sem_b_south_korea": 2 / 3, "sem_w_south_korea": 5 / 12, "sem_b_china": 1 / 3, "sem_b_iran": 0.0}
+NATIVE = {"sem_b_South Korea": 2 / 3, "sem_w_South Korea": 5 / 12, "sem_b_China": 1 / 3, "sem_b_Iran": 0.0}
 # "우유" is no English answer.
-ENGLISH = {"sem_b_south_korea": 1 / 3, "sem_w_south_korea": 1 / 3}
+ENGLISH = {"sem_b_South Korea": 1 / 3, "sem_w_South Korea": 1 / 3}
 WORDINGS = ["blend", "blend_pers", "blend_en_pers"]
 TASKS = [*WORDINGS, "blend_en", "blend_mcq"]
 
@@ -89,9 +89,9 @@ def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
     for task in WORDINGS:
         agrees(results, task, ENGLISH if "_en_" in task else NATIVE)
         if kind == "lm_eval":  # the sample standard deviation of hits over the root of three
-            assert results["results"][task]["sem_b_south_korea_stderr,none"] == pytest.approx(1 / 3)
+            assert results["results"][task]["sem_b_South Korea_stderr,none"] == pytest.approx(1 / 3)
     for name in ("sem_b", "sem_w"):
-        assert {f"{name}_{region.slug},none" for region in REGIONS} < set(results["results"]["blend"])
+        assert {f"{name}_{region.label},none" for region in REGIONS} < set(results["results"]["blend"])
     agrees(results, "blend", {"sem_b": 1 / 16, "sem_w": (5 / 12 + 1 / 9) / 16})  # every region weighs the same
     agrees(results, "blend", {"sem_b_food": 2 / 16, "sem_b_sport": 1 / 16, "sem_b_education": 0.0})
     shown = "\n===\n".join(str(each) for each in model.seen)
@@ -129,8 +129,8 @@ def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(monk
     said = {"Toy-01": "浆豆", "Toy-02": "tennis table", "Toy-03": "?"}
     results = run(lambda doc: said[doc["question_id"]], ["blend_official"])
     expected = {"sem_b_official": 1 / 3, "sem_w_official": 1 / 3, "sem_b": 2 / 3, "sem_w": 2 / 3}
-    agrees(results, "blend_official", expected | {f"{name}_china": value for name, value in expected.items()})
-    assert "sem_b_official_algeria,none" not in results["results"]["blend_official"]
+    agrees(results, "blend_official", expected | {f"{name}_China": value for name, value in expected.items()})
+    assert "sem_b_official_Algeria,none" not in results["results"]["blend_official"]
     official._lemmatiser.cache_clear()
     official._lemmas.cache_clear()
 
