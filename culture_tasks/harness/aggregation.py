@@ -40,11 +40,12 @@ class Aggregation:
     """From the records of one metric to its value and standard error; a harness calls it, and logs its name.
 
     Attributes:
+        groups: Groups of documents of which it is worked out, too, by field.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
     """
 
-    __slots__ = ("_finish", "_stderr", "_value", "is_score", "name")
+    __slots__ = ("_finish", "_stderr", "_value", "groups", "is_score", "name")
 
     def __init__(
         self,
@@ -54,8 +55,10 @@ class Aggregation:
         *,
         is_score: bool = True,
         finish: Callable[[Sequence[Any], str, Run], None] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.name = name
+        self.groups = groups or {}
         self.is_score = is_score
         self._finish = finish
         self._value = value
@@ -71,6 +74,12 @@ class Aggregation:
     def stderr(self, records: Sequence[Any]) -> Number:
         """Returns the standard error of the value, or "N/A" where it has none or too few records."""
         return "N/A" if self._stderr is None else _number(self._stderr(records))
+
+    def by_group(self, records: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yields the records of each group that has some, with the name of its number."""
+        for field, names in self.groups.items():
+            groups = _by_group(records, field)
+            yield from ((f"{self.name}_{name}", groups[name]) for name in names if name in groups)
 
     def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
         """Does what is left to do with a task's records, such as writing a file, once a harness has its results."""
@@ -286,17 +295,23 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
         stderr if is_main or metric.stderr is not None else None,
         is_score=metric.is_score,
         finish=finish,
+        groups=metric.groups,
     )
+
+
+def _by_group(records: Sequence[Any], field: str) -> dict[str | None, list[Any]]:
+    groups: dict[str | None, list[Any]] = {}
+    for record in _concerned_records(records):
+        of_record = record["groups"] if isinstance(record, Mapping) else record.groups
+        groups.setdefault(of_record.get(field), []).append(record)
+    return groups
 
 
 def _of_equal_groups(mean: MeanOfScores, field: str) -> Aggregation:
     """Returns the mean of the means of a field's groups."""
 
     def of_groups(records: Sequence[Any]) -> tuple[float, Number]:
-        groups: dict[Any, list[Any]] = {}
-        for record in _concerned_records(records):
-            group = record["groups"].get(field) if isinstance(record, Mapping) else record.group
-            groups.setdefault(group, []).append(record)
+        groups = _by_group(records, field)
         return mean.group_value(list(groups.values()), weight_by_size=False) if groups else (math.nan, "N/A")
 
     def stderr(records: Sequence[Any]) -> float:

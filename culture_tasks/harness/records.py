@@ -13,7 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
+
+Groups: TypeAlias = Mapping[str, str | None]
+"""The groups of a document, by field."""
+NO_GROUPS: Groups = {}
 
 
 class CompleteRecord(dict[str, Any]):
@@ -100,32 +104,33 @@ class CountedRecord(PartRecord):
 
 
 class ClusteredValue(float):
-    """A document's value for a metric without records, with its cluster and group: logged as a plain number."""
+    """A document's value for a metric without records, with its cluster and groups: logged as a plain number."""
 
-    __slots__ = ("cluster", "group")
+    __slots__ = ("cluster", "groups")
     cluster: tuple[str, str]
-    group: str | None
+    groups: Groups
 
-    def __new__(cls, value: float, cluster: tuple[str, str], group: str | None = None) -> ClusteredValue:
-        """Takes a value, the benchmark and the cluster of its document, and its group where groups weigh the same."""
+    def __new__(cls, value: float, cluster: tuple[str, str], groups: Groups = NO_GROUPS) -> ClusteredValue:
+        """Takes a value, and the benchmark, the cluster and the groups of its document."""
         instance = super().__new__(cls, value)
-        instance.cluster, instance.group = cluster, group
+        instance.cluster, instance.groups = cluster, groups
         return instance
 
-    def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str], str | None]]:
-        return type(self), (float(self), self.cluster, self.group)
+    def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str], Groups]]:
+        return type(self), (float(self), self.cluster, self.groups)
 
 
 class ClusteredLabels(tuple[Any, ...]):
-    """A document's labels for a metric that is worked out from them, with the document's cluster."""
+    """A document's labels for a metric that is worked out from them, with the document's cluster and groups."""
 
     cluster: tuple[str, str]
+    groups: Groups
 
-    def __new__(cls, labels: Iterable[Any], cluster: tuple[str, str]) -> ClusteredLabels:
-        """Takes the labels, and the benchmark and the cluster of their document."""
+    def __new__(cls, labels: Iterable[Any], cluster: tuple[str, str], groups: Groups = NO_GROUPS) -> ClusteredLabels:
+        """Takes the labels, and the benchmark, the cluster and the groups of their document."""
         instance = super().__new__(cls, labels)
-        instance.cluster = cluster
+        instance.cluster, instance.groups = cluster, groups
         return instance
 
-    def __reduce__(self) -> tuple[type[ClusteredLabels], tuple[tuple[Any, ...], tuple[str, str]]]:
-        return type(self), (tuple(self), self.cluster)
+    def __reduce__(self) -> tuple[type[ClusteredLabels], tuple[tuple[Any, ...], tuple[str, str], Groups]]:
+        return type(self), (tuple(self), self.cluster, self.groups)

@@ -89,6 +89,12 @@ def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
             row[_with_ending(key, "_stderr")] = aggregation.stderr(records)
+            for name, of_group in aggregation.by_group(records):
+                of_number = f"{name},{key.partition(',')[2]}"
+                row |= {
+                    of_number: aggregation(of_group),
+                    _with_ending(of_number, "_stderr"): aggregation.stderr(of_group),
+                }
             of_documents = _with_ending(key, "_stderr_clt")  # which lmms-eval takes over documents
             if of_documents in row:
                 row[of_documents] = row[_with_ending(key, "_stderr")]

@@ -57,7 +57,7 @@ def metric_list(task: Task) -> list[dict[str, Any]]:
     """Returns a task's metrics as a task file lists them."""
     listed: list[dict[str, Any]] = []
     for metric in task.metrics():
-        function, parts = aggregation_of(metric, is_main=metric.name == task.metric), parts_of(metric)
+        function, parts = aggregation_of(metric, is_main=metric.name == task.metric), _parts_of_mean(metric)
         if isinstance(metric, JudgedScore):
             listed += judged_metrics(metric.name, [part.group for part in parts], function)
         else:
@@ -98,6 +98,11 @@ def parts_of(metric: Metric) -> list[Part]:
     return [Part(field, name, f"{metric.name}_{name}") for field, names in metric.groups.items() for name in names]
 
 
+def _parts_of_mean(metric: Metric) -> list[Part]:
+    """Returns the parts with a mean in the metric list; a number that is no mean is worked out of its parts' values."""
+    return parts_of(metric) if isinstance(metric, MeanScore) else []
+
+
 # The records of a document
 
 
@@ -107,9 +112,10 @@ class Scorer:
     def __init__(self, task: Task) -> None:
         self.task = task
         metrics = {metric.name: metric for metric in task.metrics()}
-        self._parts = {name: parts_of(metric) for name, metric in metrics.items()}
+        self._parts = {name: _parts_of_mean(metric) for name, metric in metrics.items()}
+        self._group_fields = {field for metric in metrics.values() for field in metric.groups}
         self._groups = tuple(part.group for part in self._parts[task.metric])
-        self._means = {name: metric for name, metric in metrics.items() if isinstance(metric, MeanScore)}
+        self._means = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
         self._scale = metrics[task.metric].scale
         self.is_judged = isinstance(metrics[task.metric], JudgedScore)
         self._described = {
@@ -126,12 +132,13 @@ class Scorer:
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
         values = {main: answered.score, **answered.values}
+        groups = {name: answered.groups.get(name) for name in self._group_fields}
         values |= {
-            name: ClusteredValue(values[name], cluster, answered.groups.get(metric.equal_groups))
-            for name, metric in self._means.items()
-            if values.get(name) is not None
+            name: ClusteredValue(values[name], cluster, groups) for name in self._means if values.get(name) is not None
         }
-        labels = {id(value): ClusteredLabels(value, cluster) for value in values.values() if isinstance(value, tuple)}
+        labels = {
+            id(value): ClusteredLabels(value, cluster, groups) for value in values.values() if isinstance(value, tuple)
+        }
         values = {name: labels.get(id(value), value) for name, value in values.items()}
         score = values.pop(main)
         if answered.rubric is not None:

@@ -89,7 +89,7 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     groups = [record["groups"] for record in records]
     read = [[run["label"] for run in record["runs"]] for record in records]
     labels = [
-        ClusteredLabels((group["language"], group["gold"], *runs), (record["benchmark"], record["cluster"]))
+        ClusteredLabels((group["language"], group["gold"], *runs), (record["benchmark"], record["cluster"]), group)
         for record, group, runs in zip(records, groups, read, strict=True)
     ]
     values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
