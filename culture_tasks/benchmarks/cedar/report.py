@@ -81,10 +81,7 @@ _BIASES = {
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
-_PAIR_NAMES = {
-    pair: f"prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}"
-    for pair, (prompt, data) in PAIRS.items()
-}
+_PAIR_NAMES = {pair: f"{LANGUAGE_NAMES[prompt]} on {LANGUAGE_NAMES[data]}" for pair, (prompt, data) in PAIRS.items()}
 
 
 def _is_no_matrix(unit: str) -> bool:
@@ -294,10 +291,10 @@ def _language_by_quadrant(number: Number) -> Mark:
 
 
 def _prompt_and_data(number: Number) -> Mark | None:
-    """Draws the scores of the pairs of the languages of prompt and data."""
-    pairs = [pair for pair, name in _PAIR_NAMES.items() if (number.dimension, number.group) == ("pair", name)]
-    languages = [LANGUAGE_NAMES[language] for language in PAIRS[pairs[0]]] if pairs else []
-    return Mark(_model_and_modality(number), *languages) if languages else None
+    if number.dimension != "pair":
+        return None
+    prompt, _, data = number.group.partition(" on ")
+    return Mark(_model_and_modality(number), prompt, data)
 
 
 def _bias_figure(
