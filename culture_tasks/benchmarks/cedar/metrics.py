@@ -76,7 +76,7 @@ def replies_of(documents: Iterable[Labels | None]) -> Replies:
         ([0.5, 0.0], [1.0, 0.0])
     """
     labels = [of_document for of_document in documents if of_document is not None]
-    owners = [place for place, of_document in enumerate(labels) for _ in of_document[2:]]
+    owners = np.repeat(np.arange(len(labels)), [len(of_document) - 2 for of_document in labels])
     named = _codes([label for of_document in labels for label in of_document[2:]], _PREDICTIONS, "prediction", "cedar")
     predicted = np.zeros((len(labels), len(_PREDICTIONS)))
     np.add.at(predicted, (owners, named), 1.0)
