@@ -181,11 +181,13 @@ class Metric:
     Attributes:
         name: Its name in result files.
         title: Its name in reports, without a unit, such as ``exact match``; empty for the name itself.
+        groups: Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Answered.groups`.
     """
 
     name: str
     scale: Scale
     title: str = ""
+    groups: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def in_words(self) -> str:
@@ -199,13 +201,13 @@ class MeanScore(Metric):
     """The mean of a score that is known at once.
 
     Attributes:
-        groups: Parts of the data with a mean each, ``<name>_<group>``, by field of :attr:`Answered.groups`.
+        equal_groups: The field whose groups weigh the same in the mean of all documents; empty where documents do.
         per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Answered.cluster`): ``min`` where
             a question counts only if all of its rows are right. The mean is over clusters then; one with a document
             that has no verdict is left out. None: every document has a score by itself.
     """
 
-    groups: Mapping[str, Collection[str]] = field(default_factory=dict)
+    equal_groups: str = ""
     per_cluster: Callable[[Sequence[float]], float] | None = None
 
 

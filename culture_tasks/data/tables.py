@@ -57,6 +57,7 @@ class Release:
         culture: The field that names the culture, language or country of a row; empty where none does.
         fits: Whether a row whose field has this value belongs to the task.
         expected: The values that belong to the task, in words.
+        per_culture: Whether there are so many rows of each culture.
     """
 
     rows: int
@@ -65,6 +66,7 @@ class Release:
     culture: str = ""
     fits: Callable[[str], bool] = lambda _: True
     expected: str = ""
+    per_culture: bool = False
 
 
 @cache
@@ -340,9 +342,11 @@ class Table(Generic[Row]):
             return {}
         if count := len(self._foreign(table, rows)):
             differences.append(f"{count:,} {'row' if count == 1 else 'rows'} of another culture")
-        more = len(rows) > release.rows * (1 + _SLACK) and not release.grows
-        if more or len(rows) < release.rows * (1 - _SLACK):
-            differences.append(f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' * release.grows}")
+        cultures = {getattr(row, release.culture) for row in rows} if release.per_culture else {""}
+        expected = release.rows * len(cultures)
+        more = len(rows) > expected * (1 + _SLACK) and not release.grows
+        if more or len(rows) < expected * (1 - _SLACK):
+            differences.append(f"{len(rows):,} rows, and the release has {expected:,}{' or more' * release.grows}")
         elif release.questions:
             texts = (str(vars(row)["question"]) for row in rows)
             digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]

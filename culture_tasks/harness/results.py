@@ -109,7 +109,7 @@ def write_results(
         for filter_name, records in task.by_filter.items():
             for statistic in write_row(rows[name], records, filter_name):
                 better[name][statistic.name] = statistic.better
-                if isinstance(statistic, Computed):
+                if isinstance(statistic, Computed) and statistic.part is None:
                     run = Run(harness_run.model, harness_run.output, current_session().settings)
                     statistic.finish(records.records, name, run)
         mark(rows[name], [task])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
-    """A part of the data that has its own mean: a group, the field that it belongs to, and the mean's name."""
+    """A part of the data that has its own number: a group, the field that it belongs to, and the number's name."""
 
     field: str
     group: str
@@ -46,9 +46,8 @@ class Part(NamedTuple):
 
 
 def parts_of(metric: Metric) -> list[Part]:
-    """Returns the parts of the data that have their own mean."""
-    groups = metric.groups if isinstance(metric, MeanScore) else {}
-    return [Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
+    """Returns the parts of the data that have their own number."""
+    return [Part(field, name, f"{metric.name}_{name}") for field, names in metric.groups.items() for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Statistic:
         better: Whether higher is better; None where a value in between is neutral.
         metric: The metric that it belongs to.
         is_main: Whether that is the task's main metric.
-        part: The part of the data that it is about; None for all of them.
+        part: The part of the data that it is about, whose records alone it is given; None for all of them.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
     """
@@ -81,11 +80,8 @@ class Statistic:
         raise NotImplementedError
 
     def concerned(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yields the records that the number is about: a question about Brazil says nothing about India."""
-        for record in records:
-            is_in = self.part is None or record["groups"].get(self.part.field) == self.part.group
-            if is_in and self._has(record):
-                yield record
+        """Yields the records that the number is worked out from."""
+        return filter(self._has, records)
 
     def _has(self, record: Record) -> bool:
         if self.is_main:
@@ -203,6 +199,17 @@ class Mean(Statistic):
         records = list(self.concerned(records))
         return mean_and_error(*self._scores(records)).error if self._is_covered(records) else math.nan
 
+    def measured(self, records: Sequence[Record]) -> Measured:
+        """Returns the value and its standard error; the mean of the groups' means where these weigh the same."""
+        assert isinstance(self.metric, MeanScore)
+        if self.part is not None or not self.metric.equal_groups:
+            return Statistic.measured(self, records)
+        groups = by_group(self.concerned(records), self.metric.equal_groups)
+        of_group = replace(self, part=Part(self.metric.equal_groups, "", self.name))
+        if not groups:
+            return Measured(math.nan, "N/A")
+        return of_group.group_value(list(groups.values()), by_size=False, sizes=None)
+
     def group_value(self, tasks: Sequence[Sequence[Record]], *, by_size: bool, sizes: Sequence[int] | None) -> Measured:
         """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
 
@@ -304,7 +311,9 @@ def statistics_of(metrics: Iterable[Metric], main: str, records: Sequence[Record
     for metric in metrics:
         is_main, better = metric.name == main, None if metric.scale.better is None else metric.scale.better == "higher"
         if isinstance(metric, ComputedScore):
-            found.append(Computed(metric.name, better, metric, is_main, is_score=metric.is_score))
+            for part in (None, *parts_of(metric)):
+                name = part.metric if part else metric.name
+                found.append(Computed(name, better, metric, is_main, part, is_score=metric.is_score))
             continue
         is_lexical = isinstance(metric, JudgedScore) and any(
             (record.get("judge") or {}).get("backend") == "lexical" for record in records
@@ -319,6 +328,14 @@ def statistics_of(metrics: Iterable[Metric], main: str, records: Sequence[Record
                 Unscored(f"{metric.name}_unscored", False, metric, is_main, is_score=False),
             ]
     return found
+
+
+def by_group(records: Iterable[Record], field_name: str) -> dict[str | None, list[Record]]:
+    """Returns records by their group of a field."""
+    groups: dict[str | None, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record["groups"].get(field_name), []).append(record)
+    return groups
 
 
 def cluster_of(record: Record) -> Hashable:
@@ -340,12 +357,22 @@ def unjudged(records: Iterable[Record]) -> int:
 Row = dict[str, Any]
 
 
-class TaskRecords(NamedTuple):
+@dataclass(frozen=True)
+class TaskRecords:
     """A task's records by one filter, and the numbers that they can have; of a subset, the number of all documents."""
 
     statistics: Sequence[Statistic]
     records: Sequence[Record]
     size: int | None = None
+    _by_field: dict[str, dict[str | None, list[Record]]] = field(default_factory=dict)
+
+    def of(self, statistic: Statistic) -> Sequence[Record]:
+        """Returns the records that a number is about: a question about Brazil says nothing about India."""
+        if (part := statistic.part) is None:
+            return self.records
+        if part.field not in self._by_field:
+            self._by_field[part.field] = by_group(self.records, part.field)
+        return self._by_field[part.field].get(part.group, [])
 
     def named(self, name: str) -> Statistic | None:
         """Returns the number of that name; None where the task can't have it."""
@@ -354,9 +381,12 @@ class TaskRecords(NamedTuple):
 
 def write_row(row: Row, task: TaskRecords, filter_name: str) -> list[Statistic]:
     """Writes the numbers that concern any of a task's records into its row, and returns them."""
-    written = [statistic for statistic in task.statistics if any(True for _ in statistic.concerned(task.records))]
-    for statistic in written:
-        _write(row, statistic.name, filter_name, statistic.measured(task.records))
+    written = []
+    for statistic in task.statistics:
+        records = task.of(statistic)
+        if any(True for _ in statistic.concerned(records)):
+            _write(row, statistic.name, filter_name, statistic.measured(records))
+            written.append(statistic)
     return written
 
 
@@ -369,11 +399,11 @@ def write_group_row(
     """
     sizes = [len(task.records) if task.size is None else task.size for task in tasks]
     has_subset = any(task.size is not None for task in tasks)
-    records = [task.records for task in tasks]
     for name, by_size in weight_by_size.items():
         statistics = [statistic for task in tasks if (statistic := task.named(name))]
         if not tasks or len(statistics) < len(tasks) or len({type(statistic) for statistic in statistics}) > 1:
             continue
+        records = [task.of(statistic) for task, statistic in zip(tasks, statistics, strict=True)]
         if any(True for _ in statistics[0].concerned(chain.from_iterable(records))):
             measured = statistics[0].group_value(records, by_size=by_size, sizes=sizes if has_subset else None)
             _write(row, name, filter_name, measured)

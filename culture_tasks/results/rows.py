@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Group
@@ -65,7 +66,7 @@ def _with_size(task: Regraded, content: Mapping[str, Any], name: str) -> Regrade
     """Returns a task with the number of documents that its records are a subset of, if they are one."""
     subset = Subset.read(content.get("configs", {}).get(name, {}).get("metadata"))
     size = None if subset is None else subset.of_documents
-    return task._replace(records=task.records._replace(size=size))
+    return task._replace(records=replace(task.records, size=size))
 
 
 def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:

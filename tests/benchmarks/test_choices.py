@@ -201,7 +201,7 @@ def test_hostile_replies_are_read_in_a_moment():
 
 
 @pytest.mark.parametrize(
-    "task", ["culturalbench_easy", "cvqa", "cvqa_en", "worldcuisines_dish", "worldcuisines_origin", "blend_mcq_us"]
+    "task", ["culturalbench_easy", "cvqa", "cvqa_en", "worldcuisines_dish", "worldcuisines_origin", "blend_mcq"]
 )
 def test_every_option_of_the_bundled_data_is_read_as_itself(fixture_data, task):
     for doc in task_named(task).data.load(Settings(data=fixture_data)).rows:

@@ -64,7 +64,7 @@ CONTRADICTIONS = [
     ("care_zh", write_care, {"associated_culture": "Native (Korean)"}, "row 3", "associated_culture"),
     ("culturalvqa_blind", write_culturalvqa, {"country": "Japan"}, "row 3", "country"),
     ("cedar_text_ar", write_cedar, {"language": "es"}, "row 2", "answer"),
-    ("blend_mcq_china", write_blend, {"country": "Japan"}, "row 3", "country"),
+    ("blend_mcq", write_blend, {"country": "Japan"}, "row 3", "country"),
 ]
 
 
@@ -85,7 +85,7 @@ def test_a_row_of_another_culture_is_refused_unless_the_user_allows_it(tmp_path,
         ("care_zh", lambda folder: write_care(folder, 10), "10 rows, and the release has 150"),
         ("culturalvqa_blind", write_culturalvqa, "3 rows, and the release has 2,378"),
         ("cedar_text_ar", write_cedar, "2 rows, and the release has 1,166"),
-        ("blend_mcq_china", write_blend, "2 rows, and the release has 500 or more"),
+        ("blend_mcq", write_blend, "3 rows, and the release has 1,000 or more"),
         ("crosscult_diagnostic", lambda folder: write_folder(folder, raw_rows()), "12 rows, and the release has 9,800"),
     ],
 )
@@ -105,5 +105,5 @@ def test_questions_tell_data_of_the_release_s_size_from_the_release(tmp_path, mo
 
 
 def test_the_bundled_data_are_no_release_in_any_task(fixture_data):
-    for name in ("care_en_ja", "culturalvqa", "cedar_multimodal", "blend_greece", "blend_mcq_us"):
+    for name in ("care_en_ja", "culturalvqa", "cedar_multimodal", "blend", "blend_mcq"):
         assert read(name, fixture_data)[1], name

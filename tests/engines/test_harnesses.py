@@ -28,7 +28,7 @@ from culture_tasks.harness.lmms_eval.task import messages
 TIE = 1e-3
 """Most that the log-probability of a token may be below the best one's. Rounding of these toys is below 1e-4."""
 
-TEXT = ("care_greedy_zh", "care_greedy_ar", "cedar_text_ja", "blend_en_algeria", "blend_mcq_us", "culturalvqa_country")
+TEXT = ("care_greedy_zh", "care_greedy_ar", "cedar_text_ja", "blend_en", "blend_mcq", "culturalvqa_country")
 IMAGES = ("culturalvqa", "culturalvqa_fewshot", "cedar_multimodal_en", "crosscult_diagnostic")
 SAMPLED = "care_zh"
 LIMIT = 16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from support.cedar_data import row, rows, write_folder
 
@@ -35,6 +37,10 @@ def statistics(task, records=()):
     return {number.name: number for number in statistics_of(task_named(task).metrics(), "acc", records)}
 
 
+def languages_of(doc):
+    return doc["prompt_language"], doc["language"]
+
+
 def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_path):
     data = load(tmp_path, "cedar_text")
     assert data["language"] == [*LANGUAGES, *LANGUAGES, "zh"]
@@ -42,6 +48,9 @@ def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_pat
     assert load(tmp_path, "cedar_text_zh")["id"] == ["1", "2", "3"]
     data = load(tmp_path, "cedar_multimodal", images=True)
     assert [doc["image"].getpixel((0, 0))[0] for doc in data] == [0] * 7 + [20] * 7 + [40]
+    data = load(tmp_path, "cedar_multimodal_matrix", images=True)
+    assert list(map(languages_of, data))[:49] == list(product(LANGUAGES, LANGUAGES))
+    assert [doc["image"].getpixel((0, 0))[0] for doc in data] == [0] * 49 + [20] * 49 + [40] * 7
 
 
 def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
@@ -69,17 +78,18 @@ def test_every_document_has_every_metric(load, tmp_path, monkeypatch):
 
 
 def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
-    doc = load(tmp_path, "cedar_text_prompt_ar_data_en")[1]
-    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_prompt_ar_data_en")
+    [doc] = (doc for doc in load(tmp_path, "cedar_text_matrix") if (doc["id"], *languages_of(doc)) == ("2", "ar", "en"))
+    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_matrix")
     read = {"response": "<think>…</think> **حزن**\ufffd", "outcome": "scored", "label": "sadness"}
     groups = {
         "language": "en",
         "prompt_language": "ar",
+        "pair": "prompt_ar_data_en",
         "gold": "sadness",
         "prediction": "sadness",
         "supported": "True",
     }
-    expected = {"benchmark": "cedar", "metric": "acc", "item": "en 2", "cluster": "text 2", "groups": groups}
+    expected = {"benchmark": "cedar", "metric": "acc", "item": "ar en 2", "cluster": "text 2", "groups": groups}
     expected |= {"score": 1.0, "runs": [read], "outcomes": {"scored": 1}, "references": ["sadness"]}
     expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text"}}
     assert expected.items() <= record.items()
@@ -104,8 +114,9 @@ def test_metrics_of_no_documents_are_nan():
 
 @pytest.mark.parametrize(("prompt", "language"), [("ar", "en"), ("zh", "sw"), ("ar", "ar")])
 def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, language):
-    task = task_named(f"cedar_text_prompt_{prompt}_data_{language}")
-    doc = load(tmp_path, task.name, {language: [row(1, language, "awe")]})[0]
+    task, content = task_named("cedar_text_matrix"), rows() | {language: [row(1, language, "awe")]}
+    docs = load(tmp_path, task.name, content)
+    [doc] = (doc for doc in docs if (doc["id"], *languages_of(doc)) == ("1", prompt, language))
     filled = {"narrative": f"N {language} 1.", "question": f"Q {language} 1?"}
     asked = prompt_file(prompt, "text").fill(filled)
     assert lm.text(task, doc) == lmms.text(task, doc) == asked

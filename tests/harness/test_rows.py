@@ -28,8 +28,8 @@ def scored(*scores):
 
 
 def number(records, name="x", metric=RATING):
-    found = {statistic.name: statistic for statistic in statistics_of([metric], "x", records)}
-    return found[name].measured(records)
+    task = TaskRecords(statistics_of([metric], "x", records), records)
+    return task.named(name).measured(task.of(task.named(name)))
 
 
 @pytest.fixture
@@ -165,3 +165,16 @@ def test_a_row_has_the_numbers_that_concern_its_records():
     names = [key.removesuffix(",none") for key in row if "_stderr" not in key]
     assert names == ["x_lexical", "x_lexical_brazil", "x_lexical_india", "x_coverage", "x_unscored"]
     assert row["x_lexical_brazil,none"] == 1.0
+
+
+def test_groups_that_weigh_the_same_make_the_mean_of_their_means():
+    metric = MeanScore(name="x", scale=SCALE, groups={"region": ("iran", "china")}, equal_groups="region")
+    records = [
+        of(str(place), score, groups={"region": region})
+        for place, (score, region) in enumerate(
+            [(1.0, "iran"), (0.0, "iran"), (1.0, "iran"), (0.0, "iran"), (1.0, "china"), (1.0, "china")]
+        )
+    ]
+    # means 1/2 and 1; errors sqrt(1/3 / 4) and 0, over 2 regions
+    assert number(records, metric=metric) == (0.75, pytest.approx(math.sqrt(1 / 12) / 2))
+    assert number(records, "x_iran", metric).value == 0.5

@@ -118,9 +118,9 @@ def test_a_question_that_counts_only_as_a_whole_is_one_item(tmp_path):
 
 
 def test_a_part_counts_for_its_country_and_a_group_of_countries_stands_alone(tmp_path):
-    mcq = [right_or_wrong("blend", "blend_mcq_assam", f"q{n}", 1.0, region="Assam") for n in range(4)]
+    mcq = [right_or_wrong("blend", "blend_mcq", f"q{n}", 1.0, region="Assam") for n in range(4)]
     arab = [care_sample(n, 8.0, "ar") for n in range(4)]
-    report = run_of(tmp_path, {"blend_mcq_assam": mcq, "care_ar": arab})
+    report = run_of(tmp_path, {"blend_mcq": mcq, "care_ar": arab})
     assert list(scores_of(report)) == ["IN", "arab"]
     table = tables_of(report)["countries"]
     assert [row.labels[0] for row in table.rows] == ["India", "Arab countries"]

@@ -14,7 +14,7 @@ from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
 
 def _only(*values):
     report = example_report(("m",), published=False)
-    units = {key: unit for key, unit in report.units.items() if "_prompt_" not in key}
+    units = {key: unit for key, unit in report.units.items() if not key.endswith("_matrix")}
     alone = replace(report, groups=values, units=units, contrasts=())
     return {key: chart for key, chart in charts_of(alone).items() if key != OVERVIEW}
 
@@ -87,7 +87,7 @@ def test_numbers_stand_in_the_panels_and_the_order_of_the_papers():
     assert [cell.value for cell in panel.cells] == [1.0]
 
 
-def test_prompt_and_data_languages_come_from_their_tasks_and_retention_has_a_line_for_each_insertion():
+def test_prompt_and_data_languages_come_from_their_pairs_and_retention_has_a_line_for_each_insertion():
     drawn = charts_of(example_report(("m",), published=False))
     heat, lines = drawn["cedar_matrix"], drawn["crosscult_retention"]
     assert (heat.kind, lines.kind) == ("heat", "lines")

@@ -193,9 +193,10 @@ def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
 
 
 def test_rows_that_are_no_models_are_not_ranked(tmp_path):
-    samples = [cedar_sample(str(n), "ja", "anger", "anger", prompt_language="en") for n in range(4)]
+    task = "cedar_text_matrix"
+    samples = [cedar_sample(str(n), "ja", "anger", "anger", prompt_language="en", task=task) for n in range(4)]
     for model in "ab":
-        write_run(tmp_path / model, model, {"cedar_text_prompt_en_data_ja": samples})
+        write_run(tmp_path / model, model, {task: samples})
     matrices = {key: table.rows for key, table in tables_of(report_of(tmp_path)).items() if "matrix" in key}
     assert list(matrices) == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]
     for [row] in matrices.values():

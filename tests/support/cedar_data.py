@@ -12,7 +12,7 @@ from PIL import Image
 from culture_tasks.benchmarks.cedar.benchmark import ACC, TOP2, metrics
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
 from culture_tasks.benchmarks.interface import MeanScore
-from culture_tasks.harness.rows import statistics_of
+from culture_tasks.harness.rows import TaskRecords, statistics_of
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -84,19 +84,21 @@ def gold(doc: Mapping[str, Any]) -> str:
 
 def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict[str, float]:
     """Works metrics out again from the labels of logged records, with their standard errors."""
-    plain = []
+    kinds, plain = metrics("pooled" if is_pooled else "language"), []
     for record in records:
         group, read = record["groups"], [run["label"] for run in record["runs"]]
         labels = (group["language"], group["gold"], *read)
-        inputs: dict[str, Any] = {metric.name: labels for metric in metrics(is_pooled=is_pooled)}
+        inputs: dict[str, Any] = {metric.name: labels for metric in kinds}
         inputs.pop(TOP2, None)
         if "minority" in group:
             inputs[TOP2] = (group["gold"], None if group["minority"] == "none" else group["minority"], *read)
         plain.append({**record, "inputs": inputs})
     scores = {}
-    for number in statistics_of(metrics(is_pooled=is_pooled), ACC, plain):
-        if any(True for _ in number.concerned(plain)):
-            scores[number.name], error = number.measured(plain)
+    task = TaskRecords(statistics_of(kinds, ACC, plain), plain)
+    for number in task.statistics:
+        of_number = task.of(number)
+        if any(True for _ in number.concerned(of_number)):
+            scores[number.name], error = number.measured(of_number)
             if isinstance(number.metric, MeanScore) or number.metric.stderr is not None:
                 scores[f"{number.name}_stderr"] = error
     return scores

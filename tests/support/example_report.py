@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PAIRS, QUADRANT_NAMES
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import (
     Cell,
@@ -123,8 +123,8 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
     "crosscult_retention_en_zh_ar": ("Retention", "crosscult", PERCENT, "judge_score"),
     "arab_culture": ("arab_culture", "", PERCENT, "acc"),
 } | {
-    f"cedar_{modality}_prompt_{prompt}_data_{data}": (f"{prompt} on {data}", "cedar", PERCENT, "acc")
-    for modality, prompt, data in itertools.product(("text", "multimodal"), LANGUAGES, LANGUAGES)
+    f"cedar_{modality}_matrix": (f"{modality}, all pairs", "cedar", PERCENT, "acc")
+    for modality in ("text", "multimodal")
 }
 
 
@@ -157,7 +157,7 @@ def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str
 def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:
     title, benchmark, scale, metric = TASKS[key]
     cells = {name: _cell(entrant, key, scale, (), "all") for name, entrant in entrants.items()}
-    return Unit(key, title, benchmark or None, metric, scale, "made up", "_prompt_" not in key, cells)
+    return Unit(key, title, benchmark or None, metric, scale, "made up", not key.endswith("_matrix"), cells)
 
 
 def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
@@ -171,6 +171,7 @@ def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, 
         ):
             yield from ((task, propensity, "emotion", emotion, RATIO, where) for emotion in EMOTIONS)
             yield from ((task, bias, "quadrant", quadrant, BIAS, where) for quadrant in QUADRANT_NAMES)
+    yield from _scores(("cedar_text_matrix", "cedar_multimodal_matrix"), "pair", tuple(PAIRS), PERCENT)
     for dimension, groups in (("topic", TOPICS), ("partition", PARTITIONS)):
         yield from _scores(("crosscult_single",), dimension, groups, PERCENT, ("role", "reliability"))
     yield from _scores(("crosscult_diagnostic",), "partition", PARTITIONS, PERCENT)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.benchmarks.cedar.labels import pair_of
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.results.finding import Harness, result_name, samples_name
 
@@ -107,11 +108,13 @@ def cedar_sample(
     prompt_language: str = "",
     supported: bool = True,
     minority: str = "",
+    task: str = "cedar_text",
 ) -> dict[str, Any]:
     """A sample of CEDAR: right where the label that was read is the gold one, and without a score if not supported."""
     groups = {"language": language, "prompt_language": prompt_language or language, "gold": gold}
     groups |= {"prediction": prediction, "supported": str(supported)}
     groups |= {"minority": minority} if minority else {}
+    groups |= {"pair": pair_of(groups["prompt_language"], language)} if task.endswith("_matrix") else {}
     outcome = "unparsable" if prediction is None else "scored"
     more = {
         "cluster": f"{modality} {item}",
@@ -122,7 +125,7 @@ def cedar_sample(
         "outcomes": {outcome: 1},
     }
     score = {"score": float(prediction == gold)} if supported else {}
-    return {"record": record("cedar", "cedar_text", "acc", f"{language} {item}", groups, **more) | score}
+    return {"record": record("cedar", task, "acc", f"{language} {item}", groups, **more) | score}
 
 
 def result_data(tasks: list[str], model: str, size: int, **changes: Any) -> dict[str, Any]:

@@ -24,13 +24,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from culture_tasks import vocabulary
-from culture_tasks.benchmarks.blend import documents
-from culture_tasks.benchmarks.blend.documents import CHOICE_TABLE, PAPER_NAMES, BlendDoc, ChoiceDoc, Wording
+from culture_tasks.benchmarks.blend.documents import (
+    CHOICE_TABLE,
+    PAPER_NAMES,
+    BlendDoc,
+    ChoiceDoc,
+    Wording,
+    annotation_table,
+    check,
+    load_choices,
+    load_regions,
+    prompt_table,
+    regions_at_hand,
+    topic_table,
+)
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
@@ -41,10 +54,8 @@ from culture_tasks.benchmarks.interface import (
     Decoding,
     Documents,
     Entry,
-    Group,
     MeanScore,
     Prompt,
-    Tag,
     Task,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
@@ -79,6 +90,10 @@ Matcher: TypeAlias = Callable[[str, str, str], bool]
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _PAPER = "BLEnD (Myung et al., 2024)"
+_BY_REGION: Mapping[str, Any] = {
+    "groups": {"region": tuple(region.label for region in REGIONS)},
+    "equal_groups": "region",  # as in the paper
+}
 _table = partial(TableOf, source=_PAPER, headers=MODEL)
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _CARE_COLUMNS = {"Algeria": "Arabic", "China": "Chinese"}  # of CARE's Table 16, by region
@@ -96,17 +111,22 @@ class Blend(Benchmark):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns a group for each way of asking, one of multiple choice, and the same with the paper's matcher."""
-        ways = [(english, wording) for english in (False, True) for wording in PAPER_NAMES]
-        return (
-            *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=False)),
-            *_multiple_choice(),
-            *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=True)),
-        )
+        """Returns a task for each way of asking, two of multiple choice, and the ways with the paper's matcher."""
+        by_matcher = [
+            [
+                _short_answers(wording, english=english, official=official)
+                for english in (False, True)
+                for wording in PAPER_NAMES
+            ]
+            for official in (False, True)
+        ]
+        choice = _multiple_choice()
+        by_likelihoods = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
+        return (*by_matcher[0], choice, by_likelihoods, *by_matcher[1])
 
     def check(self, settings: Settings) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        return documents.check(settings)
+        return check(settings)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -159,47 +179,48 @@ class Blend(Benchmark):
         )
 
 
-def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterator[Entry]:
-    name = f"blend{OFFICIAL if official else ''}{'_en' if english else ''}{'' if wording == 'inst' else f'_{wording}'}"
+def _short_answers(wording: Wording, *, english: bool, official: bool) -> Task:
+    parts = [
+        "blend",
+        OFFICIAL if official else "",
+        "_en" if english else "",
+        "" if wording == "inst" else f"_{wording}",
+    ]
     language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
-    about = f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}"
     way = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
-    tasks = []
-    for region in REGIONS:
-        if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
-            continue
-        asked_in = "en" if english else region.language
-        sources: list[Table[Any]] = [documents.annotation_table(region), documents.topic_table(region)]
-        load = partial(_documents, region, wording, english=english, official=official)
-        task = Task(
-            name=f"{name}_{region.slug}",
-            about=about,
-            title=f"{Blend.title}, {region.label}, {way}",
-            languages=(asked_in,),
-            metric=SEM_B + OFFICIAL if official else SEM_B,
-            metrics=partial(metrics, official=official),
-            data=DataSet((*sources, *([] if asked_in == "en" else [documents.prompt_table(region)])), load),
-            prompt=lambda doc: Prompt((doc["prompt"],)),
-            score=partial(score, official=official),
-            decoding=_DECODING,
-            target=_best_answer,
-            tag=name if official else "",
-            note=_NOTE,
-        )
-        tasks.append(task)
-    members = tuple(task.name for task in tasks)
-    if official:
-        yield Tag(name=name, about=about, members=members)
-    else:  # as in the paper, each region weighs the same
-        title = f"{Blend.title}, {way}"
-        yield Group(name=name, about=about, title=title, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
-    yield from tasks
+    regions = _regions(english=english, official=official)
+    tables: list[Table[Any]] = [table(region) for region in regions for table in (annotation_table, topic_table)]
+    if not english:
+        tables += [prompt_table(region) for region in regions if region.language != "en"]
+    return Task(
+        name="".join(parts),
+        about=f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}",
+        title=f"{Blend.title}, {way}",
+        languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
+        metric=SEM_B + OFFICIAL if official else SEM_B,
+        metrics=partial(metrics, official=official),
+        data=DataSet(tuple(tables), partial(_documents, regions, wording, english=english, official=official)),
+        prompt=lambda doc: Prompt((doc["prompt"],)),
+        score=partial(score, official=official),
+        decoding=_DECODING,
+        target=_best_answer,
+        note=_NOTE,
+    )
 
 
-def _documents(region: Region, wording: Wording, settings: Settings, *, english: bool, official: bool) -> Documents:
-    if official:
-        require("en" if english else region.language)
-    return documents.load(region, settings, wording=wording, english=english)
+def _regions(*, english: bool, official: bool = False) -> list[Region]:
+    """Returns the regions that are asked in English, or in their language where a matcher knows it."""
+    languages = OFFICIAL_LANGUAGES if official else [region.language for region in REGIONS]
+    return [region for region in REGIONS if (region.language != "en" if english else region.language in languages)]
+
+
+def _documents(
+    regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool, official: bool
+) -> Documents:
+    regions = regions_at_hand(regions, settings)
+    for language in dict.fromkeys("en" if english else region.language for region in regions) if official else ():
+        require(language)
+    return load_regions(regions, wording, settings, english=english)
 
 
 def _best_answer(doc: BlendDoc) -> str:
@@ -208,37 +229,21 @@ def _best_answer(doc: BlendDoc) -> str:
     return next(iter(best["answers"] or best["en_answers"]), "")
 
 
-def _multiple_choice() -> Iterator[Entry]:
-    about = "multiple choice on everyday life, in English"
-    tasks = [
-        Task(
-            name=f"blend_mcq_{region.slug}",
-            about=about,
-            title=f"{Blend.title}, {region.label}, multiple choice",
-            languages=("en",),
-            metric=ACCURACY.name,
-            metrics=lambda: (ACCURACY, UNPARSED),
-            data=DataSet((CHOICE_TABLE,), partial(documents.load_choices, region)),
-            prompt=lambda doc: Prompt((doc["prompt"],)),
-            score=score_choice,
-            decoding=_DECODING,
-            target=lambda doc: doc["answer"],
-            note=_NOTE,
-        )
-        for region in REGIONS
-    ]
-    variants = [by_likelihood(task, lambda doc: [letter for letter, _ in doc["choices"]]) for task in tasks]
-    for name, members in (("blend_mcq", tasks), ("blend_mcq_ll", variants)):
-        yield Group(
-            name=name,
-            about=members[0].about,
-            title=f"{Blend.title}, multiple choice{', by log-likelihood' if members is variants else ''}",
-            members=tuple(task.name for task in members),
-            means=(ACCURACY.name, UNPARSED.name),
-            weight_by_size=False,
-            harnesses=members[0].harnesses,
-        )
-        yield from members
+def _multiple_choice() -> Task:
+    return Task(
+        name="blend_mcq",
+        about="multiple choice on everyday life, in English",
+        title=f"{Blend.title}, multiple choice",
+        languages=("en",),
+        metric=ACCURACY.name,
+        metrics=lambda: tuple(replace(metric, **_BY_REGION) for metric in (ACCURACY, UNPARSED)),
+        data=DataSet((CHOICE_TABLE,), load_choices),
+        prompt=lambda doc: Prompt((doc["prompt"],)),
+        score=score_choice,
+        decoding=_DECODING,
+        target=lambda doc: doc["answer"],
+        note=_NOTE,
+    )
 
 
 class Hit(NamedTuple):
@@ -307,9 +312,9 @@ def _tokens(text: str) -> frozenset[str]:
 @cache
 def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     """Returns the metrics of a task with short answers; with the paper's matcher, also the default matcher's."""
-    main, further = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
-    by_topic = MeanScore(name=main, title=_TITLES[main], scale=PERCENT, groups={"topic": tuple(TOPICS)})
-    return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in further)
+    names = [SEM_B + OFFICIAL, SEM_W + OFFICIAL, SEM_B, SEM_W] if official else [SEM_B, SEM_W]
+    main, *further = (MeanScore(name=name, title=_TITLES[name], scale=PERCENT, **_BY_REGION) for name in names)
+    return replace(main, groups={**main.groups, "topic": tuple(TOPICS)}), *further
 
 
 def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:
@@ -363,71 +368,58 @@ def _is_by_tokens(unit: str) -> bool:
 
 
 def _is_in_english(unit: str) -> bool:
-    return unit.startswith(("blend_en", "blend_mcq", f"blend{OFFICIAL}_en"))
+    return unit.startswith(("blend_en", f"blend{OFFICIAL}_en"))
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    local_units = []
+    local_units: list[str] = []
     for unit in units:
         if _is_multiple_choice(unit.key):
-            yield _region_table(unit, "score", "accuracy of multiple choice")
-            yield _region_table(unit, UNPARSED.name, "replies that name no choice")
+            yield _region_table(unit.key, "score", "accuracy of multiple choice")
+            yield _region_table(unit.key, UNPARSED.name, "replies that name no choice")
             continue
         ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
-        yield _region_table(unit, "score", f"SEM-B{rule}")
-        yield _region_table(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
+        yield _region_table(unit.key, "score", f"SEM-B{rule}")
+        yield _region_table(unit.key, f"{SEM_W}{ending}", f"SEM-W{rule}")
         yield _table(
             key=f"{unit.key}_by_topic",
             title=f"{unit.key}: SEM-B{rule} in percent, by topic",
             columns=columns_by("topic", _TOPICS, unit.key),
         )
         if not _is_in_english(unit.key):
-            local_units.append(unit)
+            local_units.append(unit.key)
     yield from _care_table(local_units)
 
 
-def _regions(unit: UnitOf) -> list[Region]:
-    """Returns the regions that the unit's tasks end in; all of them for a user's task."""
-    slugs = {task.removesuffix("_ll") for task in unit.tasks}
-    return [region for region in REGIONS if any(slug.endswith(f"_{region.slug}") for slug in slugs)] or list(REGIONS)
-
-
-def _region_table(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
+def _region_table(unit: str, statistic: str, quantity: str) -> TableOf:
+    has_choices, in_english = _is_multiple_choice(unit), _is_in_english(unit)
     columns = [
         ColumnOf(
             region.slug,
             region.label,
-            At(unit.key, statistic, (("region", region.label),)),
-            vocabulary.language("en" if _is_in_english(unit.key) else region.language).name,
+            At(unit, statistic, (("region", region.label),)),
+            vocabulary.language("en" if has_choices or in_english else region.language).name,
         )
-        for region in _regions(unit)
+        for region in (REGIONS if has_choices else _regions(english=in_english, official=_is_official(unit)))
     ]
-    notes: tuple[str, ...] = ()
-    if len(columns) > 1:
-        columns.append(ColumnOf("average", "Average", At(unit.key, statistic), sums_up=True))
-        notes = ("Average: the mean over the regions, each of which weighs the same.",)
-    if _is_multiple_choice(unit.key) and statistic == "score":
-        columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit.key, UNPARSED.name)))
-        notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
+    columns.append(ColumnOf("average", "Average", At(unit, statistic), sums_up=True))
+    notes = ["Average: the mean over the regions, each of which weighs the same."]
+    if has_choices and statistic == "score":
+        columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit, UNPARSED.name)))
+        notes.append("Unparsed: the share of replies that name no choice, which count as wrong.")
     return _table(
-        key=f"{unit.key}_{statistic}_by_region",
-        title=f"{unit.key}: {quantity} in percent, by region",
+        key=f"{unit}_{statistic}_by_region",
+        title=f"{unit}: {quantity} in percent, by region",
         columns=tuple(columns),
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
-def _care_table(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _care_table(units: Sequence[str]) -> Iterator[TableOf]:
     columns = tuple(
-        ColumnOf(
-            f"{unit.key}_{region.slug}",
-            _CARE_COLUMNS[region.name],
-            At(unit.key, where=(("region", region.label),)),
-            over=unit.key,
-        )
+        ColumnOf(f"{unit}_{name.lower()}", label, At(unit, where=(("region", name),)), over=unit)
         for unit in units
-        for region in _regions(unit)
-        if region.name in _CARE_COLUMNS
+        for name, label in _CARE_COLUMNS.items()
     )
     if columns:
         yield TableOf(
@@ -445,7 +437,7 @@ def _care_table(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 def _is_beside(first: RunFacts, second: RunFacts) -> bool:
     """Whether one run asks in English the questions that another run of the model asks in the region's language."""
-    return first.task == re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", second.task) and first.row == second.row
+    return first.task == re.sub(rf"^blend({OFFICIAL})?", r"\g<0>_en", second.task) and first.row == second.row
 
 
 BENCHMARK = Blend()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial, reduce
+from itertools import zip_longest
+from operator import or_
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
@@ -34,7 +38,7 @@ from culture_tasks.vocabulary import language
 _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
-_REGION_NAMES = tuple(region.name for region in REGIONS)
+_LABELS = tuple(region.label for region in REGIONS)
 AUTHORS_PROMPTS = "https://github.com/nlee0212/BLEnD (data/prompts)"
 
 QUESTIONS = 500  # with short answers, of each region
@@ -45,9 +49,9 @@ Wording = Literal["inst", "pers"]
 PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
 
 
-def region_name(country: str) -> str:
-    """Returns a country as the regions are named: blanks and underscores in it are one."""
-    return country.strip().replace(" ", "_")
+def label_of(country: str) -> str:
+    """Returns a country as the labels of regions: blanks and underscores in it are one."""
+    return country.strip().replace("_", " ")
 
 
 class BlendDoc(TypedDict):
@@ -292,6 +296,31 @@ def local_prompt(region: Region, wording: Wording, settings: Settings) -> Prompt
     )
 
 
+def load_regions(regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool) -> Documents:
+    """Loads the questions of regions by turns."""
+    parts = [load(region, settings, wording=wording, english=english) for region in regions]
+    reading = reduce(or_, (part.reading for part in parts))
+    return Documents(_by_turns(part.rows for part in parts), reading=reading)
+
+
+def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[Region]:
+    """Returns the regions with answers or prompts in the user's folder; all of them where it has none of any region."""
+
+    def is_there(region: Region) -> bool:
+        with suppress(DataUnavailableError):
+            annotation_table(region).files(settings)
+            return True
+        return False
+
+    there = [region for region in regions if is_there(region)]
+    if there and (missing := [region.label for region in regions if region not in there]):
+        _log.warning(
+            "blend: %s has neither answers nor prompts of %s, so that these regions aren't asked",
+            *((settings.data_folder or Path()) / "blend", ", ".join(missing)),
+        )
+    return there or regions
+
+
 def load(region: Region, settings: Settings, *, wording: Wording = "inst", english: bool = False) -> Documents:
     """Loads the valid short-answer questions of a region.
 
@@ -348,13 +377,13 @@ def _repeated_choices(found: Rows[ChoiceRow]) -> Iterator[str]:
     """Yields the questions of a region that have the id of another one in their file."""
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(found.rows):
-        places[found.where(index).rpartition(", row")[0], region_name(row.country)].append(index)
+        places[found.where(index).rpartition(", row")[0], label_of(row.country)].append(index)
     for indices in places.values():
         yield from id_problems(found.table.part(indices), [found.rows[index].mcqid for index in indices], "MCQID")
 
 
 def _choice_counts(rows: Sequence[ChoiceRow]) -> Iterator[Count]:
-    regions = (region_name(row.country).replace("_", " ") for row in rows)
+    regions = (label_of(row.country) for row in rows)
     yield from tally("{}: multiple choice", regions, [region.label for region in REGIONS])
 
 
@@ -367,45 +396,49 @@ CHOICE_TABLE = Table(
     config="multiple-choice-questions",
     additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
     aliases={"MCQID": "mcqid", "ID": "id", **_NUMBER},
-    # The paper has 37.6k in all, and the release of December 2024 many more. The rows are those of one region.
+    # The paper has 37.6k in all, and the release of December 2024 many more.
     release=Release(
         rows=500,
+        per_culture=True,
         grows=True,
         culture="country",
-        fits=lambda country: region_name(country) in _REGION_NAMES,
-        expected=f"one of {', '.join(_REGION_NAMES)}",
+        fits=lambda country: label_of(country) in _LABELS,
+        expected=f"one of {', '.join(_LABELS)}",
     ),
     rules=_repeated_choices,
     counts=_choice_counts,
 )
 
 
-def load_choices(region: Region, settings: Settings) -> Documents:
-    """Loads the multiple-choice questions of a region, which are in English."""
-    others = set(_REGION_NAMES) - {region.name}
-    found = CHOICE_TABLE.rows(settings, only=lambda row: region_name(str(row.get("country", ""))) not in others)
-    docs = [
-        ChoiceDoc(
+def load_choices(settings: Settings) -> Documents:
+    """Loads the multiple-choice questions, which are in English, by turns of the regions that have some."""
+    found = CHOICE_TABLE.rows(settings)
+    by_region: dict[str, list[ChoiceDoc]] = {label: [] for label in _LABELS}
+    for row in found.rows:
+        document = ChoiceDoc(
             id=row.mcqid,
             question_id=row.id,
-            region=region.label,
+            region=label_of(row.country),
             prompt=row.prompt,
             choices=[[letter, text] for letter, text in row.choices.items()],
             answer=row.answer_idx,
             data="",
         )
-        for row in found.rows
-        if region_name(row.country) == region.name
-    ]
-    if not docs:
-        raise DataError(
-            f"{found.table.origin}: no row has {region.name!r} in the column 'country'. "
-            f"Expected one of {', '.join(_REGION_NAMES)}."
-        )
-    data = fingerprint(docs)
-    for doc in docs:
-        doc["data"] = data
-    return Documents(docs, reading=found.reading)
+        if document["region"] in by_region:  # the user may allow others, of which nothing is asked
+            by_region[document["region"]].append(document)
+    regions = list(filter(None, by_region.values()))
+    if not regions:
+        raise DataError(f"{found.table.origin}: the column 'country' has none of {', '.join(by_region)}.")
+    for of_region in regions:
+        data = fingerprint(of_region)
+        for document in of_region:
+            document["data"] = data
+    return Documents(_by_turns(regions), reading=found.reading)
+
+
+def _by_turns(regions: Iterable[Sequence[Any]]) -> list[Any]:
+    """Returns the documents of regions by turns, so that a run with ``--limit`` has documents of them all."""
+    return [doc for turn in zip_longest(*regions) for doc in turn if doc is not None]
 
 
 def check(settings: Settings) -> DataReport:

@@ -2,12 +2,11 @@
 
 The main metric ``acc`` is the mean of the documents' scores, each the share of a document's runs that are right. Every
 other metric gets its labels, ``(language, gold, prediction)`` with one prediction per run, from which all of them can
-be worked out: each is over the replies of all runs. The standard errors know that the replies to one document belong
-together.
+be worked out.
 
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
-``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
+``acc_var``, GEPP and GRQB are those of the supported languages, and there is no ``acc_<language>`` of another. The
 other documents are asked and logged all the same. The tasks of one language report it either way.
 
 The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``,
@@ -18,14 +17,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
-from itertools import compress, product
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -53,12 +51,14 @@ from culture_tasks.benchmarks.cedar.labels import (
     LANGUAGE_NAMES,
     LANGUAGES,
     MODALITIES,
+    PAIRS,
     PREDICTION,
     QUADRANT_NAMES,
     Language,
     Modality,
+    pair_of,
 )
-from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -72,7 +72,6 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Metric,
     Scale,
-    Tag,
     Task,
 )
 from culture_tasks.benchmarks.own_culture import (
@@ -87,6 +86,7 @@ from culture_tasks.data.checking import Count, DataReport, count
 from culture_tasks.data.rows import one_of
 from culture_tasks.data.tables import Rows, Table
 from culture_tasks.errors import DataError
+from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
@@ -103,9 +103,8 @@ VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=1
 F1 = Scale("share", 0.0, 1.0, digits=3)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
-_ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
-
-_TableMetric: TypeAlias = Callable[[CountTable], float]
+Kind: TypeAlias = Literal["pooled", "language", "pairs"]
+"""All languages together, one language, or all prompt languages on all data languages."""
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
@@ -203,7 +202,7 @@ class CedarCulture(CultureBenchmark):
     def _load(self, modality: Modality, settings: Settings) -> Documents:
         images: set[Path] | None = set() if modality == "multimodal" else None
         found, language = self._table(modality).rows(settings, images=images), self.file.language
-        documents = documents_of(found, modality, self._added.words, language, language)
+        documents = documents_of(found, modality, self._added.words, language)
         return replace(documents, rows=with_minorities(documents.rows))
 
 
@@ -238,26 +237,19 @@ class Cedar(LikeBenchmark):
 def _entries(modality: Modality) -> Iterator[Entry]:
     name, title = f"cedar_{modality}", f"{Cedar.title}, {_SHOWN[modality]}"
 
-    def task(
-        ending: str, about: str, words: str, languages: tuple[Language, ...], prompt: Language | None = None
-    ) -> Task:
+    def task(ending: str, about: str, words: str, languages: tuple[Language, ...], kind: Kind) -> Task:
         sources = tuple(SOURCES[modality, language] for language in languages)
-        data = DataSet(sources, partial(load_languages, modality, languages, prompt))
-        asked_in = (prompt,) if prompt else languages
-        is_pooled = len(languages) > 1
-        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, asked_in, data, is_pooled=is_pooled)
+        load = partial(load_languages, modality, languages, prompts=languages if kind == "pairs" else ())
+        data = DataSet(sources, load)
+        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, languages, data, kind=kind)
 
-    yield task("", f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})", "", LANGUAGES)
+    about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
+    yield task("", about, "", LANGUAGES, "pooled")
     about = "emotion of a scene, one language, LSEPP and LSRQB"
     for language in LANGUAGES:
-        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,))
-    about, tag = "every prompt language on every data language (section 4.4)", f"{name}_matrix"
-    pairs = []
-    for prompt, data in product(LANGUAGES, LANGUAGES):
-        words = f", prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}"
-        pairs.append(replace(task(f"_prompt_{prompt}_data_{data}", about, words, (data,), prompt), tag=tag))
-    yield Tag(name=tag, about=about, members=tuple(pair.name for pair in pairs))
-    yield from pairs
+        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,), "language")
+    about = "every prompt language on every data language (section 4.4)"
+    yield task("_matrix", about, ", prompts and data in all languages", LANGUAGES, "pairs")
 
 
 def task_of(
@@ -268,7 +260,7 @@ def task_of(
     languages: tuple[str, ...],
     data: DataSet,
     *,
-    is_pooled: bool = False,
+    kind: Kind = "language",
     added: AddedCulture | None = None,
 ) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
@@ -278,10 +270,10 @@ def task_of(
         title=title,
         languages=languages,
         metric=ACC,
-        metrics=partial(metrics, is_pooled=is_pooled),
+        metrics=partial(metrics, kind),
         data=data,
         prompt=partial(render, added=added),
-        score=partial(score, is_pooled=is_pooled, added=added),
+        score=partial(score, kind=kind, added=added),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
@@ -290,69 +282,62 @@ def task_of(
 
 
 @cache
-def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
-    """Returns the metrics of the tasks of all languages together, or of one language.
+def metrics(kind: Kind) -> tuple[Metric, ...]:
+    """Returns the metrics of the tasks of all languages together, of one language, or of pairs.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
-    return tuple(_metrics(is_pooled=is_pooled))
+    found = _metrics(is_pooled=kind == "pooled")
+    return (
+        tuple(replace(metric, groups={"pair": tuple(PAIRS)}) for metric in found) if kind == "pairs" else tuple(found)
+    )
 
 
 def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
-    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT)
-    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
+    groups = {"language": LANGUAGES} if is_pooled else {}
+    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups=groups)
+    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share)
     if is_pooled:
-        for language in LANGUAGES:
-            value = partial(_in_language, language, measures.accuracy)
-            stderr = partial(_in_language, language, measures.accuracy_stderr)
-            title = f"accuracy, {LANGUAGE_NAMES[language]}"
-            yield _metric(f"acc_{language}", title, PERCENT, value, stderr, (language,))
-        yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
-        yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
+        title = "accuracy, mean over languages"
+        yield _metric("acc_avg", title, PERCENT, lambda replies: measures.acc_avg(replies.scores, replies.languages))
+        yield ComputedScore(
+            name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance
+        )
     propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
     for emotion in EMOTIONS:
-        yield _bias(f"{propensity}_{emotion}", f"{propensity.upper()} of {emotion}", RATIO, "gepp", emotion)
+        title = f"{propensity.upper()} of {emotion}"
+        yield _metric(f"{propensity}_{emotion}", title, RATIO, partial(_of_part, measures.gepp, emotion))
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        yield _bias(f"{bias}_q{number}", f"{bias.upper()} of quadrant {quadrant}", BIAS, "grqb", quadrant)
+        title = f"{bias.upper()} of quadrant {quadrant}"
+        yield _metric(f"{bias}_q{number}", title, BIAS, partial(_of_part, measures.grqb, quadrant))
     yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
 
 
-def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> ComputedScore:
-    def value(table: CountTable) -> float:
-        return float(getattr(measures, measure)(table)[part])
-
-    def stderr(table: CountTable) -> float:
-        return float(getattr(measures.bootstrapped(table), measure)[part])
-
-    return _metric(name, title, scale, value, stderr)
+def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
+    return measure(replies)[part]
 
 
-def _metric(
-    name: str,
-    title: str,
-    scale: Scale,
-    value: _TableMetric,
-    stderr: _TableMetric | None = None,
-    languages: Collection[Language] = LANGUAGES,
-) -> ComputedScore:
-    def value_of(values: Sequence[Any]) -> float:
-        return value(table_of(values))
+def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Floats]) -> ComputedScore:
+    """Returns a metric that is the mean of one value for each document."""
 
-    if stderr is None:
-        return ComputedScore(name=name, title=title, scale=scale, value=value_of)
+    def mean(values: Sequence[Any], clusters: Sequence[Hashable] | None = None) -> Mean:
+        return mean_and_error(measure(_replies(tuple(values))), clusters)
 
-    def stderr_of(values: Sequence[Any], clusters: Sequence[Hashable]) -> float:
-        is_in = [labels[0] in (None, *languages) for labels in values]
-        values, clusters = list(compress(values, is_in)), list(compress(clusters, is_in))
-        if any(len(labels) > _ONE_RUN for labels in values) or len(set(clusters)) < len(clusters):
-            return measures.jackknife_stderr(value, values, clusters)
-        return stderr(table_of(values))
-
-    return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)
+    return ComputedScore(
+        name=name,
+        title=title,
+        scale=scale,
+        value=lambda values: mean(values).value,
+        stderr=lambda values, clusters: mean(values, clusters).error,
+    )
 
 
-def _in_language(language: Language, function: _TableMetric, table: CountTable) -> float:
-    return function(table.limited_to([language]))
+_replies = lru_cache(maxsize=64)(replies_of)  # all metrics of a task, or of its pairs, are of the same documents
+
+
+def _variance(values: Sequence[Any]) -> float:
+    replies = _replies(tuple(values))
+    return measures.acc_var(replies.scores, replies.languages)
 
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:
@@ -362,7 +347,9 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: AddedCulture | None = None) -> Answered:
+def score(
+    doc: CedarDoc, responses: Sequence[str], *, kind: Kind = "language", added: AddedCulture | None = None
+) -> Answered:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
@@ -370,15 +357,16 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
     from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
 
     predictions = [read_reply(response, added.words if added else None) for response in responses]
-    counts = doc["supported"] or not is_pooled
+    counts = doc["supported"] or kind != "pooled"
+    languages = (doc["prompt_language"], doc["language"]) if kind == "pairs" else (doc["language"],)
     labels = (None if added else doc["language"], doc["gold"], *predictions) if counts else None
-    names = [metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2)]
+    names = [metric.name for metric in metrics(kind) if metric.name not in (ACC, TOP2)]
     values: dict[str, Any] = dict.fromkeys(names, labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Answered(
-        item=f"{added.name if added else doc['language']} {doc['id']}",
+        item=" ".join((*((added.name,) if added else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -388,6 +376,7 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: Ad
             "gold": doc["gold"],
             **{PREDICTION if run == 1 else f"{PREDICTION}_{run}": label for run, label in enumerate(predictions, 1)},
             "supported": str(doc["supported"]),
+            **({"pair": pair_of(*languages)} if kind == "pairs" else {}),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
             **({"culture": added.name} if added else {}),
         },

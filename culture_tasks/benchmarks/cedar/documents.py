@@ -125,14 +125,19 @@ def render(doc: CedarDoc, added: AddedCulture | None = None) -> Prompt:
 
 
 def load_languages(
-    modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
+    modality: Modality, languages: Sequence[Language], settings: Settings, *, prompts: Sequence[Language] = ()
 ) -> Documents:
-    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all."""
+    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all.
+
+    Each question is asked in its own language, or once in each of the prompts' languages.
+    """
     supported = supported_languages(settings.languages)
     checked: set[Path] = set()
-    parts = [load(modality, language, settings, prompt_language, checked) for language in languages]
+    parts = [load(modality, language, settings, checked) for language in languages]
     reading = reduce(or_, (part.reading for part in parts))
     rows = with_minorities([row for part in parts for row in part.rows])
+    rows = [{**row, "prompt_language": prompt} for prompt in prompts for row in rows] or rows
+    parts *= len(prompts) or 1
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
     documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
@@ -159,17 +164,8 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     return LANGUAGES if codes is None else codes
 
 
-def load(
-    modality: Modality,
-    language: Language,
-    settings: Settings,
-    prompt_language: Language | None = None,
-    checked: set[Path] | None = None,
-) -> Documents:
-    """Loads the questions of one language, with their images where the modality has them.
-
-    The instruction is in ``prompt_language``, by default the data's. Image files in ``checked`` are not checked again.
-    """
+def load(modality: Modality, language: Language, settings: Settings, checked: set[Path] | None = None) -> Documents:
+    """Loads the questions of one language, with their images where the modality has them, but for those checked."""
     images = (set() if checked is None else checked) if modality == "multimodal" else None
     found = SOURCES[modality, language].rows(settings, images=images)
     contradictions = sum(
@@ -183,7 +179,7 @@ def load(
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
             *(found.table.origin, contradictions, unknown_words),
         )
-    return documents_of(found, modality, language, language, prompt_language or language)
+    return documents_of(found, modality, language, language)
 
 
 def documents_of(
@@ -191,7 +187,6 @@ def documents_of(
     modality: Modality,
     label_language: Language | AddedWords,
     language: str,
-    prompt_language: str,
 ) -> Documents:
     """Returns the documents of a table's rows."""
     data = fingerprint(row.model_dump() for row in found.rows)
@@ -200,7 +195,7 @@ def documents_of(
             id=identifier,
             modality=modality,
             language=language,
-            prompt_language=prompt_language,
+            prompt_language=language,
             narrative=row.narrative,
             question=row.question,
             gold=gold_label(row, label_language, found.where(index)),

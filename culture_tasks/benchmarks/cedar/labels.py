@@ -53,6 +53,17 @@ FILE_NAMES: Final[Mapping[Language, str]] = {
 
 LANGUAGE_NAMES: Final[Mapping[str, str]] = {language: name.title() for language, name in FILE_NAMES.items()}
 
+
+def pair_of(prompt: str, data: str) -> str:
+    """Returns the group of documents in one language that are asked about in another."""
+    return f"prompt_{prompt}_data_{data}"
+
+
+PAIRS: Final[Mapping[str, tuple[Language, Language]]] = {
+    pair_of(prompt, data): (prompt, data) for prompt in LANGUAGES for data in LANGUAGES
+}
+"""The languages of prompt and data of each pair (section 4.4)."""
+
 _WORDS: Final[Mapping[Language, str]] = {
     "ar": "غضب اشمئزاز خوف سعادة حزن دهشة تسلية رهبة قناعة رغبة إحراج ألم ارتياح تعاطف",
     "en": " ".join(EMOTIONS),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +18,11 @@ from culture_tasks.benchmarks.cedar.labels import (
     LANGUAGE_NAMES,
     LANGUAGES,
     MODALITIES,
+    PAIRS,
     PREDICTION,
     QUADRANT_NAMES,
     Modality,
+    pair_of,
 )
 from culture_tasks.benchmarks.reporting import (
     MODEL,
@@ -41,7 +44,6 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
     groups_and_tasks,
 )
-from culture_tasks.metrics.means import contributions, numbered, ratio_contributions, stratum_means
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 
@@ -79,12 +81,11 @@ _BIASES = {
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
-# The languages that end the name of a task which asks in one language about data in another.
-_PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
+_PAIR_NAMES = {pair: f"{LANGUAGE_NAMES[prompt]} on {LANGUAGE_NAMES[data]}" for pair, (prompt, data) in PAIRS.items()}
 
 
-def _is_no_pair(unit: str) -> bool:
-    return _PAIR.search(unit) is None
+def _is_no_matrix(unit: str) -> bool:
+    return not unit.endswith("_matrix")
 
 
 def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
@@ -92,7 +93,7 @@ def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
     for unit in groups_and_tasks(tasks_run):
         pooled = "_".join(unit.key.split("_")[:2])
         in_summary = unit.key == pooled or pooled not in tasks_run.anywhere
-        yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
+        yield replace(unit, headline=in_summary and _is_no_matrix(unit.key))
 
 
 def _unparsed(record: Mapping[str, Any]) -> float | None:
@@ -101,19 +102,19 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
     return outcomes.get("unparsable", 0) / sum(outcomes.values()) if "score" in record else None
 
 
-def _language_numbers(answers: Answers) -> NDArray[np.intp]:
-    return numbered(answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1))[1]
+def _languages(answers: Answers) -> NDArray[np.intp]:
+    languages: NDArray[np.intp] = answers.groups_of("language").indicators(LANGUAGES).argmax(axis=1)
+    return languages
 
 
 def _average(answers: Answers) -> Mapping[str, Floats | float]:
-    """Macro average of accuracy over languages (Table 1, Avg.), in percent."""
-    return {"": contributions(answers.scores, _language_numbers(answers))}
+    return {"": metrics.acc_avg(answers.scores, _languages(answers))}
 
 
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
-    """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
-    of_languages = stratum_means(answers.scores, _language_numbers(answers))
-    return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
+    """Variance of accuracy over languages; nothing with fewer than two."""
+    variance = metrics.acc_var(answers.scores, _languages(answers))
+    return {} if math.isnan(variance) else {"": variance}
 
 
 def _runs(answers: Answers) -> list[str]:
@@ -121,31 +122,26 @@ def _runs(answers: Answers) -> list[str]:
     return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
 
 
-def _predicted(answers: Answers) -> Floats:
-    """Returns the share of each emotion in the runs of each answer."""
+def _replies(answers: Answers) -> metrics.Replies:
     predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
-    return predicted
+    return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
 
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
-    """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = _predicted(answers), answers.groups_of("gold").indicators(EMOTIONS)
-    return {
-        emotion: ratio_contributions(predicted[:, column], gold[:, column])  # undefined where no gold label has it
-        for column, emotion in enumerate(EMOTIONS)
-        if predicted[:, column].any() or gold[:, column].any()
-    }
+    """How often each emotion is predicted, over how often it is the gold label, where it is either."""
+    replies = _replies(answers)
+    is_there = (replies.predicted.any(axis=0) | replies.gold.any(axis=0)).tolist()
+    return dict(compress(metrics.gepp(replies).items(), is_there))
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
-    """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    differences = metrics.quadrant_difference(_predicted(answers), answers.groups_of("gold").indicators(EMOTIONS))
-    return {name: 100.0 * differences[:, column] for column, name in enumerate(QUADRANT_NAMES)}
+    """How much more often a quadrant is predicted than gold, in percent of all gold labels."""
+    return {quadrant: 100.0 * values for quadrant, values in metrics.grqb(_replies(answers)).items()}
 
 
 def _across_languages(compute: _Compute) -> _Compute:
     """Returns a statistic over all languages, which answers in one language don't have."""
-    return lambda answers: compute(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
+    return lambda answers: compute(answers) if np.unique(_languages(answers)).size > 1 else {}
 
 
 def _top2(answers: Answers) -> Mapping[str, Floats | float]:
@@ -165,14 +161,14 @@ def _emotions_of(answers: Answers, field: str) -> list[Any]:
 
 
 _STATISTICS = (
-    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_pair),
-    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
-    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
-    Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
-    Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
-    Derived("acc_var", _VARIANCE, _variance, units=_is_no_pair),
-    Derived(TOP2, F1, _top2, units=_is_no_pair),
-    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_pair),
+    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_matrix),
+    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_matrix),
+    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_matrix),
+    Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_matrix),
+    Derived("acc_avg", _PERCENT, _average, units=_is_no_matrix),
+    Derived("acc_var", _VARIANCE, _variance, units=_is_no_matrix),
+    Derived(TOP2, F1, _top2, units=_is_no_matrix),
+    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_matrix),
 )
 
 
@@ -184,7 +180,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         if f"cedar_{modality}" in keys:
             yield from _biases(modality)
             yield _two_labels(modality)
-        if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in keys):
+        if f"cedar_{modality}_matrix" in keys:
             yield _matrix(modality)
 
 
@@ -268,7 +264,7 @@ def _matrix(modality: str) -> TableOf:
         question="changes",
         line_header="Prompt",
         lines={
-            name: {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES}
+            name: {data: At(f"cedar_{modality}_matrix", where=(("pair", pair_of(prompt, data)),)) for data in LANGUAGES}
             for prompt, name in LANGUAGE_NAMES.items()
         },
     )
@@ -295,10 +291,10 @@ def _language_by_quadrant(number: Number) -> Mark:
 
 
 def _prompt_and_data(number: Number) -> Mark | None:
-    """Draws the whole score of a task whose name says the languages of prompt and data."""
-    if (pair := _PAIR.search(number.unit)) is None or number.dimension:
+    if number.dimension != "pair":
         return None
-    return Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
+    prompt, _, data = number.group.partition(" on ")
+    return Mark(_model_and_modality(number), prompt, data)
 
 
 def _bias_figure(
@@ -353,9 +349,10 @@ REPORT = BenchmarkReport(
     groups={
         "language": Groups(LANGUAGE_NAMES),
         "prompt_language": Groups(LANGUAGE_NAMES),
+        "pair": Groups(_PAIR_NAMES),
         **_EMOTION_GROUPS,
     },
-    splits=(("language",),),
+    splits=(("language",), ("pair",)),
     culture="language",
     ability="emotion",
     further=(_UNPARSED,),

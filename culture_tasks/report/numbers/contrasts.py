@@ -94,8 +94,13 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
 
 
 def _barriers(first: _Side, second: _Side) -> set[Flag]:
-    """Returns why two numbers can't be compared; the versions and prompts of two tasks are their contrast."""
+    """Returns why two numbers can't be compared; the versions and prompts of two tasks are their contrast.
+
+    One task may ask about more groups than the other: the data of these are no other data.
+    """
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
+    data, other_data = (set(side.run.run.settings.data) for side in (first, second))
+    flags -= {"other_data"} if data <= other_data or other_data <= data else set()
     flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))
     return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
 

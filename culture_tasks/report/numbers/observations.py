@@ -130,7 +130,10 @@ def observe(
     statistic: str = SCORE,
     equal_parts: bool = False,
 ) -> Observations:
-    """Gathers the samples of a unit's tasks in some groups; with ``equal_parts`` tasks weigh the same, not items."""
+    """Gathers the samples of a unit's tasks in some groups.
+
+    With ``equal_parts``, tasks weigh the same, or the groups that the metric of a single task names; else items do.
+    """
     used = [(run, mask) for run in runs_of(runs, statistic) if (mask := columns_of(run).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
@@ -147,6 +150,9 @@ def observe(
         shares = np.zeros(len(tasks))
         for (number, run), size in zip(by_number.items(), sizes, strict=True):
             shares[number] = size / (1.0 if run.result.subset is None else run.result.subset.chance)
+    strata = parts if equal_parts or shares is not None else None
+    if equal_parts and len(tasks) == 1:
+        strata = _equal_groups(*used[0], statistic)
     records = [
         run_records[mask]
         for run, mask in used
@@ -164,13 +170,25 @@ def observe(
         items=(parts.astype(np.int64) << 32) | np.concatenate(items),
         scores=np.concatenate(scores),
         clusters=np.concatenate(clusters),
-        strata=parts if equal_parts or shares is not None else None,
+        strata=strata,
         coverage=scored / verdicts if verdicts else None,
         shares=shares,
         subset_runs={} if where else subset_runs,
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
+
+
+def _equal_groups(run: LoadedRun, mask: Mask, statistic: str) -> Codes | None:
+    """Returns the group of each sample, as a number, where a metric has several that weigh the same."""
+    metric = _metric(run, statistic)
+    name = metric.equal_groups if isinstance(metric, MeanScore) else ""
+    texts, order = columns_of(run).groups.get(name), list(metric.groups.get(name, ())) if metric else []
+    if texts is None:
+        return None
+    numbers = [order.index(group) if group in order else len(order) for group in texts.names]
+    codes = np.array(numbers, dtype=np.int32)[texts.codes[mask]]
+    return codes if np.unique(codes).size > 1 else None
 
 
 def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
@@ -265,7 +283,8 @@ def unlike_its_file(run: LoadedRun) -> str:
             lexical = label.replace(name, f"{name}{LEXICAL}", 1)
             names = (lexical, label) if run.lexical else (label, lexical)
             in_file = next((run.result.metrics[key] for key in names if key in run.result.metrics), math.nan)
-            score = observe([run], [run.run.task], where, statistic=statistic).score / _times(run, statistic)
+            observed = observe([run], [run.run.task], where, statistic=statistic, equal_parts=not where)
+            score = observed.score / _times(run, statistic)
             if not math.isnan(in_file) and not math.isnan(score) and not is_same_number(in_file, score):
                 return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
     return ""
@@ -318,14 +337,14 @@ def averaged(by_run: Sequence[Observations]) -> Observations:
     scored = ~np.isnan(scores)
     counts = np.bincount(places[scored], minlength=items.size)
     sums = np.bincount(places[scored], scores[scored], minlength=items.size)
-    has_parts = any(run.strata is not None for run in by_run)
+    strata = [run.strata for run in by_run if run.strata is not None]
     coverages = [run.coverage for run in by_run if run.coverage is not None]
     return Observations(
         runs=tuple(key for run in by_run for key in run.runs),
         items=items,
         scores=np.divide(sums, counts, out=np.full(items.size, np.nan), where=counts > 0),
         clusters=np.concatenate([run.clusters for run in by_run])[first],
-        strata=(items >> 32).astype(np.int32) if has_parts else None,
+        strata=np.concatenate(strata)[first] if len(strata) == len(by_run) else None,
         coverage=float(np.mean(coverages)) if coverages else None,
         shares=next((run.shares for run in by_run if run.shares is not None), None),
     )
@@ -396,7 +415,9 @@ def _subset_interval(observed: Observations, scale: Scale, width: float | None) 
 def _part_interval(observed: Observations, part: int, scale: Scale, width: float | None) -> Interval:
     """Returns the score of a part of the documents, without an error where all of them have an answer."""
     is_of_part, run = observed.items >> 32 == part, observed.subset_runs.get(part)
-    scores, items = observed.scores[is_of_part], (observed.items[is_of_part] & 0xFFFFFFFF).astype(np.int32)
+    strata = None if observed.strata is None else observed.strata[is_of_part]
+    scores = contributions(observed.scores[is_of_part], strata)
+    items = (observed.items[is_of_part] & 0xFFFFFFFF).astype(np.int32)
     clusters = None if observed.shared_clusters is None else observed.clusters[is_of_part]
     if run is None or run.result.subset is None:
         estimate = mean_interval(scores, clusters)

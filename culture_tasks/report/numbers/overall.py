@@ -18,6 +18,7 @@ from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.means import numbered
 from culture_tasks.report.model import Cell, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
@@ -304,12 +305,11 @@ def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Obse
     shares: list[float] = []
     owners: list[tuple[Observations, Scale, int]] = []
     for column, part, weight in zip(columns, parts, weights([column.unit for column in columns]), strict=True):
-        codes = np.zeros(part.items.size, dtype=np.int32) if part.strata is None else part.strata
-        size = 1 if part.strata is None else len(column.tasks)
-        strata.append(codes + np.int32(len(shares)))
-        inside = np.full(size, 1.0 / size) if part.shares is None else part.shares / part.shares.sum()
-        shares += [weight * float(share) for share in inside]
-        owners += [(part, column.unit.scale, number) for number in range(size)]
+        numbers, codes = numbered(np.zeros(part.items.size, dtype=np.int32) if part.strata is None else part.strata)
+        strata.append(codes.astype(np.int32) + np.int32(len(shares)))
+        inside = np.ones(numbers.size) if part.shares is None else part.shares[numbers.astype(np.intp)]
+        shares += [weight * float(share) for share in inside / inside.sum()]
+        owners += [(part, column.unit.scale, number) for number in numbers.tolist()]
 
     def compute(index: int, values: Sequence[Any]) -> float:
         part, scale, number = owners[index]

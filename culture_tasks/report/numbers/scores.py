@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
+from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Metric, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Cost, Derived, FurtherScore, TasksRun, Where
 from culture_tasks.harness.model_costs import total_costs
@@ -58,7 +58,7 @@ class Measured:
     Attributes:
         unit: The unit.
         tasks: Its tasks, in the order in which all entrants number them.
-        equal_parts: Whether each task has the same weight, rather than each item.
+        equal_parts: Whether each task, or each group that its metric names, has the same weight, rather than each item.
         runs: Runs with samples, by entrant.
         flags: Flags of the whole score, by entrant, without low coverage and missing tasks.
         min_coverage: Share of scored verdicts under which a number is flagged.
@@ -139,7 +139,8 @@ def _units(benchmark: Benchmark, entered: Sequence[EntrantRuns]) -> Iterator[tup
             headline=declaration.headline,
             cells={},
         )
-        yield group is not None, Measured(unit, declaration.tasks, group is not None and not group.weight_by_size)
+        equal_parts = not group.weight_by_size if group else _has_equal_groups(metric)
+        yield group is not None, Measured(unit, declaration.tasks, equal_parts)
 
 
 def _user_tasks(entered: Sequence[EntrantRuns]) -> Iterator[Measured]:
@@ -153,7 +154,11 @@ def _user_tasks(entered: Sequence[EntrantRuns]) -> Iterator[Measured]:
     for task, kind in sorted(kinds.items()):
         about = "a task of your own"
         unit = Unit(task, task, kind.benchmark, kind.metric, kind.scale, about, headline=True, cells={})
-        yield Measured(unit, (task,))
+        yield Measured(unit, (task,), _has_equal_groups(kind.metrics.get(kind.metric)))
+
+
+def _has_equal_groups(metric: Metric | None) -> bool:
+    return isinstance(metric, MeanScore) and bool(metric.equal_groups)
 
 
 def _measured(measured: Measured, entered: Sequence[EntrantRuns], min_coverage: float) -> Measured:

@@ -133,7 +133,7 @@ def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
 def test_the_target_is_the_first_answer_with_most_votes(folder, english_answers, target):
     votes = [{**ENTRY["annotations"][0], "en_answers": english_answers}, ENTRY["annotations"][1]]
     (doc,) = load(KOREA, folder({"Q1": {**ENTRY, "annotations": votes}}), english=True)
-    assert task_named("blend_en_south_korea").target(doc) == target
+    assert task_named("blend_en").target(doc) == target
 
 
 FIVE_DO_NOT_KNOW = {"idk": 5, "no-answer": 0, "not-applicable": 0}
@@ -216,14 +216,15 @@ def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monke
 
 def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     data = folder({"Q1": ENTRY}, choices=[CHOICE, CHOICE | {"MCQID": "Q1_1", "country": "US"}])
-    (doc,) = load_choices(KOREA, Settings(data=data)).rows
+    doc, other = load_choices(Settings(data=data)).rows
     assert (doc["id"], doc["question_id"], doc["region"], doc["answer"]) == ("Q1_0", "Q1", "South Korea", "A")
+    assert (other["id"], other["region"]) == ("Q1_1", "US")
     assert (doc["prompt"], doc["choices"]) == (CHOICE["prompt"], [["A", "coffee"], ["B", "tea"]])
     whole = data / "blend" / "mc_questions_file.csv"
-    second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2")
+    second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2").replace("Q1_1", "Q1_3")
     (data / "blend" / "mc_questions_file-2.csv").write_text(second, encoding="utf-8")
     whole.rename(data / "blend" / "mc_questions_file-1.csv")
-    assert [doc["id"] for doc in load_choices(KOREA, Settings(data=data)).rows] == ["Q1_0", "Q1_2"]
+    assert [doc["id"] for doc in load_choices(Settings(data=data)).rows] == ["Q1_0", "Q1_1", "Q1_2", "Q1_3"]
 
 
 @pytest.mark.parametrize(
@@ -232,12 +233,25 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
         ({"answer_idx": "C"}, "found 'C'. Expected one of A, B"),
         ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Expected a JSON object"),
         ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
-        ({"country": "UK"}, "no row has 'South_Korea' in the column 'country'. Expected one of Algeria, "),
+        ({"country": "Japan"}, "field 'country': found 'Japan'. Expected one of Algeria, "),
     ],
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
     data = folder({"Q1": ENTRY}, choices=[CHOICE | change])
-    assert message in refused(load_choices, KOREA, Settings(data=data))
+    assert message in refused(load_choices, Settings(data=data))
+
+
+def test_the_regions_in_the_user_s_folder_are_asked_by_turns_and_the_others_are_named(folder, fixture_data, caplog):
+    data = folder({"Q1": ENTRY, "Q2": ENTRY}, [TOPIC, TOPIC | {"ID": "Q2"}])
+    for name in ("annotations/China_data.json", "questions/China_questions.csv", "prompts/China_prompts.csv"):
+        shutil.copy(fixture_data / "blend" / name, data / "blend" / name)
+    for task in ("blend", "blend_en"):
+        with caplog.at_level(logging.WARNING):
+            docs = task_named(task).data.load(Settings(data=data)).rows
+        assert [doc["region"] for doc in docs] == ["China", "South Korea", "China", "South Korea", "China"]
+        assert "neither answers nor prompts of Algeria, Assam, Azerbaijan, Ethiopia, Greece" in caplog.text
+    shutil.rmtree(data / "blend" / "prompts")
+    assert "no prompts in Chinese" in refused(task_named("blend").data.load, Settings(data=data))
 
 
 # The check

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 
 import pytest
 from support.in_process import run_lm_eval
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.written_runs import samples_of, write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.blend import official
 from culture_tasks.benchmarks.blend.regions import REGIONS
@@ -22,11 +23,11 @@ KINDS = ["lm_eval", "chat"]
 # South Korea: coffee 4 votes, milk 1; football 3, taekwondo 2; March 5.
 SAID = {"Toy-01": "답: 우유입니다.", "Toy-02": "Football.", "Toy-03": "사과"}
 # Two of three are hits. Their weights are 1/4 and 3/3, and their mean over the three questions is 5/12.
-NATIVE = {"sem_b": 2 / 3, "sem_w": 5 / 12, "sem_b_food": 1.0, "sem_b_sport": 1.0, "sem_b_education": 0.0}
+NATIVE = {"sem_b_South Korea": 2 / 3, "sem_w_South Korea": 5 / 12, "sem_b_China": 1 / 3, "sem_b_Iran": 0.0}
 # "우유" is no English answer.
-ENGLISH = {"sem_b": 1 / 3, "sem_w": 1 / 3, "sem_b_food": 0.0, "sem_b_sport": 1.0}
-WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_pers_south_korea"]
-TASKS = ["blend", *WORDINGS[1:], "blend_en", "blend_mcq"]
+ENGLISH = {"sem_b_South Korea": 1 / 3, "sem_w_South Korea": 1 / 3}
+WORDINGS = ["blend", "blend_pers", "blend_en_pers"]
+TASKS = [*WORDINGS, "blend_en", "blend_mcq"]
 
 
 def run(script, tasks):
@@ -42,8 +43,13 @@ def agrees(results, task, expected):
 
 
 @pytest.fixture
-def data(fixture_data, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+def china(fixture_data, tmp_path, monkeypatch):
+    """A data folder with the files of China alone, which are then all that is asked."""
+    for path in (fixture_data / "blend").rglob("China_*"):
+        copy = tmp_path / path.relative_to(fixture_data)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
 
 
 def say(doc):
@@ -83,9 +89,11 @@ def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
     for task in WORDINGS:
         agrees(results, task, ENGLISH if "_en_" in task else NATIVE)
         if kind == "lm_eval":  # the sample standard deviation of hits over the root of three
-            assert results["results"][task]["sem_b_stderr,none"] == pytest.approx(1 / 3)
-    assert {f"blend_{region.slug}" for region in REGIONS} <= set(results["results"])
+            assert results["results"][task]["sem_b_South Korea_stderr,none"] == pytest.approx(1 / 3)
+    for name in ("sem_b", "sem_w"):
+        assert {f"{name}_{region.label},none" for region in REGIONS} < set(results["results"]["blend"])
     agrees(results, "blend", {"sem_b": 1 / 16, "sem_w": (5 / 12 + 1 / 9) / 16})  # every region weighs the same
+    agrees(results, "blend", {"sem_b_food": 2 / 16, "sem_b_sport": 1 / 16, "sem_b_education": 0.0})
     shown = "\n===\n".join(str(each) for each in model.seen)
     assert "질문에 몇 단어로 답하세요." in shown
     assert "You are a person from South Korea who is trying to explain" in shown
@@ -94,9 +102,9 @@ def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_logged_sample_says_what_was_found(runs, kind):
-    [path] = (runs[0] / kind).rglob("*samples_blend_south_korea*.jsonl")
-    rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
-    records = [row["sem_b"] for row in sorted(rows, key=lambda row: row["doc_id"])]
+    [path] = (runs[0] / kind).rglob("*results*.json")
+    records = [row["sem_b"] for row in sorted(samples_of(path, "blend"), key=lambda row: row["doc_id"])]
+    records = [record for record in records if record["groups"]["region"] == "South Korea"]
     assert [record["score"] for record in records] == [1.0, 1.0, 0.0]
     assert [record["runs"][0]["label"] for record in records] == ["우유", "football", ""]
     assert [record["values"]["sem_w"] for record in records] == [0.25, 1.0, 0.0]
@@ -114,23 +122,24 @@ def test_regions_that_share_questions_know_no_more_than_one(korean_run):
         agrees(korean_run[2], "blend_en", {metric: 1 / 3, f"{metric}_stderr": 1 / 3})
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("china")
 def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(monkeypatch):
     monkeypatch.setattr(official, "_LEMMATISERS", {"zh": lambda: str.split, "en": lambda: str.split})
     # China: soy milk 3 votes, tea 1; table tennis; September. The default rule takes characters in any order.
     said = {"Toy-01": "浆豆", "Toy-02": "tennis table", "Toy-03": "?"}
-    results = run(lambda doc: said[doc["question_id"]], ["blend_official_china"])
+    results = run(lambda doc: said[doc["question_id"]], ["blend_official"])
     expected = {"sem_b_official": 1 / 3, "sem_w_official": 1 / 3, "sem_b": 2 / 3, "sem_w": 2 / 3}
-    agrees(results, "blend_official_china", expected)
+    agrees(results, "blend_official", expected | {f"{name}_China": value for name, value in expected.items()})
+    assert "sem_b_official_Algeria,none" not in results["results"]["blend_official"]
     official._lemmatiser.cache_clear()
     official._lemmas.cache_clear()
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("china")
 def test_a_matcher_that_is_not_installed_stops_the_run_before_the_model_is_asked(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
     with pytest.raises(MissingExtraError, match=r"for Chinese needs the package 'jieba'.*culture-tasks\[blend\]"):
-        run(lambda doc: pytest.fail("asked"), ["blend_official_china"])
+        run(lambda doc: pytest.fail("asked"), ["blend_official"])
 
 
 # The report
@@ -149,8 +158,8 @@ def report(runs, tmp_path_factory):
     [
         ("blend_score_by_region", {"Korean: South Korea": 200 / 3, "Average": 100 / 16}),
         ("blend_sem_w_by_region", {"Korean: South Korea": 500 / 12, "Chinese: China": 100 / 9}),
-        ("blend_pers_south_korea_by_topic", {"Food": 100, "Sport": 100, "Education": 0}),
-        ("blend_en_pers_south_korea_score_by_region", {"English: South Korea": 100 / 3}),
+        ("blend_pers_by_topic", {"Food": 200 / 16, "Sport": 100 / 16, "Education": 0}),
+        ("blend_en_pers_score_by_region", {"English: South Korea": 100 / 3}),
         ("blend_mcq_score_by_region", {"English: UK": 50, "Unparsed": 50}),
         ("blend_mcq_unparsed_by_region", {"English: UK": 50}),
         ("blend_as_in_care", {"blend: Chinese": 100 / 3, "blend: Arabic": 0}),

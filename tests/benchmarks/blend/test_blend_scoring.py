@@ -121,7 +121,7 @@ def test_with_the_paper_s_matcher_both_rules_have_values(doc, monkeypatch):
 
 
 def test_a_choice_is_right_wrong_or_unread(fixture_data):
-    doc = load_choices(KOREA, Settings(data=fixture_data)).rows[0]
+    doc = load_choices(Settings(data=fixture_data)).rows[0]
     wrong = next(letter for letter, _ in doc["choices"] if letter != doc["answer"])
     answered = score_choice(doc, [doc["answer"], wrong, "none of these"])
     assert answered.score == 1 / 3

@@ -84,10 +84,9 @@ def test_labels_are_read_in_either_language(tmp_path):
         row(3, "es", "awe", answer="awe", english_ver_answer=None),
         row(4, "es", "embarrassment", answer=word, english_ver_answer=None),
     ]
-    documents = load("text", "es", write_folder(tmp_path, {"es": content}), "ja").rows
+    documents = load("text", "es", write_folder(tmp_path, {"es": content})).rows
     assert [doc["minority"] for doc in documents] == ["pain", "relief", "", ""]
     assert [doc["gold"] for doc in documents] == ["fear", "awe", "awe", "embarrassment"]
-    assert {doc["prompt_language"] for doc in documents} == {"ja"}
     for word, language, label in (
         ("मजा", "hi", "amusement"),  # without nukta
         ("تسليية", "ar", "amusement"),  # misspelt in the paper

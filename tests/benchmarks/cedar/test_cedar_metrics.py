@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,77 +12,79 @@ from support.papers import table_rows
 from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.documents import gold_counts
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
-from culture_tasks.benchmarks.cedar.metrics import bootstrapped, tabulate
+from culture_tasks.benchmarks.cedar.metrics import replies_of
 from culture_tasks.errors import DataError
+from culture_tasks.metrics.means import mean_and_error
 from culture_tasks.published import load
 
-ROWS = [
-    # prediction, gold, language
-    ("anger", "anger", "en"),
-    ("anger", "fear", "en"),
-    ("happiness", "happiness", "en"),
-    (None, "sadness", "en"),
-    ("relief", "relief", "ar"),
-    ("surprise", "relief", "ar"),
-    ("awe", "awe", "ja"),
-    ("awe", "awe", "ja"),
+DOCUMENTS = [
+    # language, gold label, prediction
+    ("en", "anger", "anger"),
+    ("en", "fear", "anger"),
+    ("en", "happiness", "happiness"),
+    ("en", "sadness", None),
+    ("ar", "relief", "relief"),
+    ("ar", "relief", "surprise"),
+    ("ja", "awe", "awe"),
+    ("ja", "awe", "awe"),
 ]
 
 
-def columns(rows):
-    return [list(column) for column in zip(*rows, strict=True)]
+def means(measure, documents):
+    """Returns the mean over documents of each number of a measure."""
+    return {part: mean_and_error(values).value for part, values in measure(replies_of(documents)).items()}
 
 
-@pytest.fixture
-def table():
-    return tabulate(*columns(ROWS))
+def in_languages(*languages):
+    return [document for document in DOCUMENTS if document[0] in languages]
 
 
-def test_accuracies(table):
-    # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
-    assert metrics.accuracy(table) == 0.625
-    assert table.accuracies.tolist() == [0.5, 0.5, 1.0]
-    # (1/2 + 1/2 + 1) / 3
-    assert metrics.acc_avg(table) == pytest.approx(2 / 3)
-    # without ja: (1/2 + 1/2) / 2
-    assert metrics.acc_avg(table.limited_to(["ar", "en", "sw"])) == 0.5
-
-
-def test_variance_divides_by_one_less_than_the_languages(table):
+def test_average_and_variance_over_languages():
+    replies = replies_of(DOCUMENTS)
+    assert replies.scores.mean() == 0.625
+    # en 2 of 4, ar 1 of 2, ja 2 of 2: (1/2 + 1/2 + 1) / 3
+    assert metrics.acc_avg(replies.scores, replies.languages).mean() == pytest.approx(2 / 3)
     # deviations -1/6, -1/6, 1/3: squares sum to 1/6
-    assert metrics.acc_var(table) == pytest.approx(1 / 6 / 2)
-    assert metrics.acc_var(table.limited_to(["ar", "en"])) == 0.0
-    assert math.isnan(metrics.acc_var(table.limited_to(["ja"])))
+    assert metrics.acc_var(replies.scores, replies.languages) == pytest.approx(1 / 6 / 2)
+    for languages, variance in ((("ar", "en"), 0.0), (("ja",), math.nan)):
+        some = replies_of(in_languages(*languages))
+        assert metrics.acc_var(some.scores, some.languages) == pytest.approx(variance, nan_ok=True)
 
 
-def test_propensities(table):
-    gepp = metrics.gepp(table)
+def test_propensities():
+    gepp = means(metrics.gepp, DOCUMENTS)
     assert gepp["anger"] == 2.0  # predicted twice, gold once
     assert gepp["relief"] == 0.5
     assert gepp["sadness"] == 0.0  # its one gold label met an unparsed reply
     assert math.isnan(gepp["surprise"])  # predicted, never gold: not infinity
     assert math.isnan(gepp["pain"])
-    lsepp = metrics.gepp(table.limited_to(["ja"]))
+    lsepp = means(metrics.gepp, in_languages("ja"))
     assert lsepp["awe"] == 1.0
     assert math.isnan(lsepp["anger"])
 
 
-def test_quadrant_biases(table):
+def test_quadrant_biases():
     # gold: I happiness = 1; II anger, fear = 2; III sadness = 1; IV relief 2, awe 2 = 4; of 8
     # predicted: I happiness, surprise = 2; II anger 2 = 2; III 0; IV relief, awe 2 = 3
-    assert metrics.grqb(table) == {"I": 0.125, "II": 0.0, "III": -0.125, "IV": -0.125}
-    assert metrics.grqb(table.limited_to(["ar"])) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
+    assert means(metrics.grqb, DOCUMENTS) == {"I": 0.125, "II": 0.0, "III": -0.125, "IV": -0.125}
+    assert means(metrics.grqb, in_languages("ar")) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
 
 
-def test_standard_errors_of_shares(table):
-    # p = 5/8: sqrt(15/64 / 7)
-    assert metrics.accuracy_stderr(table) == pytest.approx(math.sqrt(15 / 64 / 7))
-    # en sqrt(.25/3), ar sqrt(.25/1), ja 0: sqrt(1/12 + 1/4) / 3
-    assert metrics.acc_avg_stderr(table) == pytest.approx(math.sqrt(1 / 12 + 1 / 4) / 3)
-    assert math.isnan(metrics.accuracy_stderr(tabulate(["awe"], ["awe"], ["en"])))
-    assert metrics.unparsed_share(table) == 0.125
-    # p = 1/8: sqrt(7/64 / 7)
-    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
+def test_a_document_counts_once_with_the_shares_of_its_runs():
+    replies = replies_of([("en", "awe", "awe", "fear", "awe", None), None, ("en", "fear", "awe")])
+    assert replies.scores.tolist() == [0.5, 0.0]
+    assert metrics.unparsed_share(replies).tolist() == [0.25, 0.0]
+    # gold awe 1, fear 1; predicted awe 1/2 + 1, fear 1/4
+    assert (metrics.gepp(replies)["awe"].mean(), metrics.gepp(replies)["fear"].mean()) == (1.5, 0.25)
+
+
+def test_errors_of_propensities_and_biases_are_those_of_ratios_and_means():
+    error = mean_and_error(metrics.gepp(replies_of(DOCUMENTS))["relief"]).error
+    # predicted 1 of gold 2, so that the ratio is 1/2: the residuals are 1 - 1/2 and 0 - 1/2, of a total of 2
+    assert error == pytest.approx(math.sqrt(8 / 7 * (1 / 4 + 1 / 4)) / 2)
+    error = mean_and_error(metrics.grqb(replies_of(DOCUMENTS))["IV"]).error
+    # one of 8 documents loses quadrant IV: the sample standard deviation of seven times 0 and -1, over the root of 8
+    assert error == pytest.approx(math.sqrt(7 / 64 / 7))
 
 
 def test_top2_macro_f1():
@@ -102,63 +103,48 @@ def test_top2_macro_f1():
 
 
 def test_empty_input_is_nan_throughout():
-    table = tabulate([], [], [])
-    numbers = [metrics.accuracy(table), metrics.acc_avg(table), metrics.acc_var(table), metrics.unparsed_share(table)]
-    numbers += [metrics.acc_avg_stderr(table), *metrics.gepp(table).values(), *metrics.grqb(table).values()]
-    numbers += [*bootstrapped(table).gepp.values(), *bootstrapped(table).grqb.values()]
+    replies = replies_of([])
+    numbers = [*means(metrics.gepp, []).values(), *means(metrics.grqb, []).values()]
+    numbers += [
+        mean_and_error(metrics.unparsed_share(replies)).value,
+        metrics.acc_var(replies.scores, replies.languages),
+    ]
     assert all(math.isnan(number) for number in numbers)
-    assert table.accuracies.size == 0
+    assert metrics.acc_avg(replies.scores, replies.languages).size == 0
 
 
 @pytest.mark.parametrize(
-    ("column", "message"),
+    ("document", "message"),
     [
-        ((["angr"], ["anger"], ["en"]), r"^cedar: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
-        ((["anger"], ["anger"], ["english"]), r"^cedar: language 'english'"),
-        ((["anger"], ["anger"], []), r"^cedar: the columns differ in length: predictions has 1"),
-        (([["anger"]], ["anger"], ["en"]), r"^cedar: prediction \['anger'\]"),
+        (("en", "anger", "angr"), r"^cedar: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
+        (("english", "anger", "anger"), r"^cedar: language 'english'"),
+        (("en", None, "anger"), r"^cedar: gold label None"),
+        (("en", "anger", ["anger"]), r"^cedar: prediction \['anger'\]"),
     ],
 )
-def test_errors_begin_with_the_benchmark(column, message):
+def test_errors_begin_with_the_benchmark(document, message):
     with pytest.raises(DataError, match=message):
-        tabulate(*column)
+        replies_of([document])
 
 
-RECORDS = st.lists(
-    st.tuples(st.sampled_from([*EMOTIONS, None]), st.sampled_from(EMOTIONS), st.sampled_from(LANGUAGES)), min_size=1
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(LANGUAGES), st.sampled_from(EMOTIONS), st.sampled_from([*EMOTIONS, None])), min_size=1
+    )
 )
-
-
-@given(RECORDS)
-def test_identities_hold_for_any_records(rows):
-    table = tabulate(*columns(rows))
-    golds = [gold for _, gold, _ in rows]
-    grqb, gepp = metrics.grqb(table), metrics.gepp(table)
-    assert sum(grqb.values()) == pytest.approx(-metrics.unparsed_share(table), abs=1e-9)
+def test_identities_hold_for_any_documents(documents):
+    golds = [gold for _, gold, _ in documents]
+    grqb, gepp = means(metrics.grqb, documents), means(metrics.gepp, documents)
+    unparsed = metrics.unparsed_share(replies_of(documents)).mean()
+    assert sum(grqb.values()) == pytest.approx(-unparsed, abs=1e-9)
     for emotion in EMOTIONS:
-        count = sum(prediction == emotion for prediction, _, _ in rows)
+        count = sum(prediction == emotion for *_, prediction in documents)
         assert gepp[emotion] == pytest.approx(
             count / golds.count(emotion) if emotion in golds else math.nan, nan_ok=True
         )
     for quadrant, members in QUADRANTS.items():
-        assert grqb[quadrant] == pytest.approx(sum((p in members) - (g in members) for p, g, _ in rows) / len(rows))
-    sizes = [size for language in LANGUAGES if (size := sum(code == language for _, _, code in rows))]
-    assert metrics.accuracy(table) == pytest.approx(np.average(table.accuracies, weights=sizes))
-
-
-def test_bootstrap_is_repeatable_and_near_the_analytic_error():
-    draw, labels = np.random.default_rng(7), [*EMOTIONS, None]
-    predictions = [labels[i] for i in draw.integers(0, 15, 4000)]
-    golds = [EMOTIONS[i] for i in draw.integers(0, 14, 4000)]
-    table = tabulate(predictions, golds, [LANGUAGES[i] for i in draw.integers(0, 7, 4000)])
-    errors = bootstrapped(table)
-    metrics._bootstrapped.cache_clear()
-    assert errors == bootstrapped(table)
-    # each record adds d in {-1, 0, 1} to a quadrant's difference: error = sd(d) / sqrt(n)
-    for quadrant, members in QUADRANTS.items():
-        d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
-        assert errors.grqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
-    assert math.isnan(bootstrapped(tabulate(["fear"], ["awe"], ["en"])).gepp["fear"])  # no gold label
+        difference = sum((p in members) - (g in members) for _, g, p in documents)
+        assert grqb[quadrant] == pytest.approx(difference / len(documents))
 
 
 # The paper's Tables 4 and 8 against each other and against the figures that its text quotes
