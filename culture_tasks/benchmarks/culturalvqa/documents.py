@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -27,7 +28,6 @@ from culture_tasks.data.rows import (
     OptionalLabel,
     TableRow,
     Text,
-    fingerprint,
 )
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
@@ -213,7 +213,9 @@ def load(
         country: The country that all of them are about; empty for the one that each row names.
     """
     found = table.rows(settings, images=set() if variant in WITH_IMAGE else None)
-    rows = _with_local_answers(found, settings) if table is QUESTION_TABLE else found.rows
+    if table is QUESTION_TABLE:
+        found = replace(found, rows=_with_local_answers(found, settings))
+    rows = found.rows
     without = [index for index, row in enumerate(rows) if not row.all_answers]
     if without and len(without) < len(rows):
         raise DataError(
@@ -225,14 +227,11 @@ def load(
             f"{found.table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with "
             "theirs: add the column 'all_answers' to your data, or leave this task out."
         )
-    column = {"country": "country", "lens": "entities"}.get(variant)  # which this variant alone shows
-    if lacking := [index for index, row in enumerate(rows) if column and not getattr(row, column)]:
-        raise DataError(
-            f"{found.where(lacking[0])}, field {column!r}: found nothing. culturalvqa_{variant} shows it to the "
-            f"model: add the column {column!r} to your data, or leave this task out."
-        )
-    keys = image_keys(found.table, [row.image for row in rows], found.folder, strict=variant == "fewshot")
-    data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
+    if column := {"country": "country", "lens": "entities"}.get(variant):  # which this variant alone shows
+        advice = f"add the column {column!r} to your data, or leave this task out."
+        found.require(f"culturalvqa_{variant} shows it to the model: {advice}", **{column: column})
+    keys = image_keys(found.table, [row.image for row in rows], found.table.folder, strict=variant == "fewshot")
+    data = found.fingerprint(exclude={"image"})
     documents = [
         CulturalVqaDoc(
             id=identifier,
@@ -243,7 +242,7 @@ def load(
             image_id=key or "",
             data=data,
         )
-        for identifier, row, key in zip(found.ids, rows, keys, strict=True)
+        for (identifier, row), key in zip(found, keys, strict=True)
     ]
     for field in ("country", "facet"):
         values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]

@@ -42,7 +42,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_of,
 )
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -157,8 +157,7 @@ QUESTION_TABLE = Table(
 def load(settings: Settings, *, english: bool) -> Documents:
     """Loads the questions in one of their two languages; raises DataError if they can't be used."""
     table = QUESTION_TABLE.rows(settings, images=set())
-    columns = {"id", "question", "question_en", "options", "label"}
-    data = fingerprint(row.model_dump(include=columns) for row in table.rows)
+    data = table.fingerprint(include={"id", "question", "question_en", "options", "label"})
     documents = [
         {
             "id": identifier,
@@ -173,7 +172,7 @@ def load(settings: Settings, *, english: bool) -> Documents:
             "license": row.license or "",
             "data": data,
         }
-        for identifier, row in zip(table.ids, table.rows, strict=True)
+        for identifier, row in table
     ]
     return Documents(documents, table.images, table.reading)
 
