@@ -108,23 +108,18 @@ def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> dat
     return images.cast_column("image", datasets.Image())
 
 
-def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, strict: bool = True) -> list[str | None]:
+def image_keys(table: RowTable, names: Sequence[str | None], folder: Path) -> list[str]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
-    Unless ``strict``, a file that can't be read is identified by its name, and a row without image gets None.
-
-    Raises:
-        DataError: For the first row whose image is missing or outside the folder, if ``strict``.
+    A file that can't be read is identified by its name, and a row without image by an empty text.
     """
-    keys: list[str | None] = []
+    keys = []
     for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=True)):
         try:
             content = read() if read else _find_file(table.where(index), name, folder).read_bytes()
         except (DataError, OSError):
-            if strict:
-                raise
             content = (name or "").encode("utf-8", "surrogatepass")
-        keys.append(image_key(content) if content or strict else None)
+        keys.append(image_key(content) if content else "")
     return keys
 
 

@@ -84,13 +84,13 @@ def checked(
     Args:
         table: The rows.
         model: The pydantic model of a row. A field without default is a column that must be there.
-        aliases: Other column names, each with its field.
+        aliases: Other column names, each with its field; case and spaces of a column don't matter.
         settings: The user's settings, which say whether unknown columns of the user's own files are refused.
     """
     if not table.rows:
         return
     fields = model.model_fields
-    names = {name: (aliases or {}).get(name, name) for name in set[str]().union(*table.rows)}
+    names = _fields_of(set[str]().union(*table.rows), fields, aliases or {})
     columns = set(names.values())
     required = [name for name, field in fields.items() if field.is_required()]
     if missing := [name for name in required if name not in columns]:
@@ -125,6 +125,15 @@ def checked(
         if problem not in problems:
             problems.add(problem)
             yield problem
+
+
+def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
+    """Returns the field of each column; an unknown column is its own."""
+    plain = {name: name.lower().replace(" ", "_") for name in columns}
+    return {
+        name: aliases.get(name, plain[name] if plain[name] in fields and plain[name] not in columns else name)
+        for name in columns
+    }
 
 
 def _same_columns(where: str, row: Mapping[str, Any], names: Mapping[str, str]) -> str | None:

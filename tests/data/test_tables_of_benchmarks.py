@@ -27,7 +27,7 @@ def test_a_loading_stops_at_the_first_problem_that_the_check_lists(tmp_path, fix
         (path,) = table.files(Settings(data=fixture_data))
         rows = [dict(row) for row in read_file(path, None, table.pairs).rows]
         required = next(name for name, field in table.model.model_fields.items() if field.is_required())
-        column = next(name for name in rows[0] if table.aliases.get(name, name) == required)
+        column = next(name for name in rows[0] if table.aliases.get(name, name.lower()) == required)
         if change == "repeated":
             rows, said = [*rows, rows[0]], f"row {len(rows) + 1}, field "
         elif change == "misspelt":

@@ -230,7 +230,7 @@ def load(
     if column := {"country": "country", "lens": "entities"}.get(variant):  # which this variant alone shows
         advice = f"add the column {column!r} to your data, or leave this task out."
         found.require(f"culturalvqa_{variant} shows it to the model: {advice}", **{column: column})
-    keys = image_keys(found.table, [row.image for row in rows], found.table.folder, strict=variant == "fewshot")
+    keys = image_keys(found.table, [row.image for row in rows], found.table.folder)
     data = found.fingerprint(exclude={"image"})
     documents = [
         CulturalVqaDoc(
@@ -239,7 +239,7 @@ def load(
             references=row.all_answers,
             country=country or country_of(row.country),
             facet=facet_of(row.facet),
-            image_id=key or "",
+            image_id=key,
             data=data,
         )
         for (identifier, row), key in zip(found, keys, strict=True)
@@ -288,7 +288,7 @@ def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Sequ
     ]
 
 
-def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str | None]) -> Iterator[list[int]]:
+def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str]) -> Iterator[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
     for index, key in enumerate(keys):

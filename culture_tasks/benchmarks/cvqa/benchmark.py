@@ -133,20 +133,12 @@ def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
     yield from tally("licence {}", licences, dict(Counter(licences).most_common()))
 
 
-_NAMES = ("subset", "question", "options", "label", "category", "license")
 QUESTION_TABLE = Table(
     model=CvqaRow,
     folder="cvqa",
     stems=("test", "cvqa"),
     hub="afaji/cvqa",
-    aliases={
-        **{name.capitalize(): name for name in _NAMES},
-        "ID": "id",
-        "Translated Question": "question_en",
-        "Translated Options": "options_en",
-        "Image Type": "image_type",
-        "Image Source": "image_source",
-    },
+    aliases={"Translated Question": "question_en", "Translated Options": "options_en"},
     id="ID",
     image_column="image",
     release=Release(rows=QUESTIONS),

@@ -151,14 +151,13 @@ def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
     yield from tally("stories labelled {}", (row.label for row in rows), LABELS)
 
 
-_NAMES = ("country", "background", "axis", "subaxis", "value", "story", "explanation")
 STORY_TABLE = Table(
     model=StoryRow,
     folder="normad",
     stems=("normad_etiquette_final_data", "normad"),
     hub="akhilayerukola/NormAd",
     split="train",
-    aliases={"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"} | {name.capitalize(): name for name in _NAMES},
+    aliases={"Rule-of-Thumb": "rule", "Gold Label": "label"},
     id="ID",
     release=Release(
         rows=STORIES,
