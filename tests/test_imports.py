@@ -22,6 +22,7 @@ MAY_LOAD = {
     "culture_tasks.harness.lmms_eval.knowledge_insertion": set(HEAVY),
     "culture_tasks.harness.decoded": {"datasets", "pandas"},
     "culture_tasks.harness.lm_eval.task": {"lm_eval", "datasets", "pandas"},
+    "culture_tasks.harness.lmms_eval.task": {"torch", "transformers", "lmms_eval", "datasets", "pandas"},
 }
 
 WATCH = """

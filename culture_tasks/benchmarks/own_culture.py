@@ -23,7 +23,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.data.checking import Count, DataReport
 from culture_tasks.data.files import read_file
-from culture_tasks.data.rows import Identifier, Label, TableRow, expectation, one_of, usable_rows
+from culture_tasks.data.rows import Identifier, Label, TableRow, checked, expectation, one_of, split
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings, user_cache_folder
 
@@ -143,9 +143,10 @@ class Ratings:
         if not (folder / RATINGS).is_file():
             raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
         table = read_file(folder / RATINGS)
-        rows, problems = usable_rows(table, create_model("RatingRow", __base__=_RatingRow, **columns), {}, settings)
+        model = create_model("RatingRow", __base__=_RatingRow, **columns)
+        rows, problems = split(checked(table, model, settings=settings))
         values: dict[tuple[str, str], Any] = {}
-        for index, row in rows.items():
+        for index, row in rows:
             key = row.person, row.item
             if key in values:
                 problems.append(

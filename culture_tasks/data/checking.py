@@ -74,7 +74,8 @@ def check_tables(title: str, settings: Settings, tables: Sequence[Table[Any]]) -
     Raises:
         DataUnavailableError: If all tables are missing.
     """
-    where = tables[0].root or (settings.data_folder / title if settings.data_folder else "the Hub")
+    root = next((table.root for table in tables if table.root), None)
+    where = root or (settings.data_folder / title if settings.data_folder else "the Hub")
     report = DataReport(f"{title}: {where}")
     missing: list[DataUnavailableError] = []
     images = set[Path]()
@@ -88,7 +89,7 @@ def check_tables(title: str, settings: Settings, tables: Sequence[Table[Any]]) -
         else:
             report.problems += problems
             report.counts += table.counts(rows)
-    if len(missing) == len(tables):
+    if missing and len(missing) == len(tables):
         raise missing[0]
     report.problems += map(str, missing)
     return report

@@ -10,10 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class RowTable:
         local: Whether the rows are from a file, whose unknown columns are refused.
         first_row: Number of the first row in messages; CSV files count the header, as spreadsheets do.
         places: Origin and number of each row, where the rows are not those of the origin from first to last.
+        folder: Folder of the images that rows name.
+        reading: What the rows were read from.
     """
 
     origin: str
@@ -44,6 +47,8 @@ class RowTable:
     local: bool = True
     first_row: int = 1
     places: Sequence[str] | None = None
+    folder: Path = Path()
+    reading: DataReading = field(default_factory=DataReading)
 
     def where(self, index: int) -> str:
         """Returns the origin and the number of a row, for messages."""
@@ -67,25 +72,13 @@ def files_below(folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def first_match(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
-    """Returns the one file of the first stem that has any, of files by their name in small letters.
-
-    Raises:
-        DataError: If two files match.
-    """
-    for paths in matches(files, stems):
-        if len(paths) > 1:
-            raise DataError(f"{paths[0].parent}: {paths[0].name} and {paths[1].name} both match. Keep one of them.")
-        return paths[0]
-    return None
-
-
-def matches(files: Mapping[str, Path], stems: Sequence[str]) -> Iterator[list[Path]]:
-    """Yields the files of each stem that has any; a linked one counts once."""
+def find(files: Mapping[str, Path], stems: Sequence[str]) -> list[Path]:
+    """Returns the files of the first stem that has any, of files by their name in small letters; a link counts once."""
     for stem in stems:
         paths = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
         if paths:
-            yield list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+            return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+    return []
 
 
 def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] = ("", "")) -> RowTable:

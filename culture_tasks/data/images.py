@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from culture_tasks.data.files import RowTable
+from culture_tasks.data.rows import or_raise
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ KEY_LENGTH = 16
 """Hexadecimal digits of an image's SHA-256 that identify it; two of a million images collide once in 10^7 data sets."""
 
 _SMALL = (64, 64)
-_LARGE = 8_000_000
-"""Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
+_LARGE, _ONE_LARGE = 8_000_000, threading.Lock()
+"""Pixels from which images are decoded one at a time: each takes up to four bytes a pixel."""
 _MOST_BYTES = 400_000_000
 """Bytes of a file that is read: more than the most pixels that are allowed by default take without compression."""
 _BATCH = 64
@@ -90,14 +91,8 @@ def _in_eight_bits(image: Image) -> Image:
 
 
 def image_column(table: RowTable, names: Sequence[str | None], folder: Path, most: int) -> datasets.Dataset:
-    """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`.
-
-    Raises:
-        DataError: For the first row whose image is missing, outside the folder, or broken.
-    """
-    with contextlib.closing(image_problems(table, names, folder, most, set())) as problems:
-        for problem in problems:
-            raise DataError(problem)
+    """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`."""
+    list(or_raise(image_problems(table, names, folder, most, set())))
     return column_of(table, names, folder)
 
 
@@ -113,23 +108,18 @@ def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> dat
     return images.cast_column("image", datasets.Image())
 
 
-def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, strict: bool = True) -> list[str | None]:
+def image_keys(table: RowTable, names: Sequence[str | None], folder: Path) -> list[str]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
-    Unless ``strict``, a file that can't be read is identified by its name, and a row without image gets None.
-
-    Raises:
-        DataError: For the first row whose image is missing or outside the folder, if ``strict``.
+    A file that can't be read is identified by its name, and a row without image by an empty text.
     """
-    keys: list[str | None] = []
+    keys = []
     for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=True)):
         try:
             content = read() if read else _find_file(table.where(index), name, folder).read_bytes()
         except (DataError, OSError):
-            if strict:
-                raise
             content = (name or "").encode("utf-8", "surrogatepass")
-        keys.append(image_key(content) if content or strict else None)
+        keys.append(image_key(content) if content else "")
     return keys
 
 
@@ -200,32 +190,25 @@ def image_problems(
         most: Largest number of pixels.
         seen: Files that are passed over, where several rows or tables share images; this table's are added.
     """
-    rows = _unseen(zip(itertools.count(), names, _embedded_readers(table), strict=False), folder, seen)
-    with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
 
-        def problem(row: tuple[int, str | None, _Reader | None]) -> str | None:
-            index, name, read = row
-            where = table.where(index)
-            try:
-                reason = _reason(read or _find_file(where, name, folder).read_bytes, most, alone)
-            except DataError as error:
-                return str(error)
-            return reason and f"{where}, field 'image': {reason}"
+    def unseen() -> Iterator[tuple[str, str | None, _Reader | None]]:
+        for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=False)):
+            if read or not name or folder / name not in seen:
+                seen.update([folder / name] if name else [])
+                yield table.where(index), name, read
 
+    def problem(row: tuple[str, str | None, _Reader | None]) -> str | None:
+        where, name, read = row
+        try:
+            reason = _reason(read or _find_file(where, name, folder).read_bytes, most)
+        except DataError as error:
+            return str(error)
+        return reason and f"{where}, field 'image': {reason}"
+
+    rows = unseen()
+    with _strict_pillow(), ThreadPoolExecutor() as pool:
         while batch := list(itertools.islice(rows, _BATCH)):
             yield from filter(None, pool.map(problem, batch))
-
-
-def _unseen(
-    rows: Iterator[tuple[int, str | None, _Reader | None]], folder: Path, seen: set[Path]
-) -> Iterator[tuple[int, str | None, _Reader | None]]:
-    """Yields the rows with an embedded image, without one, or with a file that no row before had."""
-    for index, name, read in rows:
-        if read is None and name:
-            if folder / name in seen:
-                continue
-            seen.add(folder / name)
-        yield index, name, read
 
 
 @contextlib.contextmanager
@@ -245,7 +228,7 @@ def _strict_pillow() -> Iterator[None]:
             ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS = lenient, most
 
 
-def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
+def _reason(read: _Reader, most: int) -> str | None:
     """Decodes an image at the smallest size that its format offers, which still reads all data of the file.
 
     Its header alone says whether it has too many pixels.
@@ -266,10 +249,10 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
                     "Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
                 )
             image.draft(image.mode, _SMALL)
-            if pixels > _LARGE:
-                alone.submit(_decode, image).result()
-            else:
-                _decode(image)
+            with _ONE_LARGE if pixels > _LARGE else contextlib.nullcontext():
+                image.load()
+                if image.mode not in _MODES:
+                    as_rgb(image)
     except DataError as error:
         return str(error)
     except UnidentifiedImageError:  # its own words name a place in memory
@@ -277,9 +260,3 @@ def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
     except (OSError, ValueError, SyntaxError) as error:
         return f"broken image ({error}). {_EXPECTED}"
     return None
-
-
-def _decode(image: Image) -> None:
-    image.load()
-    if image.mode not in _MODES:
-        as_rgb(image)

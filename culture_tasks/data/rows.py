@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Row = TypeVar("Row", bound=BaseModel)
+_Item = TypeVar("_Item")
 
 
 class TableRow(BaseModel):
@@ -76,19 +78,19 @@ def one_of(names: Collection[str]) -> AfterValidator:
 
 def checked(
     table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
-) -> Iterator[tuple[int, Row] | str]:
+) -> Generator[tuple[int, Row] | str, None, None]:
     """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
 
     Args:
         table: The rows.
         model: The pydantic model of a row. A field without default is a column that must be there.
-        aliases: Other column names, each with its field.
+        aliases: Other column names, each with its field; case and spaces of a column don't matter.
         settings: The user's settings, which say whether unknown columns of the user's own files are refused.
     """
     if not table.rows:
         return
     fields = model.model_fields
-    names = {name: (aliases or {}).get(name, name) for name in set[str]().union(*table.rows)}
+    names = _fields_of(set[str]().union(*table.rows), fields, aliases or {})
     columns = set(names.values())
     required = [name for name, field in fields.items() if field.is_required()]
     if missing := [name for name in required if name not in columns]:
@@ -105,9 +107,7 @@ def checked(
     known = {name: field for name, field in names.items() if field in fields}
     problems: set[str] = set()  # a wrong column of all rows is one problem
     for index, row in enumerate(table.rows):
-        problem = None
-        if len(columns) < len(names):
-            problem = _same_columns(table.where(index), row, names)
+        problem = _same_columns(table.where(index), row, names) if len(columns) < len(names) else None
         if unknown and problem is None and (here := sorted(names[name] for name in row if names[name] in unknown)):
             problem = (
                 f"{table.origin if alike else table.where(index)}: unknown column {here[0]!r}."
@@ -121,17 +121,27 @@ def checked(
                 problem = _problem(table.where(index), error)
             else:
                 yield index, valid
-        if problem is not None and problem not in problems:
+                continue
+        if problem not in problems:
             problems.add(problem)
             yield problem
 
 
+def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
+    """Returns the field of each column; an unknown column is its own."""
+    plain = {name: name.lower().replace(" ", "_") for name in columns}
+    return {
+        name: aliases.get(name, plain[name] if plain[name] in fields and plain[name] not in columns else name)
+        for name in columns
+    }
+
+
 def _same_columns(where: str, row: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
-    by_field: dict[str, list[str]] = {}
     for name in row:
-        by_field.setdefault(names[name], []).append(name)
-    if doubled := next((columns for columns in by_field.values() if len(columns) > 1), None):
-        return f"{where}: the columns {' and '.join(map(repr, doubled))} mean the same. Remove or rename one of them."
+        if len(doubled := [other for other in row if names[other] == names[name]]) > 1:
+            return (
+                f"{where}: the columns {' and '.join(map(repr, doubled))} mean the same. Remove or rename one of them."
+            )
     return None
 
 
@@ -170,20 +180,22 @@ def validated(
     table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> list[Row]:
     """Returns the rows by :func:`checked`; raises DataError for the first problem."""
-    rows = []
-    for row in checked(table, model, aliases, settings):
-        if isinstance(row, str):
-            raise DataError(row)
-        rows.append(row[1])
-    return rows
+    return [row for _, row in or_raise(checked(table, model, aliases, settings))]
 
 
-def usable_rows(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
-) -> tuple[dict[int, Row], list[str]]:
-    """Returns the rows that are valid, by their place, and the problems of the others, by :func:`checked`."""
-    found = list(checked(table, model, aliases, settings))
-    return dict(row for row in found if not isinstance(row, str)), [row for row in found if isinstance(row, str)]
+def or_raise(found: Generator[_Item | str, None, None]) -> Iterator[_Item]:
+    """Yields what isn't a problem; raises DataError for the first problem."""
+    with closing(found):
+        for item in found:
+            if isinstance(item, str):
+                raise DataError(item)
+            yield item
+
+
+def split(found: Iterable[_Item | str]) -> tuple[list[_Item], list[str]]:
+    """Returns what isn't a problem, and the problems."""
+    items = list(found)
+    return [item for item in items if not isinstance(item, str)], [item for item in items if isinstance(item, str)]
 
 
 def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:

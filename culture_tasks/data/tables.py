@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -20,15 +19,14 @@ from culture_tasks.data.files import (
     SUFFIXES,
     RowTable,
     files_below,
-    first_match,
+    find,
     from_dataset,
-    matches,
     read_file,
 )
 from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.images import column_of, image_problems
 from culture_tasks.data.reading import DataReading
-from culture_tasks.data.rows import Row, checked, id_problems
+from culture_tasks.data.rows import Row, checked, fingerprint, id_problems, or_raise, split
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 if TYPE_CHECKING:
@@ -83,22 +81,38 @@ class Rows(Generic[Row]):
     Attributes:
         table: The same rows as they were read, with their origin.
         rows: The rows.
-        folder: Folder of their images.
         ids: Their ids; their numbers, from 0, where they have none.
-        reading: What they were read from.
         images: Their images, not decoded, as a column ``image``; None where they weren't asked for.
     """
 
     table: RowTable
     rows: Sequence[Row]
-    folder: Path
     ids: Sequence[str] = ()
-    reading: DataReading = field(default_factory=DataReading)
     images: datasets.Dataset | None = None
+
+    def __iter__(self) -> Iterator[tuple[str, Row]]:
+        """Yields the rows with their ids."""
+        return zip(self.ids, self.rows, strict=True)
+
+    @property
+    def reading(self) -> DataReading:
+        """What they were read from."""
+        return self.table.reading
 
     def where(self, index: int) -> str:
         """Returns the origin and the number of a row, for messages."""
         return self.table.where(index)
+
+    def fingerprint(self, **fields: set[str]) -> str:
+        """Returns the fingerprint of the rows, of the fields to ``include``, or all but those to ``exclude``."""
+        return fingerprint(row.model_dump(**fields) for row in self.rows)
+
+    def require(self, advice: str, **columns: str) -> None:
+        """Raises DataError for the first row without a value of one of some fields, by which the user knows them."""
+        for index, row in enumerate(self.rows):
+            for name, column in columns.items():
+                if not getattr(row, name):
+                    raise DataError(f"{self.where(index)}, field {column!r}: found nothing. {advice}")
 
 
 def _nothing(*_: object) -> Iterable[Any]:
@@ -187,28 +201,22 @@ class Table(Generic[Row]):
             DataError: For the first problem.
             DataUnavailableError: If there is no local file and the Hub can't be reached.
         """
-        tables, reading, folder = self.read(settings, only)
-        rows = []
-        with closing(self._walk(tables, folder, settings, images)) as walk:
-            for row in walk:
-                if isinstance(row, str):
-                    raise DataError(row)
-                rows.append(row)
+        tables = self.read(settings, only)
+        rows = list(or_raise(self._walk(tables, settings, images)))
         table = _joined(self.stems[0], tables)
-        ids = [self.id_of(row) for row in rows] if self.id else []
+        ids = [self.id_of(row) if self.id else None for row in rows]
+        column = None
+        if images is not None:
+            column = column_of(table, [self.image_of(row, table.folder) for row in rows], table.folder)
         return Rows(
-            table=table,
+            table=replace(table, reading=table.reading | DataReading(differences=self._differences(table, rows))),
             rows=rows,
-            folder=folder,
             ids=[str(index) if name is None else name for index, name in enumerate(ids)],
-            reading=reading | DataReading(differences=self._differences(table, rows)),
-            images=None if images is None else column_of(table, [self.image_of(row, folder) for row in rows], folder),
+            images=column,
         )
 
-    def read(
-        self, settings: Settings, only: Callable[[Mapping[str, Any]], bool] | None = None
-    ) -> tuple[list[RowTable], DataReading, Path]:
-        """Reads the table, unchecked: a table for each of its files, what it was read from, and the images' folder.
+    def read(self, settings: Settings, only: Callable[[Mapping[str, Any]], bool] | None = None) -> list[RowTable]:
+        """Reads the table, unchecked: a table for each of its files.
 
         The user's files are read if they are there, else the Hub is.
 
@@ -226,13 +234,14 @@ class Table(Generic[Row]):
             if len(data) == 0:
                 raise DataError(f"{self.name}, split {self.split}: holds no rows.")
             tables = [from_dataset(data, self.name, self.image_column, local=False)]
+        beside = self.root or (paths[0].parent if paths else Path())
+        folder = beside if self.images_beside else (settings.data_folder or Path()) / self.folder
+        tables = [replace(table, folder=folder, reading=reading) for table in tables]
         if self.unpack:
             tables = [replace(table, rows=list(map(self.unpack, table.rows))) for table in tables]
         if only:
             tables = [table.part([i for i, row in enumerate(table.rows) if only(row)]) for table in tables]
-        beside = self.root or (paths[0].parent if paths else Path())
-        folder = beside if self.images_beside else (settings.data_folder or Path()) / self.folder
-        return tables, reading, folder
+        return tables
 
     def download(self, settings: Settings, otherwise: str) -> tuple[datasets.Dataset, DataReading]:
         """Returns the data of the Hub, and their commit.
@@ -266,12 +275,13 @@ class Table(Generic[Row]):
                 )
             return []
         files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
-        if file := first_match(files, self.stems):
-            return [file]
-        for first, *others in matches(files, self.parts):
-            return [first, *(path for path in others if (path.parent, path.suffix) == (first.parent, first.suffix))]
-        if any(matches(files, self.additions)):
-            return []
+        found = find(files, self.stems)
+        if len(found) > 1:
+            raise DataError(f"{found[0].parent}: {found[0].name} and {found[1].name} both match. Keep one of them.")
+        parts = [] if found else find(files, self.parts)
+        found += [path for path in parts if (path.parent, path.suffix) == (parts[0].parent, parts[0].suffix)]
+        if found or find(files, self.additions):
+            return found
         instead = f", or remove the folder to use {self.name} from the Hub" if self.hub else ""
         raise DataUnavailableError(
             f"{folder}: holds no {self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
@@ -280,18 +290,10 @@ class Table(Generic[Row]):
 
     def check(self, settings: Settings, images: set[Path]) -> tuple[list[Row], list[str]]:
         """Returns the valid rows, and all problems; raises DataError where the table can't be read."""
-        tables, _, folder = self.read(settings)
-        found = list(self._walk(tables, folder, settings, images, everything=True))
-        return [row for row in found if not isinstance(row, str)], [row for row in found if isinstance(row, str)]
+        return split(self._walk(self.read(settings), settings, images, everything=True))
 
     def _walk(
-        self,
-        tables: Sequence[RowTable],
-        folder: Path,
-        settings: Settings,
-        images: set[Path] | None,
-        *,
-        everything: bool = False,
+        self, tables: Sequence[RowTable], settings: Settings, images: set[Path] | None, *, everything: bool = False
     ) -> Generator[Row | str, None, None]:
         """Yields each row that is valid, and each problem of a row, between rows, or of an image."""
         rows: list[Row] = []
@@ -306,7 +308,7 @@ class Table(Generic[Row]):
                     rows.append(row[1])
                     yield row[1]
             valid.append(table if len(places) == len(table.rows) else table.part(places))
-        found = Rows(_joined(self.stems[0], valid), rows, folder)
+        found = Rows(_joined(self.stems[0], valid), rows)
         if self.id:
             yield from id_problems(found.table, list(map(self.id_of, rows)), self.id)
         if settings.other_cultures != "allow":
@@ -315,6 +317,7 @@ class Table(Generic[Row]):
         if everything:
             yield from self.beside(found, settings)
         if images is not None and self.image_column:
+            folder = found.table.folder
             names = [self.image_of(row, folder) for row in rows]
             yield from image_problems(found.table, names, folder, settings.image_pixels, images)
 
@@ -360,7 +363,8 @@ def _joined(origin: str, tables: Sequence[RowTable]) -> RowTable:
     if len(tables) == 1:
         return tables[0]
     places = [table.where(index) for table in tables for index in range(len(table.rows))]
-    return RowTable(origin, [row for table in tables for row in table.rows], places=places)
+    rows = [row for table in tables for row in table.rows]
+    return replace(tables[0], origin=origin, rows=rows, places=places)
 
 
 def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:

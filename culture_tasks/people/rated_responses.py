@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.files import RowTable, read_file
-from culture_tasks.data.rows import OptionalLabel, TableRow, Text, fingerprint, none_if_blank, usable_rows, validated
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, fingerprint, none_if_blank, or_raise, split
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
@@ -185,8 +185,8 @@ def load(
     like = offered().get(data)
     origin = ""
     if like is not None:
-        (table,), reading, _ = like.source.read(settings)
-        origin = " at commit ".join([table.origin, *reading.commits.values()])
+        (table,) = like.source.read(settings)
+        origin = " at commit ".join([table.origin, *table.reading.commits.values()])
     else:
         table = read_file(Path(data).expanduser())
         columns = {name for row in table.rows[:1] for name in row}
@@ -219,13 +219,10 @@ def load(
 def _usable(
     table: RowTable, model: type[ResponseRow], settings: Settings, *, rubric: str | None, skip_invalid: bool
 ) -> list[RatedResponse]:
-    problems: list[str] = []
-    if skip_invalid:
-        rows, problems = usable_rows(table, model, aliases(), settings)
-    else:
-        rows = dict(enumerate(validated(table, model, aliases(), settings)))
+    found = checked(table, model, aliases(), settings)
+    rows, problems = split(found) if skip_invalid else (list(or_raise(found)), [])
     usable: list[RatedResponse] = []
-    for index, row in rows.items():
+    for index, row in rows:
         try:
             usable.append(_response(table.where(index), index + table.first_row, row, rubric=rubric))
         except DataError as error:

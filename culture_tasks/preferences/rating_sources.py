@@ -106,8 +106,8 @@ def _gather_rows(source: str, rating: str | None, settings: Settings, collector:
     if offer is None:
         table = read_file(Path(source).expanduser())
     else:
-        (table,), reading, _ = offer.read(settings)
-        collector.reading |= reading
+        (table,) = offer.read(settings)
+        collector.reading |= table.reading
     columns = {name for row in table.rows for name in row}
     column = rating or next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
     if column not in columns:

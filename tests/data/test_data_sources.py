@@ -25,8 +25,8 @@ TABLE = Table(
 
 
 def read(table, folder):
-    ((found,), reading, _) = table.read(Settings(data=folder))
-    return found, reading
+    (found,) = table.read(Settings(data=folder))
+    return found
 
 
 def files(table, folder):
@@ -56,8 +56,8 @@ def hub(monkeypatch):
 def test_without_local_data_the_hub_is_asked_for_config_and_split(tmp_path, hub):
     (tmp_path / "another").mkdir()
     for folder in (None, tmp_path):
-        table, reading = read(TABLE, folder)
-        assert reading.commits == {"owner/Bench": "c0ffee"}
+        table = read(TABLE, folder)
+        assert table.reading.commits == {"owner/Bench": "c0ffee"}
         assert (table.origin, list(table.rows), table.local) == ("owner/Bench (arabic)", [{"a": "from the Hub"}], False)
     instead = "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
     assert hub == [("owner/Bench", "arabic", "test", None, instead)] * 2
@@ -70,7 +70,7 @@ def test_without_local_data_the_hub_is_asked_for_config_and_split(tmp_path, hub)
 def test_a_local_file_of_the_first_name_in_any_case_goes_before_the_hub(tmp_path, hub):
     for name in ("Data/Other.json", "TEST.JSON"):
         path = put(tmp_path, name)
-        table, _ = read(TABLE, tmp_path)
+        table = read(TABLE, tmp_path)
         assert (table.origin, list(table.rows), table.local) == (str(path), [{"a": "x"}], True)
     assert hub == []
 

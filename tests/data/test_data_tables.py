@@ -199,7 +199,10 @@ def test_a_value_that_does_not_fit_is_named_with_row_field_and_remedy(row, said)
 
 def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_nearest():
     aliases = {"q": "question"}
-    assert validated(RowTable("x", [{"q": "1", "answer": "a"}]), Row, aliases) == [Row(question="1", answer="a")]
+    for row in ({"q": "1", "answer": "a"}, {"Question": "1", "ANSWER": "a"}):
+        assert validated(RowTable("x", [row]), Row, aliases) == [Row(question="1", answer="a")]
+    [row] = validated(RowTable("hub", [GOOD | {"Answer": "b"}], local=False), Row)
+    assert row.answer == "a"  # the column of that name goes first
     for row, said in (
         (GOOD | {"q": "1"}, "row 1: the columns 'question' and 'q' mean the same. Remove or rename one"),
         (

@@ -30,7 +30,7 @@ def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
         for scenario, topic in scenarios.items()
         for number in range(cases)
     ]
-    return RawCases(RowTable("made up", [{}] * len(made)), made, Path(), "0123456789abcdef")
+    return RawCases(RowTable("made up", [{}] * len(made)), made, "0123456789abcdef")
 
 
 def paper_sized() -> RawCases:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from culture_tasks.benchmarks import registry
-from culture_tasks.harness import scoring
+from culture_tasks.harness import records
 from culture_tasks.people import rated_responses
 from culture_tasks.preferences import held_out
 

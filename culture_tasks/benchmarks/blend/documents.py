@@ -226,7 +226,6 @@ def annotation_table(region: Region) -> Table[AnnotationRow]:
         split=region.code,
         pairs=("ID", ""),
         additions=(f"prompts/{region.name}_prompts",),
-        aliases={"ID": "id"},
         id="ID",
         release=Release(rows=QUESTIONS),
         beside=partial(_topics_and_prompts, region),
@@ -238,7 +237,6 @@ def annotation_table(region: Region) -> Table[AnnotationRow]:
 def topic_table(region: Region) -> Table[TopicRow]:
     """The topics of a region's questions, from the same places as its answers."""
     name = f"{region.name}_questions"
-    texts = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
     return Table(
         model=TopicRow,
         folder="blend",
@@ -248,7 +246,7 @@ def topic_table(region: Region) -> Table[TopicRow]:
         split=region.code,
         pairs=("ID", ""),
         additions=(f"prompts/{region.name}_prompts",),
-        aliases={"ID": "id", **texts, **_NUMBER},
+        aliases=_NUMBER,
         id="ID",
     )
 
@@ -260,7 +258,6 @@ def prompt_table(region: Region) -> Table[PromptRow]:
         model=PromptRow,
         folder="blend",
         stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"),
-        aliases={"Translation": "translation"},
         unpack=lambda row: {name: row[name] for name in ("id", "Translation") if name in row},
     )
 
@@ -395,7 +392,7 @@ CHOICE_TABLE = Table(
     hub=HUB,
     config="multiple-choice-questions",
     additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
-    aliases={"MCQID": "mcqid", "ID": "id", **_NUMBER},
+    aliases=_NUMBER,
     # The paper has 37.6k in all, and the release of December 2024 many more.
     release=Release(
         rows=500,

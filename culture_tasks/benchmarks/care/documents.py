@@ -22,7 +22,6 @@ from culture_tasks.data.rows import (
     OptionalText,
     TableRow,
     Text,
-    fingerprint,
 )
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, nearest
@@ -190,18 +189,17 @@ def load(table: Table[CareRow], language: str, settings: Settings, *, english: b
     found = table.rows(settings)
     if not found.table.local and (repeats := list(_repeats(found))):
         _log.warning("%s (%d in all)", repeats[0], len(repeats))
-    data = fingerprint(row.model_dump() for row in found.rows)
-    documents = []
-    for index, row in enumerate(found.rows):
-        missing = [name for name in ("question_en", "answer_en") if english and getattr(row, name) is None]
-        if missing:
-            raise DataError(
-                f"{found.where(index)}, field {missing[0]!r}: found nothing. The care_en_… tasks need English "
-                "translations in the columns question_en and answer_en. Add them, or run the tasks in the culture's "
-                "own language."
-            )
-        document = CareDoc(
-            id=f"{language}-{found.ids[index]}",
+    if english:
+        found.require(
+            "The care_en_… tasks need English translations in the columns question_en and answer_en. Add them, or run "
+            "the tasks in the culture's own language.",
+            question_en="question_en",
+            answer_en="answer_en",
+        )
+    data = found.fingerprint()
+    documents = [
+        CareDoc(
+            id=f"{language}-{identifier}",
             language=language,
             prompt_language="en" if english else language,
             question=row.question_en or "" if english else row.question,
@@ -211,7 +209,8 @@ def load(table: Table[CareRow], language: str, settings: Settings, *, english: b
             scope=row.geographic_scope,
             data=data,
         )
-        documents.append(document)
+        for identifier, row in found
+    ]
     return Documents(documents, reading=found.reading)
 
 

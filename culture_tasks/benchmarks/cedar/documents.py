@@ -28,7 +28,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
 from culture_tasks.data.checking import Count, DataReport, check_tables, count
-from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.prompt_files import PromptFile
@@ -189,7 +189,7 @@ def documents_of(
     language: str,
 ) -> Documents:
     """Returns the documents of a table's rows."""
-    data = fingerprint(row.model_dump() for row in found.rows)
+    data = found.fingerprint()
     documents = [
         CedarDoc(
             id=identifier,
@@ -203,7 +203,7 @@ def documents_of(
             supported=True,
             data=data,
         )
-        for index, (identifier, row) in enumerate(zip(found.ids, found.rows, strict=True))
+        for index, (identifier, row) in enumerate(found)
     ]
     return Documents(documents, found.images, found.reading)
 

@@ -130,8 +130,8 @@ def _replies(answers: Answers) -> metrics.Replies:
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label, where it is either."""
     replies = _replies(answers)
-    is_there = (replies.predicted.any(axis=0) | replies.gold.any(axis=0)).tolist()
-    return dict(compress(metrics.gepp(replies).items(), is_there))
+    is_there = np.logical_or(replies.predicted.any(axis=0), replies.gold.any(axis=0))
+    return dict(compress(metrics.gepp(replies).items(), is_there.tolist()))
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:

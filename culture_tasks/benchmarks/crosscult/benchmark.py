@@ -249,7 +249,7 @@ def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edit
     insertion_files = release.raw.images(doc["insertion_image_id"] for doc in docs)
     images = datasets.Dataset.from_dict({"image": files, "insertion_image": insertion_files})
     images = images.cast_column("image", datasets.Image()).cast_column("insertion_image", datasets.Image(decode=False))
-    return Documents(docs, images, release.raw.reading)
+    return Documents(docs, images, release.raw.table.reading)
 
 
 _lock = threading.Lock()

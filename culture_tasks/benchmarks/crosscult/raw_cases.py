@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TO
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import image_column
-from culture_tasks.data.reading import DataReading
 from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
@@ -99,20 +98,17 @@ class RawCase:
     samples: Mapping[str, QuestionAnswer]  # of each partition
     part: Part | None = None  # of the data, where the release says so
     image: str | None = None  # a file; None where images are embedded in the table
-    description: str = ""
 
 
 @dataclass(frozen=True)
 class RawCases:
-    """All raw cases of a release, and where their images are."""
+    """All raw cases of a release, with their table."""
 
     table: RowTable
     cases: Sequence[RawCase]  # in the order of the table
-    folder: Path  # of the local file; the current one for the Hub's data
     fingerprint: str  # of the rows, images aside
     edition: Edition = PAPER
     settings: Settings = field(default_factory=Settings)  # of its loading
-    reading: DataReading = field(default_factory=DataReading)
     _images: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -131,7 +127,7 @@ class RawCases:
         unchecked = set(identifiers) - self._images.keys()
         if rows := [row for row, case in enumerate(self.cases) if case.id in unchecked]:
             names = [self.cases[row].image for row in rows]
-            images = image_column(self.table.part(rows), names, self.folder, self.settings.image_pixels)
+            images = image_column(self.table.part(rows), names, self.table.folder, self.settings.image_pixels)
             cells = images.cast_column("image", datasets.Image(decode=False))
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]
@@ -214,20 +210,17 @@ def load(settings: Settings, edition: Edition = PAPER) -> RawCases:
     """Loads all raw cases of an edition; raises DataError if they can't be used."""
     found = table_of(edition).rows(settings)
     cases = []
-    for identifier, row in zip(found.ids, found.rows, strict=True):
+    for identifier, row in found:
         values = row.model_dump()
         samples = {
             partition.code: QuestionAnswer(values[partition.fields["question"]], values[partition.fields["answer"]])
             for partition in edition.partitions
         }
-        more = {"part": values["split"], "image": row.image, "description": row.description or ""}
-        cases.append(RawCase(identifier, row.scenario, row.topic, samples, **more))
+        cases.append(RawCase(identifier, row.scenario, row.topic, samples, values["split"], row.image))
     return RawCases(
         table=found.table,
         cases=cases,
-        folder=found.folder,
         fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in found.rows),
         edition=edition,
         settings=settings,
-        reading=found.reading,
     )

@@ -53,7 +53,6 @@ from culture_tasks.data.rows import (
     Row,
     TableRow,
     Text,
-    fingerprint,
     one_of,
 )
 from culture_tasks.data.tables import Release, Rows, Table
@@ -186,7 +185,7 @@ HARD = _table("Hard", HardRow, QUESTIONS * len(OPTIONS), rules=_contradictory, c
 def load_easy(settings: Settings) -> Documents:
     """Loads the questions with four options; raises DataError if they can't be used."""
     easy = EASY.rows(settings)
-    data = fingerprint(row.model_dump() for row in easy.rows)
+    data = easy.fingerprint()
     documents = []
     for row in easy.rows:
         texts = [row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d]
@@ -197,7 +196,7 @@ def load_easy(settings: Settings) -> Documents:
 def load_hard(settings: Settings) -> Documents:
     """Loads the options of all questions that have four, each to be judged; raises DataError if they can't be used."""
     hard = HARD.rows(settings)
-    data = fingerprint(row.model_dump() for row in hard.rows)
+    data = hard.fingerprint()
     counts = Counter(row.question_idx for row in hard.rows if row.prompt_option is not None)
     incomplete = {row.question_idx for row in hard.rows if counts[row.question_idx] != len(OPTIONS)}
     if incomplete:

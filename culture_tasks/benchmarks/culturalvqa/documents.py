@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -28,7 +29,6 @@ from culture_tasks.data.rows import (
     OptionalLabel,
     TableRow,
     Text,
-    fingerprint,
 )
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
@@ -211,7 +211,9 @@ def load(
         country: The country that all of them are about; empty for the one that each row names.
     """
     found = table.rows(settings, images=set() if shown in WITH_IMAGE else None)
-    rows = _with_local_answers(found, settings) if table is QUESTION_TABLE else found.rows
+    if table is QUESTION_TABLE:
+        found = replace(found, rows=_with_local_answers(found, settings))
+    rows = found.rows
     without = [index for index, row in enumerate(rows) if not row.all_answers]
     if without and len(without) < len(rows):
         raise DataError(
@@ -223,14 +225,11 @@ def load(
             f"{found.table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with "
             "theirs: add the column 'all_answers' to your data, or leave this task out."
         )
-    column = {"country": "country", "lens": "entities"}.get(shown)  # which this variant alone shows
-    if lacking := [index for index, row in enumerate(rows) if column and not getattr(row, column)]:
-        raise DataError(
-            f"{found.where(lacking[0])}, field {column!r}: found nothing. culturalvqa_{shown} shows it to the "
-            f"model: add the column {column!r} to your data, or leave this task out."
-        )
-    keys = image_keys(found.table, [row.image for row in rows], found.folder, strict=shown == "fewshot")
-    data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
+    if column := {"country": "country", "lens": "entities"}.get(shown):  # which this variant alone shows
+        advice = f"add the column {column!r} to your data, or leave this task out."
+        found.require(f"culturalvqa_{shown} shows it to the model: {advice}", **{column: column})
+    keys = image_keys(found.table, [row.image for row in rows], found.table.folder)
+    data = found.fingerprint(exclude={"image"})
     documents = [
         CulturalVqaDoc(
             id=identifier,
@@ -238,10 +237,10 @@ def load(
             references=row.all_answers,
             country=country or country_of(row.country),
             facet=facet_of(row.facet),
-            image_id=key or "",
+            image_id=key,
             data=data,
         )
-        for identifier, row, key in zip(found.ids, rows, keys, strict=True)
+        for (identifier, row), key in zip(found, keys, strict=True)
     ]
     for field in ("country", "facet"):
         values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
@@ -287,7 +286,7 @@ def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Sequ
     ]
 
 
-def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str | None]) -> Iterator[list[int]]:
+def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str]) -> Iterator[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
     for index, key in enumerate(keys):

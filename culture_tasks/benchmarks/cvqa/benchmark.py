@@ -43,7 +43,7 @@ from culture_tasks.benchmarks.reporting import (
     names_in,
 )
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -133,20 +133,12 @@ def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
     yield from tally("licence {}", licences, dict(Counter(licences).most_common()))
 
 
-_NAMES = ("subset", "question", "options", "label", "category", "license")
 QUESTION_TABLE = Table(
     model=CvqaRow,
     folder="cvqa",
     stems=("test", "cvqa"),
     hub="afaji/cvqa",
-    aliases={
-        **{name.capitalize(): name for name in _NAMES},
-        "ID": "id",
-        "Translated Question": "question_en",
-        "Translated Options": "options_en",
-        "Image Type": "image_type",
-        "Image Source": "image_source",
-    },
+    aliases={"Translated Question": "question_en", "Translated Options": "options_en"},
     id="ID",
     image_column="image",
     release=Release(rows=QUESTIONS),
@@ -157,8 +149,7 @@ QUESTION_TABLE = Table(
 def load(settings: Settings, *, english: bool) -> Documents:
     """Loads the questions in one of their two languages; raises DataError if they can't be used."""
     table = QUESTION_TABLE.rows(settings, images=set())
-    columns = {"id", "question", "question_en", "options", "label"}
-    data = fingerprint(row.model_dump(include=columns) for row in table.rows)
+    data = table.fingerprint(include={"id", "question", "question_en", "options", "label"})
     documents = [
         {
             "id": identifier,
@@ -173,7 +164,7 @@ def load(settings: Settings, *, english: bool) -> Documents:
             "license": row.license or "",
             "data": data,
         }
-        for identifier, row in zip(table.ids, table.rows, strict=True)
+        for identifier, row in table
     ]
     return Documents(documents, table.images, table.reading)
 

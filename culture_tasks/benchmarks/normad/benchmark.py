@@ -41,9 +41,8 @@ from culture_tasks.benchmarks.reporting import (
     names_in,
 )
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, fingerprint, one_of
+from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
-from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
@@ -127,14 +126,13 @@ def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
     yield from tally("stories labelled {}", (row.label for row in rows), LABELS)
 
 
-_NAMES = ("country", "background", "axis", "subaxis", "value", "story", "explanation")
 STORY_TABLE = Table(
     model=StoryRow,
     folder="normad",
     stems=("normad_etiquette_final_data", "normad"),
     hub="akhilayerukola/NormAd",
     split="train",
-    aliases={"ID": "id", "Rule-of-Thumb": "rule", "Gold Label": "label"} | {name.capitalize(): name for name in _NAMES},
+    aliases={"Rule-of-Thumb": "rule", "Gold Label": "label"},
     id="ID",
     release=Release(
         rows=STORIES,
@@ -149,16 +147,11 @@ STORY_TABLE = Table(
 def load(condition: Condition, settings: Settings) -> Documents:
     """Loads the stories with a condition's facts of the culture; raises DataError if they can't be used."""
     stories = STORY_TABLE.rows(settings)
-    columns = {"id", "country", "value", "rule", "story", "label"}
-    data = fingerprint(row.model_dump(include=columns) for row in stories.rows)
+    data = stories.fingerprint(include={"id", "country", "value", "rule", "story", "label"})
     field, column = ("rule", "Rule-of-Thumb") if condition == "rule" else ("value", "Value")
     if condition in ("value", "country_value", "rule"):
-        for index, row in enumerate(stories.rows):
-            if getattr(row, field) is None:
-                raise DataError(
-                    f"{stories.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the "
-                    "model: complete the row, or leave this task out."
-                )
+        advice = f"normad_{condition} shows it to the model: complete the row, or leave this task out."
+        stories.require(advice, **{field: column})
     documents = [
         {
             "id": identifier,
@@ -170,7 +163,7 @@ def load(condition: Condition, settings: Settings) -> Documents:
             "label": row.label,
             "data": data,
         }
-        for identifier, row in zip(stories.ids, stories.rows, strict=True)
+        for identifier, row in stories
     ]
     return Documents(documents, reading=stories.reading)
 

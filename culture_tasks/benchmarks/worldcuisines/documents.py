@@ -29,7 +29,6 @@ from culture_tasks.data.rows import (
     OptionalLabel,
     TableRow,
     Text,
-    fingerprint,
     one_of,
     validated,
 )
@@ -139,7 +138,7 @@ def options_of(prompt: str) -> dict[str, str]:
 def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
     """Loads the questions of a type with their images; raises DataError if either can't be used."""
     found = question_table(set_name, question_type.config).rows(settings)
-    data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in found.rows)
+    data = found.fingerprint(exclude={"image", "image_url"})
     indices = [index for index, row in enumerate(found.rows) if row.prompt_type == question_type.code]
     if not indices:
         raise DataError(
@@ -157,7 +156,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
         | {"type": question_type.name, "country": countries.get(row.picture, ""), "data": data}
         for row in questions
     ]
-    images = _images(questions, [found.where(index) for index in indices], base, found.folder, settings)
+    images = _images(questions, [found.where(index) for index in indices], base, found.table.folder, settings)
     return Documents(documents, images, found.reading | base_reading)
 
 
@@ -176,7 +175,7 @@ def _own_images(found: Rows[CuisineRow], settings: Settings) -> Iterator[str]:
     """Yields the problems of the user's own image files; the Hub's are checked by each run."""
     own = [index for index, row in enumerate(found.rows) if row.image]
     names = [found.rows[index].image for index in own]
-    yield from image_problems(found.table.part(own), names, found.folder, settings.image_pixels, set())
+    yield from image_problems(found.table.part(own), names, found.table.folder, settings.image_pixels, set())
 
 
 def _counts(set_name: SetName, config: str, rows: Sequence[CuisineRow]) -> Iterator[Count]:

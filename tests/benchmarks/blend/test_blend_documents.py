@@ -168,7 +168,6 @@ def changed(**fields):
             {"annotations": {"Q2": ENTRY}},
             "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_",
         ),
-        ({"annotations": [{"ID": "Q1", **ENTRY}] * 2}, "row 2, field 'ID': 'Q1' is also the id of"),
         (changed(annotations=[]), "no question is valid"),
         (
             changed(annotations=[{"answers": ["a"], "en_answers": ["b"], "count": 0}]),

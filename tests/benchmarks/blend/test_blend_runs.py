@@ -103,7 +103,7 @@ def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_logged_sample_says_what_was_found(runs, kind):
     [path] = (runs[0] / kind).rglob("*results*.json")
-    records = [row["sem_b"] for row in sorted(samples_of(path, "blend"), key=lambda row: row["doc_id"])]
+    records = [row["record"] for row in sorted(samples_of(path, "blend"), key=lambda row: row["doc_id"])]
     records = [record for record in records if record["groups"]["region"] == "South Korea"]
     assert [record["score"] for record in records] == [1.0, 1.0, 0.0]
     assert [record["runs"][0]["label"] for record in records] == ["우유", "football", ""]

@@ -61,7 +61,6 @@ def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
             {"split": "validation"},
             r"row 3, field 'split': found 'validation'. Expected one of train, single, sequential",
         ),
-        ({"id": "0-0"}, r"field 'id': '0-0' is also the id of .*row 1"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_row(tmp_path, changes, message):

@@ -78,17 +78,6 @@ def test_the_check_counts_options_that_are_missing(fixture_data):
     assert len(COUNTRIES) == 45
 
 
-def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fixture_data, tmp_path):
-    rows = (fixture_data / "culturalbench" / "easy.jsonl").read_text(encoding="utf-8").splitlines()
-    (tmp_path / "culturalbench").mkdir()
-    (tmp_path / "culturalbench" / "easy.jsonl").write_text("\n".join([*rows, rows[0]]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"row 6, field 'question_idx': .* is also the id of"):
-        load_easy(Settings(data=tmp_path))
-    assert any(
-        "row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(Settings(data=tmp_path)).problems
-    )
-
-
 def test_truth_values_of_csv_files_are_read_and_a_question_without_four_options_is_none(tmp_path):
     folder = tmp_path / "culturalbench"
     folder.mkdir()
