@@ -8,9 +8,6 @@ Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially 
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
 ``acc_var``, GEPP and GRQB are those of the supported languages, and there is no ``acc_<language>`` of another. The
 other documents are asked and logged all the same. The tasks of one language report it either way.
-
-The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``,
-which the documents that a task leaves out don't have.
 """
 
 from __future__ import annotations
