@@ -30,7 +30,7 @@ def cultures_in(*folders: Path) -> Iterator[None]:
 
 def forget_benchmarks() -> None:
     """Lets the package look again for the benchmarks that are there."""
-    for module in (registry, scoring, rated_responses, held_out):
+    for module in (registry, records, rated_responses, held_out):
         for function in vars(module).values():
             if hasattr(function, "cache_clear"):
                 function.cache_clear()
