@@ -143,8 +143,9 @@ def _prepared_files(name: str, config: str | None, split: str, commit: str | Non
 
 def _explanation(name: str, config: str | None, revision: str | None, error: BaseException) -> str:
     import datasets
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
+    endpoint = shown_url(constants.ENDPOINT).rstrip("/")
     page = f"https://huggingface.co/datasets/{name}"
     data = f"{name} ({config})" if config else name
     missing = f"the cache ({datasets.config.HF_DATASETS_CACHE}) doesn't hold it"
@@ -161,7 +162,7 @@ def _explanation(name: str, config: str | None, revision: str | None, error: Bas
         "(or set HF_TOKEN) as the user who was granted it.",
         errors.RevisionNotFoundError: f"the Hub has no revision {revision or 'main'!r} of it. Name a branch, tag or "
         f"commit from {page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it.",
-        errors.RepositoryNotFoundError: f"{endpoint()} has no such data set, or only for users who may see it. If it "
+        errors.RepositoryNotFoundError: f"{endpoint} has no such data set, or only for users who may see it. If it "
         "is private, log in with `hf auth login`.",
         errors.OfflineModeIsEnabled: f"HF_HUB_OFFLINE is set, and {missing}. Unset it to download the data, or name "
         "by HF_HOME a cache that has them.",
@@ -171,7 +172,7 @@ def _explanation(name: str, config: str | None, revision: str | None, error: Bas
             return f"{data}: {text}"
     if failures := [cause for cause in causes if _is_of_the_connection(cause)]:
         return (
-            f"{data}: can't be downloaded from {endpoint()} ({_reason(failures[-1])}), and {missing}. Check the "
+            f"{data}: can't be downloaded from {endpoint} ({_reason(failures[-1])}), and {missing}. Check the "
             "connection (HTTPS_PROXY names a proxy), name a mirror by HF_ENDPOINT, or name by HF_HOME a cache that has "
             "them."
         )
@@ -192,10 +193,3 @@ def _reason(error: BaseException) -> str:
     """Returns the first line of what an error says, without secrets that are in an address."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return re.sub(r"\?[^\s'\"]*", "", shown_text(lines[0]))[:200]  # a query, which may hold a signature
-
-
-def endpoint() -> str:
-    """Returns the address of the Hub, or of a mirror, without a user's name and password."""
-    from huggingface_hub import constants
-
-    return shown_url(constants.ENDPOINT).rstrip("/")

@@ -103,9 +103,9 @@ class Rows(Generic[Row]):
         """Returns the origin and the number of a row, for messages."""
         return self.table.where(index)
 
-    def fingerprint(self, **fields: set[str]) -> str:
+    def fingerprint(self, *, include: set[str] | None = None, exclude: set[str] | None = None) -> str:
         """Returns the fingerprint of the rows, of the fields to ``include``, or all but those to ``exclude``."""
-        return fingerprint(row.model_dump(**fields) for row in self.rows)
+        return fingerprint(row.model_dump(include=include, exclude=exclude) for row in self.rows)
 
     def require(self, advice: str, **columns: str) -> None:
         """Raises DataError for the first row without a value of one of some fields, by which the user knows them."""
