@@ -162,13 +162,12 @@ def test_compare_says_that_the_score_rose_and_a_margin_is_no_evidence(world, tmp
 def test_ten_steps_of_dpo_lower_a_real_model_s_loss_and_widen_its_margins(
     real_model, fixture_data, tmp_path, monkeypatch
 ):
-    """By the recipe of adapters, all pairs in each step."""
+    """By the recipe of adapters, on one pair."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     (tmp_path / "toy").symlink_to(real_model)
     rows = [
-        {"question": f"What do people drink {when}?", "reference": "tea", "response": text, "human_rating": rating}
-        for when in ("at noon", "at night")
+        {"question": "What do people drink?", "reference": "tea", "response": text, "human_rating": rating}
         for text, rating in (("They drink tea.", 9), ("Nothing at all, ever.", 2))
     ]
     write_rows(tmp_path / "ratings.jsonl", rows)
