@@ -83,3 +83,18 @@ def tiny_vlm(tmp_path_factory) -> Path:
     import tiny_models
 
     return tiny_models.make_tiny_vlm(tmp_path_factory.mktemp("tiny") / "vlm")
+
+
+@pytest.fixture(scope="session")
+def real_model() -> Path:
+    """SmolLM2-135M-Instruct. Where it can't be had tests are skipped, or fail by CULTURE_TASKS_REAL_MODEL=required."""
+    import real_model
+    from filelock import FileLock
+
+    real_model.FOLDER.mkdir(parents=True, exist_ok=True)
+    with FileLock(real_model.FOLDER / "lock"):  # of two workers one makes it
+        folder = real_model.make()
+    if folder is None:
+        end = pytest.fail if os.environ.get("CULTURE_TASKS_REAL_MODEL") == "required" else pytest.skip
+        end(f"SmolLM2 can't be had here: see {real_model.FOLDER / 'log'}")
+    return folder

@@ -29,6 +29,7 @@ from culture_tasks.benchmarks.option_names import (
     CALLED_RIGHT,
     CHOOSE,
     CLAUSE,
+    IS_NOT,
     LATIN,
     LEAD,
     LIST_LEAD,
@@ -61,6 +62,7 @@ _DENIED = re.compile(rf"{NOT}|\bor (?:\w+ )?\Z", re.IGNORECASE)
 _CALLED_RIGHT = re.compile(CALLED_RIGHT, re.IGNORECASE)
 _OPTION = re.compile(f"[{NAMED}]+")
 _ITEM = re.compile(rf"\n|(?<=[.;!]) (?=(?:{NAME} )?[{chr(BOTH)}-{chr(TEXT - 1)}])", re.IGNORECASE)
+_IS_NOT = re.compile(rf"(?:\s*\(?[^()\n]*\))?{IS_NOT}", re.IGNORECASE)
 _FIRST = re.compile(rf"(?:\W*\d+[.)] )?(?P<lead>{LEAD})(?P<option>[{NAMED}]+)(?P<rest>.*)", re.IGNORECASE)
 
 
@@ -112,7 +114,7 @@ def _chosen(text: str, plain: str, labels: Sequence[str]) -> set[int]:
                 else:
                     is_lone = match["option"] < chr(BOTH)
                     items.append((min(options), is_lone, is_lone or is_word or not is_list))
-            elif len(options) == 1:
+            elif len(options) == 1 and not _IS_NOT.match(rest):
                 has_text = chr(BOTH) <= match["option"] < chr(TEXT)
                 is_first = not items and not chosen and (not before or (before.endswith(":") and not is_list))
                 is_item = not is_word and re.match(r"\W*[.:)\]-]", rest) is not None

@@ -88,6 +88,9 @@ CALLED_RIGHT = (
     r"|[:,.)\s–-]{1,4}(?:correct|right)(?=\s*(?:$|[^\w\s]))"
     rf"|\s*(?:{BE}|[—–]|[が가이]|(?=[^\W\d{LATIN}])|(?=doğru|benar|betul|tepat))(?:(?!{NOT})[^\n.,;:!?。，{NAMED}]){{0,30}}?{RIGHT})"
 )
+IS_NOT = rf"\W*(?:{BE}|\bis)\s*{NOT}"
+"""What denies the option before it: "B (soy milk) is not right"."""
+
 _BEFORE = rf"(?<![^\W{_UNSPACED}])(?<!\w[&'’-])(?<![A-Za-z]\.)"
 _AFTER = (
     r"(?:['’][dt][iıuü]r\b| (?:şıkkı|seçeneği)\w*)?(?:[번番号號项項]|[选選][项項])?"
@@ -177,7 +180,7 @@ def with_names(text: str, options: Mapping[str, str]) -> str:
     else:
         word = small
     pattern = rf"(?:(?<!\w)|(?<=[는是為为은はือ选選]))(?P<text>{texts_pattern}){_AFTER}|{_BEFORE}(?P<label>{word})"
-    pattern += rf"(?:(?:[^\w\n]{{1,4}}?|の)(?P<own>{texts_pattern}){_AFTER}|{_AFTER})"
+    pattern += rf"(?:(?:[^\w\n]{{1,4}}?|の)(?P<own>{texts_pattern})(?:{_AFTER}|(?={IS_NOT}))|{_AFTER})"
 
     def name(match: re.Match[str]) -> str:
         if match["text"]:

@@ -86,6 +86,17 @@ def transformers_vision(folder: Path) -> tuple[Any, Any]:
     return model, AutoProcessor.from_pretrained(folder)
 
 
+def gaps_of_texts(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Returns the gaps of answers in lm-eval to prompts without images."""
+    model, tokenizer = transformers_text(folder)
+    gaps = []
+    for row in rows:
+        prompt, options = row["arguments"]["gen_args_0"].values()
+        inputs = tokenizer(prompt, return_tensors="pt")
+        gaps.append(gap(model, tokenizer, inputs, row["resps"][0][0], options["max_gen_toks"]))
+    return gaps
+
+
 def gap_of_messages(folder: Path, task: str, place: int, text: str, limit: int) -> float:
     """Returns the gap of an answer to a document of ours, as messages."""
     model, processor = transformers_vision(folder)
@@ -195,12 +206,7 @@ def text_run(tmp_path_factory, text_model, own_tasks, variables) -> Path:
 class TestTextInLmEval:
     @pytest.mark.parametrize("task", [*TEXT, "own_with_examples"])
     def test_texts_are_those_of_transformers(self, text_run, text_model, task):
-        model, tokenizer = transformers_text(text_model)
-        gaps = []
-        for sample in samples(text_run)[task]:
-            prompt, options = sample["arguments"]["gen_args_0"].values()
-            inputs = tokenizer(prompt, return_tensors="pt")
-            gaps.append(gap(model, tokenizer, inputs, sample["resps"][0][0], options["max_gen_toks"]))
+        gaps = gaps_of_texts(text_model, samples(text_run)[task])
         assert max(gaps) < TIE, gaps
 
     def test_prompts_are_chats_and_hold_the_examples(self, text_run):
@@ -279,3 +285,30 @@ class TestLmmsEval:
 
     def test_repeats_are_sampled_each(self, out):
         assert any(len(set(row["filtered_resps"])) == 2 for row in samples(out)[SAMPLED])
+
+
+@pytest.mark.real
+class TestRealModel:
+    """SmolLM2, one run in each harness."""
+
+    TASKS = ("normad_country", "culturalbench_hard", "cedar_text_en")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def out(cls, tmp_path_factory, real_model, variables):
+        out = tmp_path_factory.mktemp("real_model")
+        run_lm_eval("vllm", f"pretrained={real_model},{ENGINE}", cls.TASKS, out, variables=variables)
+        return out
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_texts_in_lm_eval_are_those_of_transformers(self, out, real_model, task):
+        gaps = gaps_of_texts(real_model, samples(out)[task])
+        assert max(gaps) < TIE, gaps
+
+    def test_texts_in_lmms_eval_are_those_of_lm_eval(self, out, real_model, tmp_path, variables):
+        command = ("lmms-eval", "--model", "vllm", "--model_args", f"model={real_model},{ENGINE}")
+        options = ("--tasks", ",".join(self.TASKS), "--batch_size", "64", "--limit", "3", "--log_samples")
+        run(*command, *options, "--gen_kwargs", "max_new_tokens=512", "--output_path", tmp_path, variables=variables)
+        texts = {task: [row["resps"][0][0].strip() for row in rows] for task, rows in samples(out).items()}
+        found = {task: [row["filtered_resps"][0].strip() for row in rows] for task, rows in samples(tmp_path).items()}
+        assert found == texts

@@ -86,6 +86,26 @@ def test_a_reply_that_vllm_holds_to_a_form_is_a_verdict(server, judge_for, bias,
     assert set(rubric.form(form)) & set(asked)  # vLLM took the parameter
 
 
+@pytest.fixture(scope="module")
+def real_server(real_model, tmp_path_factory) -> Iterator[Server]:
+    """``vllm serve`` with SmolLM2."""
+    server = Server(real_model, tmp_path_factory.mktemp("server") / "log.txt")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
+def test_every_verdict_of_a_small_real_model_whose_reasons_are_bounded_is_read(real_server, judge_for, rubric):
+    """Unbounded, SmolLM2 repeats itself until its tokens end."""
+    form = dict(rubric.form("regex"))
+    pattern = form["structured_outputs"]["regex"].replace("]+", "]{1,160}", 1)
+    judge = judge_for(real_server, EXTRA_BODY=json.dumps(form | {"structured_outputs": {"regex": pattern}}))
+    verdicts = verdicts_of(judge, items(3), rubric)
+    assert outcomes(verdicts) == {"scored": 3}, verdicts
+
+
 def test_hundreds_in_flight_are_all_graded_and_asked_once(server, judge_for):
     judge = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="256")
     verdicts = verdicts_of(judge, items(512))

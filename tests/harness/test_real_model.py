@@ -1,0 +1,162 @@
+"""A small real model in both harnesses: its chat template reaches it once, and its replies come back as it wrote them.
+
+Its template begins with the token that its tokenizer has for the beginning of a text, so that one more would show.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.fault_server import Behaviour, FaultServer, Request, completion, fails, raw
+from support.in_process import run_lm_eval, run_lmms_eval
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.loading import task_dataset
+from culture_tasks.selftest.findings import finding_of
+from culture_tasks.selftest.models import load_model
+from culture_tasks.selftest.probes import looks_at
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+TASKS = ("normad_country", "culturalbench_hard")
+DOCS = 2
+"""Of each task."""
+CUT = 16
+"""Tokens of a reply, fewer than the second to ``culturalbench_hard`` has."""
+
+
+class Model:
+    """The model on transformers, greedy in float32, by its own template."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.lm = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        self.reply = cache(self._reply)
+
+    def _reply(self, question: str, limit: int) -> str:
+        """Returns the reply to a user's message."""
+        chat = [{"role": "user", "content": question}]
+        inputs = self.tokenizer.apply_chat_template(
+            chat, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            [ids] = self.lm.generate(**inputs, do_sample=False, max_new_tokens=limit)
+        return self.tokenizer.decode(ids[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+
+    def serve(self, request: Request) -> Behaviour:
+        """Replies to a request of chat completions; refuses images."""
+        if "image_url" in str(request.body["messages"]):
+            return fails(400)
+        reply = self.reply(text_of(request), request.body["max_tokens"])
+        for stop in request.body.get("stop") or ():
+            reply = reply.split(stop)[0]
+        return raw(json.dumps(completion(reply)))
+
+
+def text_of(request: Request) -> str:
+    """The one message of a request, which is the user's."""
+    [message] = request.body["messages"]
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+@pytest.fixture(scope="module")
+def model(real_model) -> Model:
+    return Model(real_model)
+
+
+@pytest.fixture(scope="module")
+def server(model):
+    server = FaultServer()
+    server.decide = model.serve
+    yield server
+    server.close()
+
+
+def questions(task: str) -> list[str]:
+    """What the first documents ask, one text each."""
+    prompts = [task_named(task).prompt(task_dataset(task)[number]) for number in range(DOCS)]
+    return [str(text) for prompt in prompts for text in prompt.parts]
+
+
+def expected(model: Model, limit: int = 512) -> dict[str, list[str]]:
+    """The model's replies to each task, up to its limit of tokens or to this one."""
+    limits = {task: min(limit, task_named(task).decoding.max_tokens) for task in TASKS}
+    return {task: [model.reply(text, limits[task]) for text in questions(task)] for task in TASKS}
+
+
+def logged(results: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The replies that a harness logged, by task."""
+    samples: Mapping[str, Sequence[Mapping[str, Any]]] = results["samples"]
+    return {
+        task: [row["resps"][0][0] for row in sorted(samples[task], key=lambda row: row["doc_id"])] for task in samples
+    }
+
+
+@pytest.fixture(scope="module")
+def hf(model):
+    """lm-eval's ``hf`` of the same model, which notes in ``prompts`` the tokens that reach it."""
+    from lm_eval.models.huggingface import HFLM
+
+    class Noting(HFLM):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.prompts: list[list[int]] = []
+
+        def _model_generate(self, context: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+            self.prompts += context.tolist()
+            return super()._model_generate(context, *args, **options)
+
+    return Noting(pretrained=model.lm, tokenizer=model.tokenizer, batch_size=1)
+
+
+def test_replies_in_lm_eval_are_the_model_s_own_and_cut_where_they_should_be(model, hf):
+    options = {"limit": DOCS, "apply_chat_template": True, "gen_kwargs": f"max_gen_toks={CUT}"}
+    assert logged(run_lm_eval(hf, list(TASKS), **options)) == expected(model, CUT)
+    ended, cut = expected(model), expected(model, CUT)
+    assert ended["normad_country"] == cut["normad_country"]
+    assert ended["culturalbench_hard"][1].startswith(cut["culturalbench_hard"][1])
+    assert len(model.tokenizer.encode(cut["culturalbench_hard"][1])) == CUT
+    bos = model.tokenizer.bos_token
+    chats = [model.tokenizer.decode(prompt) for prompt in hf.prompts]
+    assert [chat.count(bos) for chat in chats] == [3] * DOCS * len(
+        TASKS
+    )  # the template's system message, ours, a reply
+    assert all(chat.startswith(f"{bos}system\n") and chat.endswith(f"{bos}assistant\n") for chat in chats)
+
+
+def run_chat_completions(server: FaultServer) -> dict[str, Any]:
+    from lm_eval.models.openai_completions import LocalChatCompletion
+
+    lm = LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="m")
+    return run_lm_eval(lm, list(TASKS), limit=DOCS, apply_chat_template=True)
+
+
+def run_openai(server: FaultServer) -> dict[str, Any]:
+    from lmms_eval.models.chat.openai import OpenAICompatible
+
+    # lmms-eval waits ten seconds for a reply unless told otherwise, and this one is written on a CPU
+    lmms = OpenAICompatible(model_version="m", base_url=server.url, api_key="none", timeout=200, num_concurrent=1)
+    return run_lmms_eval(lmms, list(TASKS), limit=DOCS)
+
+
+@pytest.mark.parametrize("run", [run_chat_completions, run_openai])
+def test_a_served_model_is_given_the_question_alone_and_its_reply_comes_back(model, server, run):
+    server.requests.clear()
+    assert logged(run(server)) == expected(model)
+    asked = {(text_of(request), request.body["max_tokens"]) for request in server.requests}
+    assert asked == {(text, task_named(task).decoding.max_tokens) for task in TASKS for text in questions(task)}
+
+
+@pytest.mark.parametrize("kind", ["hf", "endpoint"])
+def test_selftest_finds_it_well(real_model, server, kind):
+    arguments = {"hf": f"pretrained={real_model},dtype=float32", "endpoint": f"model=m,base_url={server.url}"}
+    states = {subject: finding_of(look).state for subject, look in looks_at(load_model(kind, arguments[kind]))}
+    assert states == {"stop strings": "ok", "images": "note"}
