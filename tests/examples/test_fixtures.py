@@ -12,7 +12,7 @@ import pytest
 from packaging.version import Version
 from PIL import Image, ImageChops
 
-from culture_tasks.data.releases import released_questions
+from culture_tasks.data.tables import released_questions
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"
