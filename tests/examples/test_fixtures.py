@@ -13,6 +13,8 @@ from culture_tasks.data.releases import released_questions
 from packaging.version import Version
 from PIL import Image, ImageChops
 
+from culture_tasks.data.tables import released_questions
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"
 RELEASED = ROOT / "tests" / "fixtures" / "released"
