@@ -1,6 +1,6 @@
-"""Replies of SmolLM2-135M-Instruct, greedy and at temperature 1, read as a person reads them.
+"""Replies of SmolLM2-135M-Instruct, greedy and at temperature 1, with labels given by reading them.
 
-``label`` is the person's reading, and ``read`` the reader's where it is another: of 135 million parameters, a reply may
+``label`` is that reading, and ``read`` the reader's where it is another: of 135 million parameters, a reply may
 choose twice ("True. … making it a false answer"), or count along ("just 1 answer with a single answer id").
 """
 
