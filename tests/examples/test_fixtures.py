@@ -9,7 +9,6 @@ import make_crosscult_fixtures
 import make_fixtures
 import PIL
 import pytest
-from culture_tasks.data.releases import released_questions
 from packaging.version import Version
 from PIL import Image, ImageChops
 

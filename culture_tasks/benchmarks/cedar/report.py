@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -130,8 +129,8 @@ def _replies(answers: Answers) -> metrics.Replies:
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label, where it is either."""
     replies = _replies(answers)
-    is_there = np.logical_or(replies.predicted.any(axis=0), replies.gold.any(axis=0))
-    return dict(compress(metrics.gepp(replies).items(), is_there.tolist()))
+    columns = zip(metrics.gepp(replies).items(), replies.predicted.T, replies.gold.T, strict=True)
+    return {emotion: values for (emotion, values), predicted, gold in columns if predicted.any() or gold.any()}
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
