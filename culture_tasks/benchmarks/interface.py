@@ -21,12 +21,12 @@ from culture_tasks.benchmarks.reporting import (
     MODEL,
     WITH_JUDGE,
     BenchmarkReport,
-    ColumnOf,
+    ColumnSpec,
     FurtherScore,
     Groups,
     Question,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     bars_by,
     columns_by,
 )
@@ -472,7 +472,7 @@ class Benchmark(ABC):
         """
         return _report_of(self)
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterable[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterable[TableSpec]:
         """Yields the tables of the units that were run: by default one for each field of its groups.
 
         Of several tasks it has no column for all groups: their score may be a mean over tasks.
@@ -492,15 +492,15 @@ class Benchmark(ABC):
         self,
         key: str,
         title: str,
-        columns: Iterable[ColumnOf],
+        columns: Iterable[ColumnSpec],
         *,
         source: str = "",
         notes: tuple[str, ...] = (),
         papers: tuple[str, ...] = (),
         question: Question = "cultures",
-    ) -> TableOf:
-        """Returns a table of its numbers, by default from its paper; the arguments are as in :class:`TableOf`."""
-        return TableOf(
+    ) -> TableSpec:
+        """Returns a table of its numbers, by default from its paper; the arguments are as in :class:`TableSpec`."""
+        return TableSpec(
             key=key,
             title=title,
             source=source or f"{self.title} ({self.paper})",

@@ -189,7 +189,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitOf:
+class ScoreUnit:
     """A task or group that is measured as one number.
 
     Attributes:
@@ -218,16 +218,16 @@ class TasksRun:
         return {task for tasks in self.models for task in tasks}
 
 
-def groups_and_tasks(tasks_run: TasksRun) -> Iterator[UnitOf]:
+def groups_and_tasks(tasks_run: TasksRun) -> Iterator[ScoreUnit]:
     """Yields the groups that a model has all tasks of, but no parts of other groups, and the tasks outside of them."""
     covered: set[str] = set()
     for group, tasks in tasks_run.groups.items():
         if group not in tasks_run.parts and any(set(tasks) <= set(model_tasks) for model_tasks in tasks_run.models):
             covered.update(tasks)
-            yield UnitOf(group, tasks)
+            yield ScoreUnit(group, tasks)
     for task in tasks_run.tasks:
         if task in tasks_run.anywhere and task not in covered:
-            yield UnitOf(task, (task,))
+            yield ScoreUnit(task, (task,))
 
 
 # Tables
@@ -249,7 +249,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnOf:
+class ColumnSpec:
     """A column of a table, named by a key within it, with its header.
 
     Attributes:
@@ -288,7 +288,7 @@ WITH_JUDGE: Headers = {**MODEL, "Judge": attrgetter("judges")}
 
 
 @dataclass(frozen=True, slots=True)
-class TableOf:
+class TableSpec:
     """A table of a benchmark: which numbers it shows, and where.
 
     Attributes:
@@ -308,7 +308,7 @@ class TableOf:
     key: str
     title: str
     source: str
-    columns: tuple[ColumnOf, ...]
+    columns: tuple[ColumnSpec, ...]
     headers: Headers = field(default_factory=lambda: WITH_JUDGE)
     lines: Mapping[str, Mapping[str, At]] = field(default_factory=dict)
     line_header: str = ""
@@ -328,7 +328,7 @@ def columns_by(
     prefix: str = "",
     printed: Mapping[str, str] | None = None,
     total: str = "",
-) -> tuple[ColumnOf, ...]:
+) -> tuple[ColumnSpec, ...]:
     """Returns a column for each group of a field, and one over all of them where that has a label.
 
     Args:
@@ -348,18 +348,18 @@ def columns_by(
         return {} if printed is None else {**printed, field: group}
 
     columns = [
-        ColumnOf(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
+        ColumnSpec(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
         for group, label in labels.items()
     ]
     if total:
         address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
-        columns.append(ColumnOf(key, total, address, over, keys("average"), sums_up=True))
+        columns.append(ColumnSpec(key, total, address, over, keys("average"), sums_up=True))
     return tuple(columns)
 
 
-def columns_of(unit: str, statistics: Mapping[str, str], *, over: str = "", prefix: str = "") -> tuple[ColumnOf, ...]:
+def columns_of(unit: str, statistics: Mapping[str, str], *, over: str = "", prefix: str = "") -> tuple[ColumnSpec, ...]:
     """Returns a column for each of several statistics of a unit, by their labels; a prefix begins the columns' keys."""
-    return tuple(ColumnOf(f"{prefix}{name}", label, At(unit, name), over) for name, label in statistics.items())
+    return tuple(ColumnSpec(f"{prefix}{name}", label, At(unit, name), over) for name, label in statistics.items())
 
 
 # Figures
@@ -387,7 +387,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FigureOf:
+class FigureSpec:
     """A figure of a benchmark.
 
     Attributes:
@@ -426,12 +426,12 @@ def bars_by(
     fixed: Collection[str] = (),
     units: Callable[[str], bool] = lambda _: True,
     metric: str = "",
-) -> FigureOf:
+) -> FigureSpec:
     """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
 
     Args:
         field: The field.
-        key: Names the figure, as the next three are in :class:`FigureOf`.
+        key: Names the figure, as the next three are in :class:`FigureSpec`.
         title: Its title.
         source: The paper's figure.
         value: The quantity, with its unit.
@@ -447,14 +447,14 @@ def bars_by(
             return None
         return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
 
-    return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
+    return FigureSpec(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 
 # Two numbers side by side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContrastOf:
+class ContrastSpec:
     """Two numbers of one model that a paper sets side by side, with their paired difference on common items.
 
     Attributes:
@@ -531,10 +531,10 @@ class BenchmarkReport:
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
-    units: Callable[[TasksRun], Iterable[UnitOf]] = groups_and_tasks
-    tables: Callable[[Sequence[UnitOf]], Iterable[TableOf]] = lambda _: ()
-    figures: tuple[FigureOf, ...] = ()
-    contrasts: tuple[ContrastOf, ...] = ()
+    units: Callable[[TasksRun], Iterable[ScoreUnit]] = groups_and_tasks
+    tables: Callable[[Sequence[ScoreUnit]], Iterable[TableSpec]] = lambda _: ()
+    figures: tuple[FigureSpec, ...] = ()
+    contrasts: tuple[ContrastSpec, ...] = ()
     as_published: tuple[str, ...] | None = None
     published: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -187,21 +187,19 @@ class Table(Generic[Row]):
         self,
         settings: Settings,
         *,
-        only: Callable[[Mapping[str, Any]], bool] | None = None,
         images: set[Path] | None = None,
     ) -> Rows[Row]:
         """Reads the rows as a run needs them.
 
         Args:
             settings: The user's settings.
-            only: Which rows, as they were read, are wanted; None for all.
             images: Image files that were checked before, to which the table's are added; None where no model sees any.
 
         Raises:
             DataError: For the first problem.
             DataUnavailableError: If there is no local file and the Hub can't be reached.
         """
-        tables = self.read(settings, only)
+        tables = self.read(settings)
         rows = list(or_raise(self._walk(tables, settings, images)))
         table = _joined(self.stems[0], tables)
         ids = [self.id_of(row) if self.id else None for row in rows]
@@ -215,7 +213,7 @@ class Table(Generic[Row]):
             images=column,
         )
 
-    def read(self, settings: Settings, only: Callable[[Mapping[str, Any]], bool] | None = None) -> list[RowTable]:
+    def read(self, settings: Settings) -> list[RowTable]:
         """Reads the table, unchecked: a table for each of its files.
 
         The user's files are read if they are there, else the Hub is.
@@ -239,8 +237,6 @@ class Table(Generic[Row]):
         tables = [replace(table, folder=folder, reading=reading) for table in tables]
         if self.unpack:
             tables = [replace(table, rows=list(map(self.unpack, table.rows))) for table in tables]
-        if only:
-            tables = [table.part([i for i, row in enumerate(table.rows) if only(row)]) for table in tables]
         return tables
 
     def download(self, settings: Settings, otherwise: str) -> tuple[datasets.Dataset, DataReading]:

@@ -8,7 +8,7 @@ import pytest
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.registry import benchmarks, task_named, tasks_below
-from culture_tasks.benchmarks.reporting import Number, TasksRun, UnitOf, groups_and_tasks
+from culture_tasks.benchmarks.reporting import Number, ScoreUnit, TasksRun, groups_and_tasks
 from culture_tasks.vocabulary import language, place
 
 NAMES = list(benchmarks())
@@ -32,7 +32,7 @@ def specs(name):
     """Every table of a benchmark: with whole groups run, and with single tasks alone."""
     tables = benchmarks()[name].report().tables
     yield from tables(units(name))
-    yield from tables([UnitOf(task, (task,)) for task in ran(name).tasks])
+    yield from tables([ScoreUnit(task, (task,)) for task in ran(name).tasks])
 
 
 def statistics(report):
@@ -83,7 +83,7 @@ def test_figures_and_contrasts_show_numbers_that_there_are(name):
     first = defaultdict(lambda: "some group")  # where data alone tell the groups
     first |= {name: groups.name_of(next(iter(groups))) for name, groups in report.groups.items() if groups}
     numbers = []
-    for unit in (*units(name), *(UnitOf(task, (task,)) for task in ran(name).tasks)):
+    for unit in (*units(name), *(ScoreUnit(task, (task,)) for task in ran(name).tasks)):
         for statistic, fields in statistics(report):
             held = {field: "Reliability" if field == "role" else first[field] for field in fields[:-1]}
             dimension = fields[-1] if fields else ""

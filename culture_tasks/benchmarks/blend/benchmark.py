@@ -63,13 +63,13 @@ from culture_tasks.benchmarks.reporting import (
     MODEL,
     At,
     BenchmarkReport,
-    ColumnOf,
-    ContrastOf,
+    ColumnSpec,
+    ContrastSpec,
     FurtherScore,
     Groups,
     RunFacts,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     bars_by,
     columns_by,
 )
@@ -94,7 +94,7 @@ _BY_REGION: Mapping[str, Any] = {
     "groups": {"region": tuple(region.label for region in REGIONS)},
     "equal_groups": "region",  # as in the paper
 }
-_table = partial(TableOf, source=_PAPER, headers=MODEL)
+_table = partial(TableSpec, source=_PAPER, headers=MODEL)
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _CARE_COLUMNS = {"Algeria": "Arabic", "China": "Chinese"}  # of CARE's Table 16, by region
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
@@ -160,7 +160,7 @@ class Blend(Benchmark):
                 for field in fields
             ),
             contrasts=(
-                ContrastOf(
+                ContrastSpec(
                     kind="language",
                     key="blend_languages",
                     title="BLEnD asked in English and in the region's language",
@@ -371,7 +371,7 @@ def _is_in_english(unit: str) -> bool:
     return unit.startswith(("blend_en", f"blend{OFFICIAL}_en"))
 
 
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
     local_units: list[str] = []
     for unit in units:
         if _is_multiple_choice(unit.key):
@@ -391,10 +391,10 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     yield from _care_table(local_units)
 
 
-def _region_table(unit: str, statistic: str, quantity: str) -> TableOf:
+def _region_table(unit: str, statistic: str, quantity: str) -> TableSpec:
     has_choices, in_english = _is_multiple_choice(unit), _is_in_english(unit)
     columns = [
-        ColumnOf(
+        ColumnSpec(
             region.slug,
             region.label,
             At(unit, statistic, (("region", region.label),)),
@@ -402,10 +402,10 @@ def _region_table(unit: str, statistic: str, quantity: str) -> TableOf:
         )
         for region in (REGIONS if has_choices else _regions(english=in_english, official=_is_official(unit)))
     ]
-    columns.append(ColumnOf("average", "Average", At(unit, statistic), sums_up=True))
+    columns.append(ColumnSpec("average", "Average", At(unit, statistic), sums_up=True))
     notes = ["Average: the mean over the regions, each of which weighs the same."]
     if has_choices and statistic == "score":
-        columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit, UNPARSED.name)))
+        columns.append(ColumnSpec(UNPARSED.name, "Unparsed", At(unit, UNPARSED.name)))
         notes.append("Unparsed: the share of replies that name no choice, which count as wrong.")
     return _table(
         key=f"{unit}_{statistic}_by_region",
@@ -415,14 +415,14 @@ def _region_table(unit: str, statistic: str, quantity: str) -> TableOf:
     )
 
 
-def _care_table(units: Sequence[str]) -> Iterator[TableOf]:
+def _care_table(units: Sequence[str]) -> Iterator[TableSpec]:
     columns = tuple(
-        ColumnOf(f"{unit}_{name.lower()}", label, At(unit, where=(("region", name),)), over=unit)
+        ColumnSpec(f"{unit}_{name.lower()}", label, At(unit, where=(("region", name),)), over=unit)
         for unit in units
         for name, label in _CARE_COLUMNS.items()
     )
     if columns:
-        yield TableOf(
+        yield TableSpec(
             key="blend_as_in_care",
             title="BLEnD: SEM-B in percent, in the languages of CARE's generalisation table",
             source="CARE, Figure 4 and Table 16",

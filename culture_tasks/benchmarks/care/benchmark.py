@@ -47,12 +47,12 @@ from culture_tasks.benchmarks.own_culture import (
 )
 from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
-    ColumnOf,
-    ContrastOf,
+    ColumnSpec,
+    ContrastSpec,
     Groups,
     RunFacts,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     bars_by,
     columns_by,
     groups_of,
@@ -116,7 +116,7 @@ class _AskedAsInCare(Benchmark):
             value=_RATING,
             fixed=("language",),
         )
-        in_english = ContrastOf(
+        in_english = ContrastSpec(
             kind="language",
             key=f"{self.name}_languages",
             title=f"{self.title} asked in English and natively",
@@ -135,13 +135,13 @@ class _AskedAsInCare(Benchmark):
         splits = (*(report.splits or ()), ("language", "category"), ("language", "scope"))
         return replace(report, splits=splits, figures=(by_category,), contrasts=(in_english,), as_published=())
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
         named = self.groups["language"]
         in_order = dict.fromkeys(name for name in (*LANGUAGE_NAMES, *named) if name in named)
         for unit in units:
             languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
-            columns: dict[str, list[ColumnOf]] = {"category": [], "scope": []}
+            columns: dict[str, list[ColumnSpec]] = {"category": [], "scope": []}
             # All of them for a user's task, which ends in none of the languages.
             for (name, groups), language in product(columns.items(), languages or in_order):
                 groups += columns_by(
@@ -172,7 +172,7 @@ class _AskedAsInCare(Benchmark):
             )
 
 
-def _as_printed(column: ColumnOf) -> ColumnOf:
+def _as_printed(column: ColumnSpec) -> ColumnSpec:
     """Returns a column of a scope with the scope as the paper spells it."""
     scope = column.printed["scope"]
     return replace(column, printed={**column.printed, "scope": _PRINTED_SCOPES.get(scope, scope)})

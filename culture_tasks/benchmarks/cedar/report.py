@@ -28,17 +28,17 @@ from culture_tasks.benchmarks.reporting import (
     Answers,
     At,
     BenchmarkReport,
-    ColumnOf,
+    ColumnSpec,
     Derived,
-    FigureOf,
+    FigureSpec,
     Floats,
     FurtherScore,
     Groups,
     Mark,
     Number,
-    TableOf,
+    ScoreUnit,
+    TableSpec,
     TasksRun,
-    UnitOf,
     columns_by,
     columns_of,
     groups_and_tasks,
@@ -87,7 +87,7 @@ def _is_no_matrix(unit: str) -> bool:
     return not unit.endswith("_matrix")
 
 
-def _units(tasks_run: TasksRun) -> Iterator[UnitOf]:
+def _units(tasks_run: TasksRun) -> Iterator[ScoreUnit]:
     """Yields tasks alone; of the summary are the pooled tasks, or a language's where the pooled one wasn't run."""
     for unit in groups_and_tasks(tasks_run):
         pooled = "_".join(unit.key.split("_")[:2])
@@ -171,7 +171,7 @@ _STATISTICS = (
 )
 
 
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
     keys = {unit.key for unit in units}
     if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in keys]:
         yield _accuracy(accuracy)
@@ -183,22 +183,22 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             yield _matrix(modality)
 
 
-def _accuracy(modalities: Iterable[str]) -> TableOf:
-    columns: list[ColumnOf] = []
+def _accuracy(modalities: Iterable[str]) -> TableSpec:
+    columns: list[ColumnSpec] = []
     for modality in modalities:
         unit, header, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
         languages = {language: language.upper() for language in LANGUAGES}
         columns += columns_by("language", languages, unit, over=header, prefix=f"{modality}_", printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
             keys, sums_up = {**printed, "language": name}, name == "average"
-            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
-        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), header))
+            columns.append(ColumnSpec(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
+        columns.append(ColumnSpec(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), header))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
         "officially support are left out of these and stay empty."
     )
-    return TableOf(
+    return TableSpec(
         key="cedar_table_1",
         title="CEDAR: accuracy in percent by language",
         source="CEDAR, Table 1",
@@ -209,9 +209,9 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
     )
 
 
-def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableOf:
+def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableSpec:
     bias = _BIASES[statistic]
-    return TableOf(
+    return TableSpec(
         key=f"{unit}_{statistic}",
         title=f"{subject}: {bias.title}",
         source=f"CEDAR, {source}",
@@ -222,7 +222,7 @@ def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableOf
     )
 
 
-def _biases(modality: str) -> Iterator[TableOf]:
+def _biases(modality: str) -> Iterator[TableSpec]:
     unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
     for statistic, bias in _BIASES.items():
         table = _bias_table(unit, statistic, unit, f"Figure {bias.figure}")
@@ -235,14 +235,14 @@ def _biases(modality: str) -> Iterator[TableOf]:
                 name: {group: At(unit, statistic, (("language", code), (bias.field, group))) for group in bias.groups}
                 for code, name in LANGUAGE_NAMES.items()
             }
-            columns = tuple(ColumnOf(group, label) for group, label in bias.groups.items())
+            columns = tuple(ColumnSpec(group, label) for group, label in bias.groups.items())
             table = replace(table, columns=columns, line_header="Language", lines=lines)
         yield table
 
 
-def _two_labels(modality: str) -> TableOf:
+def _two_labels(modality: str) -> TableSpec:
     unit = f"cedar_{modality}"
-    return TableOf(
+    return TableSpec(
         key=f"{unit}_top2",
         title=f"{unit}: macro F1, either of the two most frequent labels being right",
         source="CEDAR, Table 5",
@@ -253,12 +253,12 @@ def _two_labels(modality: str) -> TableOf:
     )
 
 
-def _matrix(modality: str) -> TableOf:
-    return TableOf(
+def _matrix(modality: str) -> TableSpec:
+    return TableSpec(
         key=f"cedar_{modality}_matrix",
         title=f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data",
         source="CEDAR, section 4.4",
-        columns=tuple(ColumnOf(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()),
+        columns=tuple(ColumnSpec(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()),
         headers={},
         question="changes",
         line_header="Prompt",
@@ -302,10 +302,10 @@ def _bias_figure(
     groups: str,
     mark: Callable[[Number], Mark],
     series: str = "model",
-) -> FigureOf:
+) -> FigureSpec:
     bias = _BIASES[statistic]
     quantity = ": named / gold (ratio)" if bias.field == "emotion" else " (percent of gold labels)"
-    return FigureOf(
+    return FigureSpec(
         key=f"cedar_{statistic}",
         title=f"CEDAR: {bias.title}",
         source=f"CEDAR, Figure {bias.figure}",
@@ -325,7 +325,7 @@ _FIGURES = (
     _bias_figure("lsepp", "dots", "emotion", _language_by_model, series="language"),
     _bias_figure("grqb", "bars", "quadrant", _model_by_modality),
     _bias_figure("lsrqb", "points", "language", _language_by_quadrant),
-    FigureOf(
+    FigureSpec(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
         source="CEDAR, Figure 7",
@@ -368,14 +368,14 @@ REPORT = BenchmarkReport(
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
     """Returns how an own culture is reported: the numbers of one language, without published ones."""
 
-    def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    def tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
         keys = {unit.key for unit in units}
         for modality, unit in tasks.items():
             if unit not in keys:
                 continue
             statistics = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
             subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
-            yield TableOf(
+            yield TableSpec(
                 key=f"{unit}_accuracy",
                 title=f"{subject}: accuracy in percent",
                 source="CEDAR, Table 1",

@@ -20,18 +20,18 @@ from culture_tasks.benchmarks.reporting import (
     WITH_JUDGE,
     At,
     BenchmarkReport,
-    ColumnOf,
-    ContrastOf,
+    ColumnSpec,
+    ContrastSpec,
     Cost,
-    FigureOf,
+    FigureSpec,
     FurtherScore,
     Groups,
     Mark,
     Number,
     RunFacts,
-    TableOf,
+    ScoreUnit,
+    TableSpec,
     TasksRun,
-    UnitOf,
     Where,
     bars_by,
     groups_and_tasks,
@@ -73,7 +73,7 @@ def _retention_of(edition: Edition) -> str:
     return f"{edition.name}_retention"
 
 
-def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[UnitOf]:
+def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[ScoreUnit]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no numbers."""
     retention = _retention_of(edition)
     without_chains = replace(
@@ -84,10 +84,10 @@ def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[UnitOf]:
     yield from groups_and_tasks(without_chains)
     for group, tasks in tasks_run.groups.items():
         if group.startswith(f"{retention}_") and tasks_run.anywhere.intersection(tasks):
-            yield UnitOf(group, tasks, headline=False)
+            yield ScoreUnit(group, tasks, headline=False)
 
 
-def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _tables(edition: Edition, units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
     keys = [unit.key for unit in units]
     for unit in keys:
         if setting := _setting(edition, unit):
@@ -101,18 +101,18 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
 
 
-def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
+def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnSpec]:
     """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have them for a setting."""
     group, header, where = place
     for statistic, (key, label) in _SCORES.items():
         printed = {"setting": setting, "role": group, "score": key} if setting else {}
-        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), header, printed=printed, sums_up=sums_up)
+        yield ColumnSpec(f"{group}_{key}", label, At(unit, statistic, where), header, printed=printed, sums_up=sums_up)
 
 
-def _role_table(edition: Edition, unit: str, setting: str) -> TableOf:
+def _role_table(edition: Edition, unit: str, setting: str) -> TableSpec:
     columns = [column for place in _roles(setting) for column in _both_scores(unit, place, setting=setting)]
     columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
-    return TableOf(
+    return TableSpec(
         key=f"{edition.name}_table_{_NUMBERS[setting]}",
         title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
         source=f"CrossCult-KIBench, Table {_NUMBERS[setting]}",
@@ -124,14 +124,14 @@ def _role_table(edition: Edition, unit: str, setting: str) -> TableOf:
     )
 
 
-def _diagnostic_table(edition: Edition) -> TableOf:
+def _diagnostic_table(edition: Edition) -> TableSpec:
     places = (*_partitions_and_topics(edition, edition.codes), ("all", "All", ()))
     cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
     if edition is not PAPER:
         cultures = ", ".join(
             f"{partition.language} of {vocabulary.place(partition.place).name}" for partition in edition.partitions
         )
-    return TableOf(
+    return TableSpec(
         key=f"{edition.diagnostic}_by_language",
         title=f"{edition.diagnostic}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
         source="CrossCult-KIBench, Figure 1b",
@@ -156,13 +156,13 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
 """The costs of a run, with their headers and their quantities in Table 4."""
 
 
-def _efficiency(edition: Edition, unit: str) -> TableOf:
-    return TableOf(
+def _efficiency(edition: Edition, unit: str) -> TableSpec:
+    return TableSpec(
         key=f"{edition.name}_table_4",
         title=f"{unit}: time, memory and size",
         source="CrossCult-KIBench, Table 4",
         columns=tuple(
-            ColumnOf(cost.name, label, At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
+            ColumnSpec(cost.name, label, At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
             for cost, (label, quantity) in _COSTS.items()
         ),
         headers={**_METHODS, "Measured": attrgetter("timing")},
@@ -186,14 +186,14 @@ def _partitions_and_topics(edition: Edition, partitions: Iterable[str]) -> Itera
     yield from ((topic, topic.title(), (("topic", topic),)) for topic in TOPICS)
 
 
-def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[Order]) -> TableOf:
+def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[Order]) -> TableSpec:
     retention = _retention_of(edition)
-    return TableOf(
+    return TableSpec(
         key=retention if statistic == "score" else f"{retention}_{statistic}",
         title=f"{edition.title}: reliability after each insertion, {scores}",
         source="CrossCult-KIBench, Figures 6 and 11-13",
         columns=tuple(
-            ColumnOf(
+            ColumnSpec(
                 f"{'_'.join(order)}_{partition}_after_{step}",
                 partition.upper(),
                 At(f"{retention}_{'_'.join(order)}", statistic, (("partition", partition), ("after", str(step)))),
@@ -236,8 +236,8 @@ def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     return Mark(panel, number.fixed.get("partition", number.title), number.group)
 
 
-def _figures(edition: Edition) -> Iterator[FigureOf]:
-    yield FigureOf(
+def _figures(edition: Edition) -> Iterator[FigureSpec]:
+    yield FigureSpec(
         key=f"{edition.name}_reliability",
         title=f"{edition.title}: single-insert reliability",
         source="CrossCult-KIBench, Figure 5",
@@ -260,7 +260,7 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         ("score", _SCORE, "", ""),
         ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
     ):
-        yield FigureOf(
+        yield FigureSpec(
             key=f"{edition.name}_retention{ending}",
             title=f"{edition.title}: retention after each insertion{suffix}",
             source="CrossCult-KIBench, Figures 6, 11-13",
@@ -274,12 +274,12 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
         )
 
 
-def _without_and_with(edition: Edition) -> ContrastOf:
+def _without_and_with(edition: Edition) -> ContrastSpec:
     def beside(first: RunFacts, second: RunFacts) -> bool:
         is_single = first.task == second.task and _is_single(edition, second.task)
         return is_single and (first.method or _BASE_MODEL) == _BASE_MODEL != (second.method or _BASE_MODEL)
 
-    return ContrastOf(
+    return ContrastSpec(
         kind="insertion",
         key=f"{edition.name}_insertion",
         title=f"{edition.title}, single-insert reliability without and with the insertion",

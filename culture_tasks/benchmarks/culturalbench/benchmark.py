@@ -36,10 +36,10 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
     At,
-    ColumnOf,
+    ColumnSpec,
     Groups,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     columns_of,
     groups_of,
     names_in,
@@ -271,16 +271,16 @@ class CulturalBench(Benchmark):
             by_likelihood(hard, lambda _: ("True", "False"), cue=_CUE),
         )
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields a table by country for each unit, and Easy beside Hard."""
         yield from super().tables(units)
-        columns: list[ColumnOf] = []
+        columns: list[ColumnSpec] = []
         for unit in units:
             is_hard = unit.key.removesuffix("_ll").endswith("hard")
             form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
             further = {OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"} if is_hard else {}
             columns += [
-                ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
+                ColumnSpec(unit.key, "Questions", At(unit.key), form, {"form": form}),
                 *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
             ]
         yield self.table(

@@ -48,7 +48,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, TableOf, UnitOf, groups_of
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, groups_of
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
@@ -131,7 +131,7 @@ class CulturalVqa(LikeBenchmark):
         """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""
         return replace(super().report(), further=())
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields its tables by country and facet, with the published ones that there are."""
         from culture_tasks import published
 

@@ -33,12 +33,12 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
-    ColumnOf,
+    ColumnSpec,
     Derived,
     Floats,
     Groups,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     groups_of,
     names_in,
 )
@@ -209,10 +209,10 @@ class Cvqa(Benchmark):
         )
         return replace(super().report(), derived=(pairs,))
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields Pangea's table, of all units."""
         columns = {
-            f"{unit.key}_{name}": ColumnOf(f"{unit.key}_{name}", label, At(unit.key, name), over=unit.key)
+            f"{unit.key}_{name}": ColumnSpec(f"{unit.key}_{name}", label, At(unit.key, name), over=unit.key)
             for unit in units
             for name, label in (("score", "Questions"), (MACRO.name, "Pairs"), (UNPARSED.name, "Unparsed"))
         }

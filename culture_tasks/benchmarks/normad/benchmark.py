@@ -32,10 +32,10 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import (
     At,
-    ColumnOf,
+    ColumnSpec,
     Groups,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     columns_of,
     groups_of,
     names_in,
@@ -213,7 +213,7 @@ class NormAd(Benchmark):
             *variants,
         )
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields all amounts of context side by side, what each unit replies, and its accuracy by groups."""
         titles = {
             f"{self.name}{variant.suffix}{ending}": f"{variant.title.capitalize()}{how}"
@@ -225,7 +225,7 @@ class NormAd(Benchmark):
                 f"normad_{statistic}",
                 f"NormAd: {metric.in_words}, by amount of context",
                 [
-                    ColumnOf(
+                    ColumnSpec(
                         unit.key,
                         titles.get(unit.key, unit.key),
                         At(unit.key, statistic),

@@ -29,7 +29,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.reporting import Groups, TableOf, UnitOf, columns_by, groups_of
+from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, groups_of
 from culture_tasks.benchmarks.worldcuisines.documents import (
     CODES,
     KNOWLEDGE_BASE,
@@ -164,7 +164,7 @@ class WorldCuisines(Benchmark):
         tables = [question_table(set_name, config) for set_name in SETS for config in ("task1", "task2")]
         return check_tables(self.name, settings, tables)
 
-    def tables(self, units: Sequence[UnitOf]) -> Iterator[TableOf]:
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""
         for unit in units:
             form: Format = "open" if "_open" in unit.key else "choices"

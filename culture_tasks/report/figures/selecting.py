@@ -28,7 +28,7 @@ from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import ContrastOf, FigureOf
+    from culture_tasks.benchmarks.reporting import ContrastSpec, FigureSpec
     from culture_tasks.report.figures.charts import Kind
     from culture_tasks.report.model import ModelMeans, Report, Unit
 
@@ -166,7 +166,7 @@ class _Figures(NamedTuple):
     benchmark: str
     reported: BenchmarkReport
 
-    def charts(self, spec: FigureOf) -> Iterator[Chart]:
+    def charts(self, spec: FigureSpec) -> Iterator[Chart]:
         """Yields a figure; where it has published numbers, those on own data get a second figure."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
         unit_values = [
@@ -190,7 +190,7 @@ class _Figures(NamedTuple):
         if values:
             yield self._chart(spec, values, undefined)
 
-    def _chart(self, spec: FigureOf, values: Sequence[GroupValue], undefined: Sequence[GroupValue]) -> Chart:
+    def _chart(self, spec: FigureSpec, values: Sequence[GroupValue], undefined: Sequence[GroupValue]) -> Chart:
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
         marks = [
             (mark, value.cell)
@@ -224,7 +224,7 @@ class _Figures(NamedTuple):
             looks=names.places if spec.series == "model" else {},
         )
 
-    def pairs(self, spec: ContrastOf) -> Iterator[Chart]:
+    def pairs(self, spec: ContrastSpec) -> Iterator[Chart]:
         """Yields the figures of a contrast, one per statistic: two marks and their difference in each group."""
         for statistic, value in spec.values.items():
             matches = [

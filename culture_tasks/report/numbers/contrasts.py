@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
+from culture_tasks.benchmarks.reporting import At, ContrastSpec, RunFacts
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
@@ -53,7 +53,9 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> Iterator[Contrast]:
             yield from _contrasts(scores, units, contrast, anyway=anyway)
 
 
-def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, *, anyway: bool) -> Iterator[Contrast]:
+def _contrasts(
+    scores: Scores, units: Sequence[Measured], contrast: ContrastSpec, *, anyway: bool
+) -> Iterator[Contrast]:
     keys = {measured.unit.key for measured in units}
     statistics = {SCORE, *(further.name for further in units[0].reported.further)}
     rows_of_model: dict[tuple[str, str], dict[str, None]] = {}

@@ -10,11 +10,11 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
-    ColumnOf,
-    ContrastOf,
+    ColumnSpec,
+    ContrastSpec,
     Headers,
-    TableOf,
-    UnitOf,
+    ScoreUnit,
+    TableSpec,
     Where,
 )
 from culture_tasks.report.model import Cell, Column, Contrast, Gain, Row, Table, Trial
@@ -47,7 +47,7 @@ class _Layout(NamedTuple):
     """A table as its benchmark describes it, with the units and the papers (none for other tasks) that it can show."""
 
     benchmark: str | None
-    spec: TableOf
+    spec: TableSpec
     papers: tuple[str, ...]
     units: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class _Layout(NamedTuple):
 def _layouts(scores: Scores) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _benchmark_units(scores):
-        available = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
+        available = [ScoreUnit(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
         for spec in reported.tables(available):
             keys = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[key].tasks) for key in keys)
@@ -70,7 +70,7 @@ def _benchmark_units(scores: Scores) -> Iterator[tuple[str | None, BenchmarkRepo
         yield benchmark, next(iter(members.values())).reported, members
 
 
-def _addresses(spec: TableOf) -> list[At]:
+def _addresses(spec: TableSpec) -> list[At]:
     columns = [column.at for column in spec.columns if column.at is not None]
     return [*columns, *(address for line in spec.lines.values() for address in line.values())]
 
@@ -123,7 +123,7 @@ def _fill(context: Context, layout: _Layout, model: str | None) -> Table:
     return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row][0])
 
 
-def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
+def _column(context: Context, layout: _Layout, column: ColumnSpec) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     addresses = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
@@ -177,7 +177,7 @@ def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator
 
 
 def _contrast_table(
-    context: Context, spec: ContrastOf, reported: BenchmarkReport, table: Table, contrasts: Sequence[Contrast]
+    context: Context, spec: ContrastSpec, reported: BenchmarkReport, table: Table, contrasts: Sequence[Contrast]
 ) -> Table:
     field = spec.rows[0] if spec.rows else ""
     rows: dict[str, Contrast] = {}
