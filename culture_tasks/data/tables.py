@@ -183,12 +183,7 @@ class Table(Generic[Row]):
         own = {"folder": "data", "stems": (stem,), "hub": None, "config": None, "additions": (), "release": None}
         return replace(self, **{**own, "root": root, "images_beside": True, **changes})
 
-    def rows(
-        self,
-        settings: Settings,
-        *,
-        images: set[Path] | None = None,
-    ) -> Rows[Row]:
+    def rows(self, settings: Settings, *, images: set[Path] | None = None) -> Rows[Row]:
         """Reads the rows as a run needs them.
 
         Args:
