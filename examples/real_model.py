@@ -35,7 +35,7 @@ def make(folder: Path = FOLDER) -> Path | None:
 
     What went wrong is in ``log`` in the given folder.
     """
-    model, packages, new = folder / NAME, folder / "packages", folder / f"new-{os.getpid()}"
+    model, packages, new = folder / NAME, folder / f"packages-{os.getpid()}", folder / f"new-{os.getpid()}"
     if model.is_dir():
         return model
     folder.mkdir(parents=True, exist_ok=True)
