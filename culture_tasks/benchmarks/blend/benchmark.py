@@ -112,17 +112,14 @@ class Blend(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking, two of multiple choice, and the ways with the paper's matcher."""
-        by_matcher = [
-            [
-                _short_answers(wording, english=english, official=official)
-                for english in (False, True)
-                for wording in PAPER_NAMES
-            ]
-            for official in (False, True)
-        ]
+        ways = [(english, wording) for english in (False, True) for wording in PAPER_NAMES]
         choice = _multiple_choice()
-        by_likelihoods = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
-        return (*by_matcher[0], choice, by_likelihoods, *by_matcher[1])
+        return (
+            *(_short_answers(wording, english=english, official=False) for english, wording in ways),
+            choice,
+            by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]]),
+            *(_short_answers(wording, english=english, official=True) for english, wording in ways),
+        )
 
     def check(self, settings: Settings) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
@@ -180,12 +177,7 @@ class Blend(Benchmark):
 
 
 def _short_answers(wording: Wording, *, english: bool, official: bool) -> Task:
-    parts = [
-        "blend",
-        OFFICIAL if official else "",
-        "_en" if english else "",
-        "" if wording == "inst" else f"_{wording}",
-    ]
+    ending = "" if wording == "inst" else f"_{wording}"
     language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
     way = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
     regions = _regions(english=english, official=official)
@@ -193,11 +185,11 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Task:
     if not english:
         tables += [prompt_table(region) for region in regions if region.language != "en"]
     return Task(
-        name="".join(parts),
+        name=f"blend{OFFICIAL * official}{'_en' * english}{ending}",
         about=f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}",
         title=f"{Blend.title}, {way}",
         languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
-        metric=SEM_B + OFFICIAL if official else SEM_B,
+        metric=SEM_B + OFFICIAL * official,
         metrics=partial(metrics, official=official),
         data=DataSet(tuple(tables), partial(_documents, regions, wording, english=english, official=official)),
         prompt=lambda doc: Prompt((doc["prompt"],)),
