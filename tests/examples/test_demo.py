@@ -35,7 +35,7 @@ def run(monkeypatch, tmp_path):
 def test_a_good_run_prints_its_command_and_where_its_log_is(run, capsys):
     run(RESULTS | SAMPLES)
     printed, errors = capsys.readouterr()
-    assert "$ CULTURE_JUDGE=lexical CULTURE_TASKS_DATA=examples/data lmms-eval --tasks care --output_path" in printed
+    assert "$ CULTURE_JUDGE=lexical CULTURE_TASKS_DATA=build/demo_data lmms-eval --tasks care --output_path" in printed
     assert (printed.rstrip().endswith("trial.log"), errors) == (True, "")
 
 
