@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from culture_tasks.benchmarks.registry import entries, task_folders
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import entries, task_folders, task_named
 from culture_tasks.cli.options import AddParser
 from culture_tasks.errors import ImagesNotShownError, SettingsError, nearest
+from culture_tasks.harness.hooks import NAME
 from culture_tasks.harness.task_files import write_task_files_of_cultures
 
 
@@ -86,7 +87,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
                 "`culture-tasks tasks` lists ours, `lm_eval ls tasks` lm-eval's."
             ) from None
         tasks = dict(_ours(manager.task_index, self.tasks))
-        with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
+        with_images = {name: config for name, config in tasks.items() if _task(config).shows_images}
         if with_images and isinstance(self.model, str) and not getattr(get_model(self.model), "MULTIMODAL", False):
             image_tasks = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
             raise ImagesNotShownError(  # which lm-eval itself does only once the model is loaded
@@ -94,9 +95,9 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
                 "model of chat completions, or leave these tasks out."
             )
         for name, config in with_images.items():
-            shots = config.get("num_fewshot")  # 0 in a task's file overrides the command's
+            shots = config.get("num_fewshot", 0)  # 0 in a task's file, and none there, overrides the command's
             refuse_examples(name, shots if shots == 0 or self.num_fewshot is None else self.num_fewshot)
-        names = [_hook(config).task.name for config in tasks.values()]
+        names = [_task(config).name for config in tasks.values()]
         load_ahead(names)
         for name in [] if self.predict_only else names:
             check_judge(name)
@@ -124,14 +125,10 @@ def _ours(index: Mapping[str, Any], selections: Iterable[Any]) -> Iterator[tuple
             content = {**load_yaml(entry.yaml_path, resolve_func=False), **content}
         if isinstance(content.get("task"), list):
             yield from _ours(index, content["task"])
-        elif _hook(content) is not None:
+        elif NAME in (content.get("metadata") or {}):
             yield str(name), content
 
 
-def _hook(config: Mapping[str, Any]) -> Any:
-    """Returns our hook that loads a task's data, or None; it is there itself, or as a path that ends in its name."""
-    value = config.get("custom_dataset")
-    if not isinstance(value, str):
-        return value if type(value).__module__.startswith("culture_tasks.") else None
-    module, _, attribute = Path(value).name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute) if module.startswith("culture_tasks.") else None
+def _task(config: Mapping[str, Any]) -> Task:
+    """Returns the task of ours that a file names."""
+    return task_named(str(config["metadata"][NAME]))

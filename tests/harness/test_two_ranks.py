@@ -73,7 +73,7 @@ def test_two_ranks_of_lmms_eval_on_two_machines_equal_one(tmp_path):
     assert sum(len(records) for task, records in logged.items() if "crosscult" in task) == 4 * 12 + 9 * 6
 
     cedar = two["cedar_text"]
-    assert len(numbers(cedar)) > 40
+    assert len(numbers(cedar)) > 30
     again = worked_out(counted(logged["cedar_text"]), is_pooled=True)
     of_samples = {f"{name},none": value for name, value in again.items() if f"{name},none" in numbers(cedar)}
     assert len(of_samples) > 35

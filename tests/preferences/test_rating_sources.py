@@ -188,7 +188,7 @@ def test_of_two_judges_one_is_chosen_and_people_dont_go_with_a_judge(tmp_path):
 
 def test_text_overlap_is_taken_only_when_asked_for(tmp_path):
     judge = CARE_JUDGE | {"backend": "lexical", "model": "token_f1"}
-    write_model(tmp_path, "gemma", [9, 2], judge=judge, key="care_rating_lexical")
+    write_model(tmp_path, "gemma", [9, 2], judge=judge)
     said = refused(tmp_path)
     assert "graded by text overlap alone (lexical:token_f1), which says little of quality" in said
     assert read(tmp_path, text_overlap=True).rated_by.name == "lexical:token_f1"
@@ -234,7 +234,7 @@ def test_what_the_authors_forbid_is_refused_with_the_reason_whatever_the_user_sa
     assert said in refused(write_run(tmp_path / "judged", "a", {"sayings": [judged]}))
     own = care_sample("1", "好", 9.0, benchmark=benchmark.name)["record"]
     del own["judge"]
-    assert said in refused(write_run(tmp_path / "unjudged", "a", {"sayings": [{"sem_b": own}]}))
+    assert said in refused(write_run(tmp_path / "unjudged", "a", {"sayings": [{"record": own}]}))
 
 
 def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):

@@ -172,7 +172,7 @@ def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
     doc = {"modality": "text", "prompt_language": "en", "narrative": "", "data": "d", "question": "?"}
     doc |= {"minority": "happiness", "supported": True}
     samples = [
-        scorer_of("cedar_text")(doc | {"id": gold, "gold": gold, "language": language}, said)
+        {"record": scorer_of("cedar_text")(doc | {"id": gold, "gold": gold, "language": language}, said)}
         for language in ("ar", "zh")
         for gold, said in replies.items()
     ]

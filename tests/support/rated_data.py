@@ -60,7 +60,6 @@ def care_sample(
     rating: float | None,
     *,
     judge: dict[str, Any] | None = None,
-    key: str = "",
     **changes: Any,
 ) -> dict[str, Any]:
     """A sample of CARE with a verdict; without a rating it could not be read."""
@@ -70,7 +69,7 @@ def care_sample(
     outcome = "unparsable" if rating is None else "scored"
     run = {"response": response, "outcome": outcome, "rating": rating, "rationale": "because", "tokens": [1, 1]}
     logged |= {"judge": judge or CARE_JUDGE, "runs": [run], "outcomes": {outcome: 1}, **changes}
-    return {key or "care_rating": logged}
+    return {"record": logged}
 
 
 def write_model(

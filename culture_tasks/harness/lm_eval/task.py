@@ -405,7 +405,8 @@ def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def aggregate_groups(collected: Any) -> Any:
-        collected = original(collected)
+        with results.without_errors(collected.metrics):
+            collected = original(collected)
         tasks = results.evaluated_tasks()
         for top_group in collected.groups.values():
             for group in (top_group, *top_group.get_all_groups()):

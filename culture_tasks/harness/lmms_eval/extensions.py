@@ -195,7 +195,8 @@ def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
-        consolidated = original(rows, versions, task_dict)
+        with results.without_errors(rows):
+            consolidated = original(rows, versions, task_dict)
         tasks = results.evaluated_tasks()
         for group, names in _groups(task_dict):
             row, members = rows[group.group_name], [tasks.get(name) for name in names]
