@@ -154,9 +154,10 @@ def test_lmms_eval_loads_the_plug_in_whose_index_holds_all_of_ours_and_none_of_i
 
 def test_the_index_from_the_benchmarks_is_what_lmms_eval_reads_from_the_files(lmms_eval_manager):
     read = lmms_eval_manager._get_task_and_group(str(task_folder("lmms_eval")))
-    assert {name: in_order(entry) for name, entry in plugin.task_index().items()} == {
-        name: in_order(entry) for name, entry in read.items()
-    }
+    ours = {name: in_order(entry) for name, entry in plugin.task_index().items()}
+    tags = {name: ours.pop(name) for name, entry in entries().items() if isinstance(entry, Tag) and name in ours}
+    assert ours == {name: in_order(entry) for name, entry in read.items()}
+    assert tags  # which lmms-eval doesn't read from a file with a class
 
 
 def in_order(entry: Mapping[str, Any]) -> dict[str, Any]:

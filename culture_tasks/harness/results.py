@@ -123,9 +123,8 @@ def write_results(
 @contextmanager
 def without_errors(rows: Mapping[str, Row]) -> Iterator[None]:
     """Hides our tasks' standard errors from a harness that pools them for a group: one document in each ends a run."""
-    hidden = [
-        (rows[name], key, rows[name][key]) for name in evaluated_tasks() for key in rows[name] if "_stderr," in key
-    ]
+    ours = [rows[name] for name in evaluated_tasks()]
+    hidden = [(row, key, row[key]) for row in ours for key in row if "_stderr," in key]
     for row, key, _ in hidden:
         row[key] = "N/A"
     yield
