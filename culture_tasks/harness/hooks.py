@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
-from culture_tasks.harness.records import scorer_of
+from culture_tasks.harness.records import RECORD, Records, scorer_of
 from culture_tasks.harness.subsets import Subset
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def with_defaults(config: Mapping[str, Any], defaults: Callable[[Task], Mapping[
         "test_split": "test",
         "num_fewshot": 0,
         "doc_to_target": Hook(task, target),
+        "metric_list": [{"metric": RECORD, "aggregation": Records(), "higher_is_better": True}],
         # lm-eval's own filter takes the log-likelihoods.
         **({} if task.choices else {"filter_list": [{"name": "none", "filter": [{"function": task.responses}]}]}),
     }
@@ -92,7 +93,7 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
 
 
 def describe_documents(task: Any) -> None:
-    """Names the subset of a harness's task, and the order of its options, in its metadata.
+    """Names the subset of a harness's task in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """

@@ -46,20 +46,6 @@ COMMITS = "hub_commits"
 """Entry of a task's metadata: the commit of each of the Hub's data sets that the documents were read from."""
 
 
-class Records:
-    """The aggregation of our one metric: it waits for all verdicts. A harness logs its text."""
-
-    def __call__(self, records: Sequence[Record]) -> float:
-        """Completes the records, and returns their number, which no row keeps."""
-        return len(completed(records))
-
-    def __repr__(self) -> str:
-        return "culture_tasks: records"
-
-
-METRIC_LIST = ({"metric": RECORD, "aggregation": Records(), "higher_is_better": True},)
-
-
 @dataclass(frozen=True)
 class EvaluatedTask:
     """A task of ours that a harness has evaluated: its records by filter, and its documents."""

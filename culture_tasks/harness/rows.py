@@ -203,7 +203,7 @@ class Mean(Statistic):
         """Returns the value and its standard error; the mean of the groups' means where these weigh the same."""
         assert isinstance(self.metric, MeanScore)
         if self.part is not None or not self.metric.equal_groups:
-            return Statistic.measured(self, records)
+            return super().measured(records)
         groups = by_group(self.concerned(records), self.metric.equal_groups)
         of_group = replace(self, part=Part(self.metric.equal_groups, "", self.name))
         if not groups:
@@ -216,7 +216,7 @@ class Mean(Statistic):
         Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
         :meth:`Statistic.group_value`.
         """
-        measured = Statistic.group_value(self, tasks, by_size=by_size, sizes=sizes)
+        measured = super().group_value(tasks, by_size=by_size, sizes=sizes)
         parts = [self._scores(list(self.concerned(records))) for records in tasks]
         clusters = [cluster for _, of_part in parts for cluster in of_part]
         shares_clusters = len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts)

@@ -19,8 +19,7 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs
-from culture_tasks.harness.records import PROBABILITY, JudgedDocument
-from culture_tasks.harness.results import METRIC_LIST
+from culture_tasks.harness.records import PROBABILITY, RECORD, JudgedDocument, Records
 from culture_tasks.harness.rows import TaskRecords, statistics_of
 from culture_tasks.harness.session import Session
 from culture_tasks.harness.subsets import Subset, structure_from
@@ -274,4 +273,4 @@ def _update(results: dict[str, Any], task: TaskToGrade) -> None:
         counts = results.setdefault("n-samples", {}).get(task.name) or {}
         results["n-samples"][task.name] = {**counts, "effective": len(task.samples)}
     if isinstance(config.get("metric_list"), list):
-        config["metric_list"] = [{**entry, "aggregation": str(entry["aggregation"])} for entry in METRIC_LIST]
+        config["metric_list"] = [{"metric": RECORD, "aggregation": str(Records()), "higher_is_better": True}]

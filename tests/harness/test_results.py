@@ -18,6 +18,7 @@ from support.scripted_models import run_scripted
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import results as harness_results
 from culture_tasks.harness.extending import extend
+from culture_tasks.harness.records import Records
 from culture_tasks.judges.rubric.verdicts import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -166,6 +167,6 @@ def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
 
 
 def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():
-    assert str(harness_results.Records()) == "culture_tasks: records"
+    assert str(Records()) == "culture_tasks: records"
     with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
         extend(math, "_process_results", lambda original: original)

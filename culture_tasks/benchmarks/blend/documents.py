@@ -23,6 +23,7 @@ from culture_tasks.data.rows import (
     Label,
     OptionalLabel,
     OptionalText,
+    Row,
     TableRow,
     Text,
     fingerprint,
@@ -213,20 +214,31 @@ def _topics_and_prompts(region: Region, found: Rows[AnnotationRow], settings: Se
             yield str(error)
 
 
-@cache
-def annotation_table(region: Region) -> Table[AnnotationRow]:
-    """A region's answers; a folder that holds its prompts alone leaves them to the Hub."""
-    name = f"{region.name}_data"
+def _of_region(region: Region, model: type[Row], folder: str, name: str, config: str, **more: Any) -> Table[Row]:
+    """Returns a table of a region; a folder that holds its prompts alone leaves it to the Hub."""
     return Table(
-        model=AnnotationRow,
+        model=model,
         folder="blend",
-        stems=(f"annotations/{name}", f"*/{name}", name),
+        stems=(f"{folder}/{name}", f"*/{name}", name),
         hub=HUB,
-        config="annotations",
+        config=config,
         split=region.code,
         pairs=("ID", ""),
         additions=(f"prompts/{region.name}_prompts",),
         id="ID",
+        **more,
+    )
+
+
+@cache
+def annotation_table(region: Region) -> Table[AnnotationRow]:
+    """A region's answers."""
+    return _of_region(
+        region,
+        AnnotationRow,
+        "annotations",
+        f"{region.name}_data",
+        "annotations",
         release=Release(rows=QUESTIONS),
         beside=partial(_topics_and_prompts, region),
         counts=partial(_region_counts, region),
@@ -236,19 +248,8 @@ def annotation_table(region: Region) -> Table[AnnotationRow]:
 @cache
 def topic_table(region: Region) -> Table[TopicRow]:
     """The topics of a region's questions, from the same places as its answers."""
-    name = f"{region.name}_questions"
-    return Table(
-        model=TopicRow,
-        folder="blend",
-        stems=(f"questions/{name}", f"*/{name}", name),
-        hub=HUB,
-        config="short-answer-questions",
-        split=region.code,
-        pairs=("ID", ""),
-        additions=(f"prompts/{region.name}_prompts",),
-        aliases=_NUMBER,
-        id="ID",
-    )
+    where = ("questions", f"{region.name}_questions", "short-answer-questions")
+    return _of_region(region, TopicRow, *where, aliases=_NUMBER)
 
 
 @cache

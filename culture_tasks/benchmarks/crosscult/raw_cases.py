@@ -170,7 +170,7 @@ def _uneven_scenarios(found: Rows[RawCaseRow]) -> Iterator[str]:
 
 
 def count_of(name: str, number: object, paper: int, edition: Edition) -> Count:
-    """Returns a count beside the paper's, which is one of its own cases alone."""
+    """Returns a count, beside the paper's where the cases are those of the paper."""
     return count(name, number, paper if edition is PAPER else None)
 
 

@@ -1,1 +1,1 @@
-"""Our tasks on lm-eval: the hooks that task files name, and the task class, which completes lm-eval's results."""
+"""Our tasks on lm-eval: the task class, which also writes their results."""

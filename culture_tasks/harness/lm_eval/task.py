@@ -138,7 +138,6 @@ def defaults(task: Task) -> dict[str, Any]:
         **({"doc_to_image": Hook(task, images)} if task.shows_images else {}),
         **({"doc_to_choice": Hook(task, choices)} if task.choices else {"generation_kwargs": generation}),
         "process_results": Hook(task, record),
-        "metric_list": [dict(entry) for entry in results.METRIC_LIST],
     }
 
 

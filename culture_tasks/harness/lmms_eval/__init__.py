@@ -1,1 +1,1 @@
-"""Hooks that lmms-eval's task files name, and the plug-in that makes the tasks known."""
+"""Our tasks on lmms-eval: the task class, and the plug-in that makes the tasks known."""

@@ -10,7 +10,6 @@ from lmms_eval.api.task import ConfigurableMessagesTask, ConfigurableTask
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness import results
 from culture_tasks.harness.decoded import DecodedDataset
 from culture_tasks.harness.hooks import (
     NAME,
@@ -72,7 +71,6 @@ def defaults(task: Task) -> dict[str, Any]:
             "num_beams": 1,
         },
         "process_results": Hook(task, record),
-        "metric_list": [dict(entry) for entry in results.METRIC_LIST],
     }
 
 
