@@ -22,7 +22,6 @@ from culture_tasks.benchmarks.choices import (
     share,
 )
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -31,6 +30,7 @@ from culture_tasks.benchmarks.interface import (
     Entry,
     MeanScore,
     Prompt,
+    Score,
     Task,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
@@ -307,7 +307,7 @@ def ask_hard(doc: Doc) -> Prompt:
     return Prompt((prompt_file(__package__, "hard.v1").fill(slots),))
 
 
-def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_easy(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     return score_choices(
@@ -323,7 +323,7 @@ def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
     )
 
 
-def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_hard(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads whether the responses call an option true."""
     labels = [read_choice(response, {"True": "", "False": ""}) for response in responses]
     return score_choices(

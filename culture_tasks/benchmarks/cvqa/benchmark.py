@@ -17,7 +17,6 @@ from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     ComputedScore,
     DataSet,
@@ -27,6 +26,7 @@ from culture_tasks.benchmarks.interface import (
     Entry,
     Picture,
     Prompt,
+    Score,
     Task,
     Variant,
 )
@@ -234,7 +234,7 @@ def ask(prompt: str, doc: Doc) -> Prompt:
     return Prompt((Picture(), prompt_file(__package__, prompt).fill({"question": doc["question"], **options})))
 
 
-def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     labels = [read_choice(response, options) for response in responses]

@@ -16,7 +16,6 @@ from culture_tasks.benchmarks.choices import (
     share,
 )
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -25,6 +24,7 @@ from culture_tasks.benchmarks.interface import (
     Entry,
     MeanScore,
     Prompt,
+    Score,
     Tag,
     Task,
     Variant,
@@ -267,7 +267,7 @@ def authors_label(reply: str) -> str:
     return "no" if "No" in reply or "option 2" in reply.lower() else "neutral"
 
 
-def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     numbers = [read_choice(response, _OPTIONS) for response in responses]
     labels = [None if number is None else tuple(LABELS)[int(number) - 1] for number in numbers]
