@@ -239,11 +239,11 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
     """Has a model answer requests of ours, if their images reach it: the method that lm-eval calls."""
     _check_image_limit(requests, getattr(model, "max_images", None))
-    for request in requests:
+    with_images = [request for request in requests if request.request_type == FROM_IMAGES and _images_of(request)]
+    for request in with_images:
         _images_of(request).forget_looks()
     if isinstance(model, TemplateAPI):
-        plain = (request for request in requests if not isinstance(request.args[0], JsonChatStr))
-        if request := next(filter(_images_of, plain), None):
+        if request := next((some for some in with_images if not isinstance(some.args[0], JsonChatStr)), None):
             raise ImagesNotShownError(
                 f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
                 "Add --apply_chat_template, and name a model such as local-chat-completions."
@@ -251,7 +251,7 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
         answers = _run_by_run(model, requests)
     else:
         answers = model.generate_until(requests)
-    if blind := [request for request in requests if _images_of(request) and _images_of(request).unseen]:
+    if blind := [request for request in with_images if _images_of(request).unseen]:
         images = _images_of(blind[0])
         raise ImagesNotShownError(
             f"{blind[0].task_name}: the model {type(model).__name__} looked at {len(images) - len(images.unseen)} of "
