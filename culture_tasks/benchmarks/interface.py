@@ -281,11 +281,6 @@ class Score:
     score: float | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def has_record(self) -> bool:
-        """Whether there is anything to record: a verdict to come, a label or a score."""
-        return self.rubric is not None or bool(self.labels) or self.score is not None
-
 
 class KeepAll:
     """Response filter that keeps every response of a request, so that repeated runs are scored together.

@@ -201,7 +201,7 @@ class Scorer:
             "groups": score.groups,
             "data": score.data,
             "question": score.question,
-            "references": list(score.references),
+            "references": score.references if isinstance(score.references, list) else list(score.references),
         }
         if score.prompt is not None:
             fields |= {"prompt": score.prompt.name, "prompt_sha256": score.prompt.sha256}

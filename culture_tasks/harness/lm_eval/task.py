@@ -19,7 +19,6 @@ from lm_eval import evaluator, evaluator_utils
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM, hash_args
 from lm_eval.api.task import ConfigurableTask
-from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.benchmarks.interface import Task
@@ -27,7 +26,7 @@ from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import (
     NAME,
     Doc,
@@ -35,12 +34,11 @@ from culture_tasks.harness.hooks import (
     check_requests,
     describe_documents,
     images_of,
-    name_of,
     with_defaults,
 )
 from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
-from culture_tasks.harness.loading import all_documents, load_for_evaluation
-from culture_tasks.harness.records import PROBABILITY, RECORD, scorer_of
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.records import RECORD, scorer_of
 from culture_tasks.harness.session import start_prediction
 from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
@@ -146,12 +144,10 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
 
     _images_first = False
-    _seed: int | None = None
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
         extend(evaluator, "evaluate", lambda original: results.with_run(_with_checked_cache(original)))
-        extend(EvaluationTracker, "save_results_samples", with_checked_files)
         extend(evaluator_utils, "_collect_results", _with_task_rows)
         extend(evaluator_utils, "aggregate_groups", _with_group_rows)
         super().__init__(config=with_defaults(config, defaults))
@@ -181,37 +177,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _check_image_limit(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: for a subset, the whole task's.
-
-        There are none for image tasks, since lm-eval would decode all of their images.
-        """
-        if self.config.doc_to_image:
-            return None
-        name, dataset = name_of(self), self.dataset
-        if name is None or self.config.test_split not in dataset:
-            return super().fewshot_docs()
-        try:
-            self.dataset = {**dataset, self.config.test_split: all_documents(name)}
-            return super().fewshot_docs()
-        finally:
-            self.dataset = dataset
-
-    def set_fewshot_seed(self, seed: int | None = None) -> None:
-        """Sets the seed of the examples."""
-        self._seed = seed
-        super().set_fewshot_seed(seed)
-
-    def fewshot_context(self, doc: Any, num_fewshot: int, *args: Any, **options: Any) -> Any:
-        """Returns the prompt with its examples, which are drawn by seed and document.
-
-        lm-eval draws on from document to document, so that the examples would be others in each rank. It leaves the
-        document itself out of them, which it has to find among all documents, where none has a probability.
-        """
-        name = name_of(self)
-        if num_fewshot and name:
-            self.sampler.set_rnd(f"{self._seed} {scorer_of(name).task.score(doc, ['']).item}")
-            doc = {field: value for field, value in doc.items() if field != PROBABILITY}
-        return super().fewshot_context(doc, num_fewshot, *args, **options)
+        """Returns the documents that examples are drawn from; none for image tasks, whose images it would decode."""
+        return None if self.config.doc_to_image else super().fewshot_docs()
 
     def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
         """Returns the prompt, with the images' places marked where the model puts them there."""
@@ -395,10 +362,9 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
             for group in (top_group, *top_group.get_all_groups()):
                 row = collected.metrics[group.name]
                 weights = {
-                    key: entry.weight_by_size
+                    entry.metric: entry.weight_by_size
                     for entry in group.aggregate_metric_list or ()
-                    for key in row
-                    if key.startswith(f"{entry.metric},")
+                    if any(key.startswith(f"{entry.metric},") for key in row)
                 }
                 members = [tasks.get(task.task_name) for task in group.get_all_tasks()]
                 results.write_group(row, members, weights)
