@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Answered, Doc, MeanScore, Scale
+from culture_tasks.benchmarks.interface import Doc, MeanScore, Scale, Score
 from culture_tasks.benchmarks.option_names import (
     BE,
     BOTH,
@@ -187,7 +187,7 @@ def score_options(
     *,
     values: Callable[[Sequence[str | None]], Mapping[str, Any]] = lambda _: {},
     **fields: Any,
-) -> Answered:
+) -> Score:
     """Reads which of some options the responses choose; the document's ``answer`` is the label of the right one.
 
     ``values`` gives the values of further metrics by the labels that were read; the rest is as in
@@ -214,14 +214,14 @@ def score_choices(
     *,
     values: Mapping[str, Any] | None = None,
     **fields: Any,
-) -> Answered:
+) -> Score:
     """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
 
     The document has an ``id`` and the fingerprint of its ``data``. There is one label per response, None where no
     choice is certain. ``values`` are for further metrics than :data:`ACCURACY` and :data:`UNPARSED`, and ``fields``
-    further fields of :class:`Answered`.
+    further fields of :class:`Score`.
     """
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=responses,
         data={"data": doc["data"]},

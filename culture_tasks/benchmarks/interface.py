@@ -194,7 +194,7 @@ class Metric:
     Attributes:
         name: Its name in result files.
         title: Its name in reports, without a unit, such as ``exact match``; empty for the name itself.
-        groups: Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Answered.groups`.
+        groups: Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Score.groups`.
     """
 
     name: str
@@ -215,7 +215,7 @@ class MeanScore(Metric):
 
     Attributes:
         equal_groups: The field whose groups weigh the same in the mean of all documents; empty where documents do.
-        per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Answered.cluster`): ``min`` where
+        per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Score.cluster`): ``min`` where
             a question counts only if all of its rows are right. The mean is over clusters then; one with a document
             that has no verdict is left out. None: every document has a score by itself.
     """
@@ -255,7 +255,7 @@ class ComputedScore(Metric):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Score:
     """One document with the answers to it: all that its record will say, but for the judge's verdicts.
 
     Attributes:
@@ -295,7 +295,7 @@ class Answered:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, doc: Doc, responses: Sequence[str], groups: Mapping[str, Groups], **fields: Any) -> Answered:
+    def of(cls, doc: Doc, responses: Sequence[str], groups: Mapping[str, Groups], **fields: Any) -> Score:
         """Returns a document with the answers to it, and its groups; it has an ``id`` and the fingerprint ``data``."""
         shared = {"item": doc["id"], "groups": groups_of(doc, groups), "data": {"data": doc["data"]}}
         return cls(responses=responses, **shared, **fields)
@@ -356,7 +356,7 @@ class Task:
     metrics: Callable[[], Sequence[Metric]]
     data: DataSet
     prompt: Callable[[Any], Prompt]
-    score: Callable[[Any, Sequence[str]], Answered]
+    score: Callable[[Any, Sequence[str]], Score]
     decoding: Decoding
     shows_images: bool = False
     target: Callable[[Any], str | list[str]] = lambda _: ""

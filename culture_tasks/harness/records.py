@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, Self
 
-from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore, Scale, Task, responses_of
+from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Scale, Score, Task, responses_of
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import ReadyTicket, Ticket
@@ -107,7 +107,7 @@ class Scorer:
             return JudgedDocument(fields, answered.rubric, answered.responses, self._scale).pending()
         return self._record(answered, fields) if has_record else fields
 
-    def _answered(self, doc: Mapping[str, Any], responses: list[str]) -> tuple[Answered, bool]:
+    def _answered(self, doc: Mapping[str, Any], responses: list[str]) -> tuple[Score, bool]:
         """Scores the responses that didn't fail, and returns the document with all, and whether it has a record."""
         answered = self.task.score(doc, responses)
         has_record, runs = answered.has_record, len(answered.responses)
@@ -138,7 +138,7 @@ class Scorer:
         answered = self.task.score(doc, [""])
         return answered.cluster or answered.item
 
-    def _fields(self, answered: Answered) -> dict[str, Any]:
+    def _fields(self, answered: Score) -> dict[str, Any]:
         """Returns the fields of a record that describe the document: all but the verdicts."""
         fields = {
             **self._described,
@@ -160,7 +160,7 @@ class Scorer:
         }
         return fields | {name: value for name, value in optional.items() if value}
 
-    def _record(self, answered: Answered, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _record(self, answered: Score, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the record of a document that no judge grades: the label of each response, or the score alone."""
         runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
         for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():

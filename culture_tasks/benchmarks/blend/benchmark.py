@@ -48,7 +48,6 @@ from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official
 from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -56,6 +55,7 @@ from culture_tasks.benchmarks.interface import (
     Entry,
     MeanScore,
     Prompt,
+    Score,
     Task,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
@@ -309,7 +309,7 @@ def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     return replace(main, groups={**main.groups, "topic": tuple(TOPICS)}), *further
 
 
-def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:
+def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Score:
     """Looks for the people's answers in the responses to a question."""
     texts = [cleaned(answer_in(response), doc["prompt"]) for response in responses]
     annotations, values = doc["annotations"], {}
@@ -317,7 +317,7 @@ def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answere
         hits = [first_hit(annotations, text, doc["language"], matches) for text in texts]
         values[SEM_B + ending] = sum(hit is not None for hit in hits) / len(hits)
         values[SEM_W + ending] = sum(hit.weight for hit in hits if hit) / len(hits)
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=responses,
         question=doc["question"],
@@ -332,7 +332,7 @@ def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answere
     )
 
 
-def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
+def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Score:
     """Reads which choice the responses name."""
     labels = [read_choice(response, dict(doc["choices"])) for response in responses]
     return score_choices(

@@ -25,7 +25,6 @@ from culture_tasks.benchmarks.care.documents import (
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -34,6 +33,7 @@ from culture_tasks.benchmarks.interface import (
     JudgedScore,
     Prompt,
     Scale,
+    Score,
     Task,
     Variant,
 )
@@ -298,9 +298,9 @@ def render(prompt: str, doc: CareDoc, *, people: str) -> Prompt:
     return Prompt((prompt_file(__package__, prompt).fill(values),))
 
 
-def _score(doc: CareDoc, responses: Sequence[str]) -> Answered:
+def _score(doc: CareDoc, responses: Sequence[str]) -> Score:
     """Has the answers to a question graded by the rubric of its category (Appendix C.1)."""
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=responses,
         question=doc["question"],

@@ -58,7 +58,6 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     ComputedScore,
     DataSet,
@@ -69,6 +68,7 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Metric,
     Scale,
+    Score,
     Task,
 )
 from culture_tasks.benchmarks.own_culture import (
@@ -346,7 +346,7 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
 
 def score(
     doc: CedarDoc, responses: Sequence[str], *, kind: Kind = "language", added: AddedCulture | None = None
-) -> Answered:
+) -> Score:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
@@ -362,7 +362,7 @@ def score(
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
-    return Answered(
+    return Score(
         item=" ".join((*((added.name,) if added else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),

@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, TOPICS, Setting
-from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore, Metric, Scale
+from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale, Score
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.text import answer_in, storable
 
@@ -75,13 +75,13 @@ def metrics(setting: Setting, edition: Edition = PAPER) -> list[Metric]:
     ]
 
 
-def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER) -> Answered:
+def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER) -> Score:
     """Scores the answers to a request, the texts of :class:`Insertions`; without any, it is not answered yet."""
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=[answer.text for answer in answers],
         question=doc["question"],

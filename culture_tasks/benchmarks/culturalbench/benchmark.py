@@ -14,7 +14,6 @@ from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -22,6 +21,7 @@ from culture_tasks.benchmarks.interface import (
     Documents,
     Entry,
     MeanScore,
+    Score,
     Task,
     filled,
 )
@@ -185,7 +185,7 @@ SAID_TRUE = MeanScore(name="said_true", title="options called true", scale=repla
 """Share of Hard's options that the model calls true; one in four is."""
 
 
-def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_easy(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     return score_options(
         doc,
@@ -198,7 +198,7 @@ def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
     )
 
 
-def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_hard(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads whether the responses call an option true."""
     return score_options(
         doc,

@@ -31,7 +31,6 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     ComputedScore,
     DataSet,
@@ -44,6 +43,7 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Run,
     Scale,
+    Score,
     Task,
     Variant,
 )
@@ -210,13 +210,13 @@ def metrics(groups: Mapping[str, Groups]) -> list[Metric]:
     ]
 
 
-def score(doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+def score(doc: CulturalVqaDoc, responses: Sequence[str]) -> Score:
     """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
     if not doc["references"]:
         prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
-        return Answered(item=doc["id"], responses=responses, values={SUBMISSION: prediction})
+        return Score(item=doc["id"], responses=responses, values={SUBMISSION: prediction})
     matches = [exact_match(answer_in(response), doc["references"]) for response in responses]
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=responses,
         question=doc["question"],

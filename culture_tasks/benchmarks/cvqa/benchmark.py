@@ -16,7 +16,6 @@ from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     ComputedScore,
     DataSet,
@@ -25,6 +24,7 @@ from culture_tasks.benchmarks.interface import (
     Documents,
     Entry,
     Picture,
+    Score,
     Variant,
     filled,
 )
@@ -137,7 +137,7 @@ MACRO = ComputedScore(name="acc_macro", title="accuracy, mean over pairs", scale
 """Mean of the accuracies of the pairs of language and country: the published values are of this kind."""
 
 
-def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     return score_options(
         doc,

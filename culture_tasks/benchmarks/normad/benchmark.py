@@ -9,7 +9,6 @@ from typing import Annotated
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -17,6 +16,7 @@ from culture_tasks.benchmarks.interface import (
     Documents,
     Entry,
     MeanScore,
+    Score,
     Tag,
     Variant,
     filled,
@@ -155,7 +155,7 @@ def authors_label(reply: str) -> str:
     return "no" if "No" in reply or "option 2" in reply.lower() else "neutral"
 
 
-def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Answered:
+def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose."""
     right, label_of = doc["label"], dict(zip("123", LABELS, strict=True))
     options = {number: LABELS[label] for number, label in label_of.items()}

@@ -16,7 +16,6 @@ from typing import Any
 from culture_tasks.benchmarks import choices
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, read_choice, score_choices
 from culture_tasks.benchmarks.interface import (
-    Answered,
     Benchmark,
     DataSet,
     Decoding,
@@ -26,6 +25,7 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Picture,
     Prompt,
+    Score,
     Task,
     Variant,
 )
@@ -87,7 +87,7 @@ def authors_choice(reply: str) -> int | None:
         return int(digits.group()) if digits else None
 
 
-def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_choice(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose: by ``read_choice``, and by the authors' reader."""
     options = options_of(doc["prompt"])
     by_authors = [authors_choice(answer_in(response)) == int(doc["answer"]) for response in responses]
@@ -102,7 +102,7 @@ def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
     )
 
 
-def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
+def score_open(doc: Doc, responses: Sequence[str]) -> Score:
     """Looks in the responses for the answer in any language, in the question's or English, and in the question's."""
     answers_by_metric = {
         ANY.name: doc["references"],
@@ -114,7 +114,7 @@ def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
         name: sum(any(answer.lower() in text for answer in answers) for text in texts) / len(texts)
         for name, answers in answers_by_metric.items()
     }
-    return Answered(
+    return Score(
         item=doc["id"],
         responses=responses,
         references=doc["references"],
