@@ -225,8 +225,9 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
     def shown_alone(row: CulturalVqaRow) -> dict[str, Any]:
         if shown == "fewshot":
             return {"examples": next(examples)}
-        further = {"country": {"country_name": row.country}, "lens": {"entities": ", ".join(row.entities)}}
-        return further.get(shown, {})
+        if shown == "country":
+            return {"country_name": row.country}
+        return {"entities": ", ".join(row.entities)} if shown == "lens" else {}
 
     documents = [
         {

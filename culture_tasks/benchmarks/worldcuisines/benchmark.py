@@ -235,7 +235,7 @@ def _images(
     rows: Mapping[str, CuisineRow], base: datasets.Dataset | None, folder: Path, settings: Settings
 ) -> datasets.Dataset:
     """Returns the images of rows as a column, each read and checked once: files, or the knowledge base's."""
-    first = {row.picture: where for where, row in reversed(rows.items())}
+    first = {row.picture: where for where, row in reversed(list(rows.items()))}
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
     pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
