@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,8 +18,6 @@ from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
     import datasets
-
-_MOST_PROBLEMS = 100  # in the message about one file
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
@@ -93,124 +90,73 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     Raises:
         DataError: If the file is missing, empty, broken, or of another type.
     """
-    if not path.is_file():
-        found = "not a plain file" if path.exists() else "no such file"
-        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        table = from_dataset(read_parquet(path), str(path), image_column, local=True)
-    elif suffix == ".csv":
-        table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
-    elif suffix == ".jsonl":
-        table = RowTable(str(path), list(_objects(path, _json_lines(path))))
-    elif suffix == ".json":
-        table = RowTable(str(path), list(_objects(path, _json_list(path, *pairs))))
-    else:
-        raise DataError(
-            f"{path}: files ending in {path.suffix!r} can't be read. Expected one of {', '.join(SUFFIXES)}."
-        )
+    if suffix not in SUFFIXES or not path.is_file():
+        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+    try:
+        if suffix == ".parquet":
+            table = from_dataset(read_parquet(path), str(path), image_column, local=True)
+        else:
+            text = path.read_text(encoding="utf-8-sig")
+            reader = {".csv": _csv_rows, ".jsonl": _json_lines}.get(suffix) or (lambda text: _json_list(text, *pairs))
+            table = RowTable(str(path), list(reader(text)), first_row=2 if suffix == ".csv" else 1)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise DataError(f"{path}, {error}. Correct it.") from None
     if not table.rows:
         raise DataError(f"{path}: the file holds no rows. Expected at least one.")
+    for index, row in enumerate(table.rows):
+        if not isinstance(row, dict):
+            raise DataError(f"{table.where(index)}: found {json.dumps(row):.60}. Expected an object.")
     return table
 
 
-def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
-    """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
-
-    Raises:
-        DataError: If the image column holds neither images nor file names.
-    """
-    import pyarrow.types
-
-    if image_column is None or image_column not in data.column_names:
-        return RowTable(origin, data.to_list(), local=local)
-    stored = data.data.schema.field(image_column).type
-    if pyarrow.types.is_string(stored) or pyarrow.types.is_large_string(stored) or pyarrow.types.is_null(stored):
-        return RowTable(origin, data.to_list(), local=local)
-    is_image = pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
-    if not (is_image or pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored)):
-        raise DataError(
-            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
-            "names."
-        )
-    images = data.select_columns([image_column])
-    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)
-
-
-def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
-    content = _parse_json(path, _text(path))
+def _json_list(text: str, key: str, value: str) -> Iterable[Any]:
+    content = _parsed(text)
     if key and isinstance(content, dict):
         rows = [{value: entry} if value else entry for entry in content.values()]
         return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
     if not isinstance(content, list):
-        kind = "object" if isinstance(content, dict) else "text" if isinstance(content, str) else "value"
-        raise DataError(f"{path}: holds one {kind}. Expected a list of objects, one for each row.")
+        raise ValueError(f"line 1: found {json.dumps(content):.60}. Expected a list of objects, one for each row")
     return content
 
 
-def _json_lines(path: Path) -> Iterator[Any]:
-    # Lines end at no other line break: JSON may contain U+2028.
-    problems: list[str] = []
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+def _json_lines(text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), start=1):  # at no other line break: JSON may contain U+2028
         if line.strip():
-            try:
-                yield _parse_json(path, line, number)
-            except DataError as error:
-                problems.append(str(error))
-    _raise(problems)
+            yield _parsed(line, number)
 
 
-def _raise(problems: Sequence[str]) -> None:
-    """Raises DataError with the first problems of a file, if there are any."""
-    if problems:
-        more = [f"… and {len(problems) - _MOST_PROBLEMS} more rows"] if len(problems) > _MOST_PROBLEMS else []
-        raise DataError("\n".join([*problems[:_MOST_PROBLEMS], *more]))
-
-
-def _parse_json(path: Path, text: str, line: int | None = None) -> Any:
+def _parsed(text: str, line: int = 0) -> Any:
     try:
-        return _DECODER.decode(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {line or error.lineno}, column {error.colno}"
-        raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
+        raise ValueError(f"line {line or error.lineno}, column {error.colno}: not JSON ({error.msg})") from None
+    except RecursionError as error:
+        raise ValueError(f"line {line or 1}: not JSON that can be read ({error})") from None
 
 
-def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes an object from its pairs; by default, json silently keeps the last of several with one name."""
-    unique_names = dict(pairs)
-    if len(unique_names) < len(pairs):
-        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"{name!r} occurs {times} times in one object")
-    return unique_names
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object_of_pairs)
-
-
-def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    text = _text(path)
+def _csv_rows(text: str) -> Iterator[Mapping[str, Any]]:
     first_line = re.sub('"[^"]*"', "", text.partition("\n")[0])
     separator = next((mark for mark in ",;\t" if mark in first_line), ",")  # spreadsheets of many countries write ;
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-    rows, problems = filter(None, reader), list[str]()
     try:
-        header = next(rows, [])
-        for name, times in Counter(header).items():
-            if times > 1:
-                raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
-        for number, row in enumerate(rows, start=2):
-            if len(row) == len(header):
-                yield dict(zip(header, row, strict=True))
-            else:
-                problems.append(
-                    f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
-                    f"Quote fields that hold {separator!r}, and leave no field out."
-                )
+        rows = list(filter(None, reader))
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
-    _raise(problems)
+        raise ValueError(f"line {reader.line_num}: not CSV ({error})") from None
+    header = rows[0] if rows else []
+    if len(set(header)) < len(header):
+        raise ValueError(f"row 1: found two columns of one name in {', '.join(header)}. Expected different names")
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise ValueError(
+                f"row {number}: found {len(row)} fields. Expected {len(header)}, as in the header, with quotes around "
+                f"fields that hold {separator!r}"
+            )
+        yield dict(zip(header, row, strict=True))
 
 
 def read_parquet(path: Path) -> datasets.Dataset:
@@ -229,17 +175,24 @@ def read_parquet(path: Path) -> datasets.Dataset:
         raise DataError(f"{path}: not a readable Parquet file ({error}). Save the file anew.") from error
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
-    except OSError as error:
-        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
+def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
+    """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
 
+    Raises:
+        DataError: If the image column holds neither images nor file names.
+    """
+    from pyarrow import types
 
-def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    for number, row in enumerate(content, start=1):
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Expected an object.")
-        yield row
+    if image_column is None or image_column not in data.column_names:
+        return RowTable(origin, data.to_list(), local=local)
+    stored = data.data.schema.field(image_column).type
+    if any(is_kind(stored) for is_kind in (types.is_string, types.is_large_string, types.is_null)):
+        return RowTable(origin, data.to_list(), local=local)
+    is_image = types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
+    if not (is_image or types.is_binary(stored) or types.is_large_binary(stored)):
+        raise DataError(
+            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
+            "names."
+        )
+    images = data.select_columns([image_column])
+    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)

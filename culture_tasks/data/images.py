@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import itertools
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.data.files import RowTable
 from culture_tasks.data.rows import or_raise
@@ -30,19 +28,12 @@ _LARGE, _ONE_LARGE = 8_000_000, threading.Lock()
 """Pixels from which images are decoded one at a time: each takes up to four bytes a pixel."""
 _MOST_BYTES = 400_000_000
 """Bytes of a file that is read: more than the most pixels that are allowed by default take without compression."""
-_BATCH = 64
 _PILLOW_LOCK = threading.Lock()
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "TIFF", "WEBP")
 """Formats that are read. Of Pillow's others, some are programs: it has Ghostscript run PostScript."""
 _EXPECTED = f"Expected one of {', '.join(_FORMATS)}. Replace the image, or remove the row."
-
 _MODES = frozenset(["1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV"])
 """Pillow's modes of at most eight bits that it can convert to RGB."""
-_BITS, _WHITE_IS = 258, 262  # tags of TIFF: bits per sample, and whether white is 0
-
-_EXPECTED_MODE = "Expected grey, a palette, RGB or CMYK. Save the image as RGB with 8 bits."
-
-_Reader: TypeAlias = Callable[[], bytes]
 
 
 def read_image(content: bytes) -> Image:
@@ -53,41 +44,22 @@ def read_image(content: bytes) -> Image:
 
 
 def as_rgb(image: Image) -> Image:
-    """Returns an image in RGB as people see it: more than eight bits are scaled, and transparency lies on white.
-
-    An image in RGB is returned as it is.
+    """Returns an image in RGB as people see it, with transparency on white; one in RGB is returned as it is.
 
     Raises:
-        DataError: If its values have no known white, or its mode is another.
+        DataError: If it has more than eight bits, or a mode that Pillow can't convert.
     """
     from PIL.Image import alpha_composite, new
 
-    if image.mode[0] in "IF":
-        image = _in_eight_bits(image)
     if image.mode not in _MODES:
-        raise DataError(f"found Pillow's mode {image.mode}. {_EXPECTED_MODE}")
+        raise DataError(
+            f"found Pillow's mode {image.mode}. Expected grey, a palette, RGB or CMYK. Save the image as RGB with 8 "
+            "bits."
+        )
     if image.has_transparency_data:
         straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode)).convert("RGBA")
         image = alpha_composite(new("RGBA", image.size, "white"), straight)
     return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _in_eight_bits(image: Image) -> Image:
-    """Scales grey of 12 or 16 bits, or of floats from 0 to 1, to eight bits."""
-    import numpy as np
-    from PIL.Image import fromarray
-
-    tags: Mapping[int, Any] = getattr(image, "tag_v2", {})
-    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # of these, Pillow reads 16 bits so
-        raise DataError(f"found integers of 32 bits. {_EXPECTED_MODE}")
-    white = 1.0 if image.mode == "F" else 2.0 ** tags.get(_BITS, (16,))[0] - 1.0
-    values = np.asarray(image).astype(np.float32)
-    if not (values.min() >= 0.0 and values.max() <= white):
-        raise DataError(f"found values from {values.min():g} to {values.max():g}, not 0 to {white:g}. {_EXPECTED_MODE}")
-    grey = fromarray(np.rint((white - values if tags.get(_WHITE_IS) == 0 else values) * (255.0 / white)).astype("u1"))
-    if "transparency" in image.info:
-        grey.putalpha(fromarray(np.where(values == image.info["transparency"], 0, 255).astype("u1")))
-    return grey
 
 
 def image_column(table: RowTable, names: Sequence[str | None], folder: Path, most: int) -> datasets.Dataset:
@@ -100,11 +72,10 @@ def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> dat
     """Returns the images of a table as a one-column data set named ``image``, not decoded yet."""
     import datasets
 
-    if table.images is not None:
-        images = _undecoded_images(table.images)
-    else:
-        paths = [_find_file(table.where(index), name, folder) for index, name in enumerate(names)]
-        images = datasets.Dataset.from_dict({"image": list(map(str, paths))})
+    images = _embedded_images(table)
+    if images is None:
+        paths = [str(_find_file(table.where(index), name, folder)) for index, name in enumerate(names)]
+        images = datasets.Dataset.from_dict({"image": paths})
     return images.cast_column("image", datasets.Image())
 
 
@@ -113,10 +84,10 @@ def image_keys(table: RowTable, names: Sequence[str | None], folder: Path) -> li
 
     A file that can't be read is identified by its name, and a row without image by an empty text.
     """
-    keys = []
-    for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=True)):
+    read, keys = _reader(table, names, folder), []
+    for index, name in enumerate(names):
         try:
-            content = read() if read else _find_file(table.where(index), name, folder).read_bytes()
+            content = read(index)
         except (DataError, OSError):
             content = (name or "").encode("utf-8", "surrogatepass")
         keys.append(image_key(content) if content else "")
@@ -128,60 +99,10 @@ def image_key(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
-def _undecoded_images(images: datasets.Dataset) -> datasets.Dataset:
-    import datasets
-
-    return images.rename_columns({images.column_names[0]: "image"}).cast_column("image", datasets.Image(decode=False))
-
-
-def _embedded_readers(table: RowTable) -> Iterator[_Reader | None]:
-    """Yields for each row a reader of its embedded image; None where the table embeds no images.
-
-    The user's own file may not point to an arbitrary file by its path.
-    """
-    if table.images is None:
-        yield from itertools.repeat(None, len(table.rows))
-        return
-    for row in _undecoded_images(table.images):
-        cell: dict[str, Any] = row["image"] or {"bytes": None, "path": None}
-        is_file = cell["bytes"] is None and cell["path"] and not table.local
-        yield Path(cell["path"]).read_bytes if is_file else partial(bytes, cell["bytes"] or b"")
-
-
-def _find_file(where: str, name: str | None, folder: Path) -> Path:
-    if not name:
-        raise DataError(f"{where}, field 'image': found nothing. Expected the name of an image file.")
-    for candidate in (folder / name, folder / "images" / name):
-        try:
-            is_file = candidate.is_file()
-        except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
-            continue
-        if is_file and not _is_inside(candidate, folder):
-            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
-        if is_file and (size := candidate.stat().st_size) > _MOST_BYTES:
-            raise DataError(
-                f"{where}, field 'image': {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most. "
-                "Scale the image down."
-            )
-        if is_file:
-            return candidate.resolve()
-    raise DataError(
-        f"{where}, field 'image': no file {name!r:.200} in {folder} or {folder / 'images'}. "
-        "Add the file, or correct the name."
-    )
-
-
-def _is_inside(file: Path, folder: Path) -> bool:
-    """Whether a file is in a folder or in a linked folder below it; not if it is itself a link that leads elsewhere."""
-    if file.resolve().is_relative_to(folder.resolve()):
-        return True
-    return not file.is_symlink() and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
-
-
 def image_problems(
     table: RowTable, names: Sequence[str | None], folder: Path, most: int, seen: set[Path]
 ) -> Generator[str, None, None]:
-    """Yields the problems of the images of a table's rows, of which one batch is in memory at a time.
+    """Yields the problems of the images of a table's rows, of which a few are in memory at a time.
 
     Args:
         table: The rows; embedded images take precedence over file names.
@@ -190,25 +111,84 @@ def image_problems(
         most: Largest number of pixels.
         seen: Files that are passed over, where several rows or tables share images; this table's are added.
     """
+    read, indices = _reader(table, names, folder), []
+    for index, name in enumerate(names):
+        file = folder / name if name and table.images is None else None
+        if file is None or file not in seen:
+            indices.append(index)
+            seen.update([file] if file else [])
 
-    def unseen() -> Iterator[tuple[str, str | None, _Reader | None]]:
-        for index, (name, read) in enumerate(zip(names, _embedded_readers(table), strict=False)):
-            if read or not name or folder / name not in seen:
-                seen.update([folder / name] if name else [])
-                yield table.where(index), name, read
-
-    def problem(row: tuple[str, str | None, _Reader | None]) -> str | None:
-        where, name, read = row
+    def problem(index: int) -> str | None:
         try:
-            reason = _reason(read or _find_file(where, name, folder).read_bytes, most)
+            reason = _problem(read(index), most)
         except DataError as error:
             return str(error)
-        return reason and f"{where}, field 'image': {reason}"
+        except OSError as error:
+            reason = f"broken image ({error}). {_EXPECTED}"
+        return reason and f"{table.where(index)}, field 'image': {reason}"
 
-    rows = unseen()
-    with _strict_pillow(), ThreadPoolExecutor() as pool:
-        while batch := list(itertools.islice(rows, _BATCH)):
-            yield from filter(None, pool.map(problem, batch))
+    with _strict_pillow():
+        pool = ThreadPoolExecutor()
+        try:
+            yield from filter(None, pool.map(problem, indices))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _embedded_images(table: RowTable) -> datasets.Dataset | None:
+    """Returns the embedded images of a table, undecoded, as a column ``image``."""
+    import datasets
+
+    if table.images is None:
+        return None
+    images = table.images.rename_columns({table.images.column_names[0]: "image"})
+    return images.cast_column("image", datasets.Image(decode=False))
+
+
+def _reader(table: RowTable, names: Sequence[str | None], folder: Path) -> Callable[[int], bytes]:
+    """Returns a function that reads the image of a row.
+
+    The user's own file may not point to an arbitrary file by its path.
+    """
+    embedded = _embedded_images(table)
+
+    def read(index: int) -> bytes:
+        if embedded is None:
+            return _find_file(table.where(index), names[index], folder).read_bytes()
+        cell: dict[str, Any] = embedded[index]["image"] or {"bytes": None, "path": None}
+        if cell["bytes"] is None and cell["path"] and not table.local:
+            return Path(cell["path"]).read_bytes()
+        return bytes(cell["bytes"] or b"")
+
+    return read
+
+
+def _find_file(where: str, name: str | None, folder: Path) -> Path:
+    for candidate in (folder / name, folder / "images" / name) if name else ():
+        try:
+            size = candidate.stat().st_size if candidate.is_file() else None
+        except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
+            continue
+        if size is not None and not _is_inside(candidate, folder):
+            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
+        if size is not None and size > _MOST_BYTES:
+            raise DataError(
+                f"{where}, field 'image': {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most. "
+                "Scale the image down."
+            )
+        if size is not None:
+            return candidate.resolve()
+    raise DataError(
+        f"{where}, field 'image': {f'no file {name!r:.200}' if name else 'found nothing'} in {folder} or "
+        f"{folder / 'images'}. Expected an image file. Add the file, or correct the name."
+    )
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    """Whether a file is in a folder or in a linked folder below it; not if it is itself a link that leads elsewhere."""
+    if file.resolve().is_relative_to(folder.resolve()):
+        return True
+    return not file.is_symlink() and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(folder))  # noqa: PTH100
 
 
 @contextlib.contextmanager
@@ -228,17 +208,16 @@ def _strict_pillow() -> Iterator[None]:
             ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS = lenient, most
 
 
-def _reason(read: _Reader, most: int) -> str | None:
+def _problem(content: bytes, most: int) -> str | None:
     """Decodes an image at the smallest size that its format offers, which still reads all data of the file.
 
     Its header alone says whether it has too many pixels.
     """
     from PIL import Image, UnidentifiedImageError
 
+    if not content:
+        return f"found an empty image. {_EXPECTED}"
     try:
-        content = read()
-        if not content:
-            return f"found an empty image. {_EXPECTED}"
         with Image.open(io.BytesIO(content)) as image:
             if image.format not in _FORMATS:
                 return f"found the format {image.format}. {_EXPECTED}"

@@ -99,32 +99,30 @@ def checked(
             f"Found the columns {', '.join(sorted(columns))}. Expected {', '.join(required)}. Rename or add it."
         )
         return
-    unknown = columns - set(fields) if table.local else set()
+    for field in sorted(columns):
+        if len(same := sorted(name for name in names if names[name] == field)) > 1:
+            yield f"{table.origin}: the columns {' and '.join(map(repr, same))} mean the same. Remove or rename one."
+    unknown = sorted(columns - set(fields)) if table.local else []
     if unknown and settings and settings.extra_columns == "allow":
-        _warn_of_columns(table.origin, tuple(sorted(unknown)))
-        unknown = set()
-    alike = all(row.keys() == table.rows[0].keys() for row in table.rows)
+        _warn_of_columns(table.origin, tuple(unknown))
+    elif unknown:
+        yield (
+            f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], fields)} Expected one of "
+            f"{', '.join(fields)}. Rename or remove it, or ignore all unknown columns with "
+            "CULTURE_TASKS_EXTRA_COLUMNS=allow."
+        )
     known = {name: field for name, field in names.items() if field in fields}
-    problems: set[str] = set()  # a wrong column of all rows is one problem
     for index, row in enumerate(table.rows):
-        problem = _same_columns(table.where(index), row, names) if len(columns) < len(names) else None
-        if unknown and problem is None and (here := sorted(names[name] for name in row if names[name] in unknown)):
-            problem = (
-                f"{table.origin if alike else table.where(index)}: unknown column {here[0]!r}."
-                f"{nearest(here[0], fields)} Expected one of {', '.join(fields)}. Rename or remove it, or ignore all "
-                "unknown columns with CULTURE_TASKS_EXTRA_COLUMNS=allow."
+        try:
+            yield index, model.model_validate({known[name]: value for name, value in row.items() if name in known})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in problem["loc"]) or "row"
+            value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+            yield (
+                f"{table.where(index)}, field {place!r}: found {value}. {expectation(problem)}. Correct the row, or "
+                "remove it."
             )
-        if problem is None:
-            try:
-                valid = model.model_validate({known[name]: value for name, value in row.items() if name in known})
-            except ValidationError as error:
-                problem = _problem(table.where(index), error)
-            else:
-                yield index, valid
-                continue
-        if problem not in problems:
-            problems.add(problem)
-            yield problem
 
 
 def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
@@ -134,15 +132,6 @@ def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str,
         name: aliases.get(name, plain[name] if plain[name] in fields and plain[name] not in columns else name)
         for name in columns
     }
-
-
-def _same_columns(where: str, row: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
-    for name in row:
-        if len(doubled := [other for other in row if names[other] == names[name]]) > 1:
-            return (
-                f"{where}: the columns {' and '.join(map(repr, doubled))} mean the same. Remove or rename one of them."
-            )
-    return None
 
 
 @cache
@@ -162,13 +151,6 @@ _EXPECTED = {
     "finite_number": "Expected a finite number",
 }
 """The expected value, by pydantic's type of error, in the words of this package."""
-
-
-def _problem(where: str, error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in problem["loc"]) or "row"
-    value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-    return f"{where}, field {field!r}: found {value}. {expectation(problem)}. Correct the row, or remove it."
 
 
 def expectation(problem: Mapping[str, Any]) -> str:
@@ -200,18 +182,15 @@ def split(found: Iterable[_Item | str]) -> tuple[list[_Item], list[str]]:
 
 def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:
     """Yields the rows without an id where another row has one, and those whose id occurs before."""
-    first = next((index for index, identifier in enumerate(identifiers) if identifier is not None), None)
-    places: dict[str, int] = {}
+    first: dict[str | None, int] = {}
+    has_ids = any(identifier is not None for identifier in identifiers)
     for index, identifier in enumerate(identifiers):
-        if identifier is None and first is not None:
-            yield (
-                f"{table.where(index)}, field {field!r}: found nothing, while {table.where(first)} has "
-                f"{identifiers[first]!r}. Expected an id in each row, or in none."
-            )
-        elif identifier is not None and places.setdefault(identifier, index) != index:
+        if identifier is None and has_ids:
+            yield f"{table.where(index)}, field {field!r}: found nothing. Expected an id in each row, or in none."
+        elif identifier is not None and first.setdefault(identifier, index) != index:
             yield (
                 f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
-                f"{table.where(places[identifier])}. Expected a different one in each row."
+                f"{table.where(first[identifier])}. Expected a different one in each row."
             )
 
 

@@ -194,9 +194,8 @@ class Table(Generic[Row]):
             DataError: For the first problem.
             DataUnavailableError: If there is no local file and the Hub can't be reached.
         """
-        tables = self.read(settings)
-        rows = list(or_raise(self._walk(tables, settings, images)))
-        table = _joined(self.stems[0], tables)
+        table = _joined(self.stems[0], self.read(settings))
+        rows = list(or_raise(self._walk(table, settings, images)))
         ids = [self.id_of(row) if self.id else None for row in rows]
         column = None
         if images is not None:
@@ -281,29 +280,32 @@ class Table(Generic[Row]):
 
     def check(self, settings: Settings, images: set[Path]) -> tuple[list[Row], list[str]]:
         """Returns the valid rows, and all problems; raises DataError where the table can't be read."""
-        return split(self._walk(self.read(settings), settings, images, everything=True))
+        table = _joined(self.stems[0], self.read(settings))
+        return split(self._walk(table, settings, images, everything=True))
 
     def _walk(
-        self, tables: Sequence[RowTable], settings: Settings, images: set[Path] | None, *, everything: bool = False
+        self, table: RowTable, settings: Settings, images: set[Path] | None, *, everything: bool = False
     ) -> Generator[Row | str, None, None]:
         """Yields each row that is valid, and each problem of a row, between rows, or of an image."""
         rows: list[Row] = []
-        valid = []
-        for table in tables:
-            places = []
-            for row in checked(table, self.model, self.aliases, settings):
-                if isinstance(row, str):
-                    yield row
-                else:
-                    places.append(row[0])
-                    rows.append(row[1])
-                    yield row[1]
-            valid.append(table if len(places) == len(table.rows) else table.part(places))
-        found = Rows(_joined(self.stems[0], valid), rows)
+        indices: list[int] = []
+        for row in checked(table, self.model, self.aliases, settings):
+            if isinstance(row, str):
+                yield row
+            else:
+                indices.append(row[0])
+                rows.append(row[1])
+                yield row[1]
+        found = Rows(table if len(rows) == len(table.rows) else table.part(indices), rows)
         if self.id:
             yield from id_problems(found.table, list(map(self.id_of, rows)), self.id)
-        if settings.other_cultures != "allow":
-            yield from self._contradictions(found)
+        for index in self._foreign(found.table, rows) if settings.other_cultures != "allow" else ():
+            assert self.release is not None
+            yield (
+                f"{found.where(index)}, field {self.release.culture!r}: found "
+                f"{getattr(rows[index], self.release.culture)!r:.80}. Expected {self.release.expected}. Remove "
+                "the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as own data."
+            )
         yield from self.rules(found)
         if everything:
             yield from self.beside(found, settings)
@@ -319,15 +321,6 @@ class Table(Generic[Row]):
             return []
         values = [getattr(row, release.culture) for row in rows]
         return [index for index, value in enumerate(values) if value is not None and not release.fits(str(value))]
-
-    def _contradictions(self, found: Rows[Row]) -> Iterator[str]:
-        for index in self._foreign(found.table, found.rows):
-            assert self.release is not None
-            yield (
-                f"{found.where(index)}, field {self.release.culture!r}: found "
-                f"{getattr(found.rows[index], self.release.culture)!r:.80}. Expected {self.release.expected}. Remove "
-                "the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as own data."
-            )
 
     def _differences(self, table: RowTable, rows: Sequence[Row]) -> Mapping[str, str]:
         """Says how a user's rows differ from the release, by the name of their file; nothing where they don't."""
@@ -366,26 +359,22 @@ def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:
     """
     try:
         return " and ".join(dict.fromkeys(_availability(table, settings) for table in tables))
-    except CultureTasksError as error:
+    except (CultureTasksError, OSError) as error:
         return f"error: {error}"
 
 
 def _availability(table: Table[Any], settings: Settings) -> str:
     paths = table.files(settings)
-    if not paths and table.hub is None:
-        return f"missing: put it into {table.folder}/ of CULTURE_TASKS_DATA"
-    if not paths:
-        revision = dict(settings.revisions).get(str(table.hub))
-        is_here = is_downloaded(str(table.hub), table.config, table.split, revision)
-        return "downloaded" if is_here else "not downloaded"
     for path in paths:
-        try:
-            with path.open("rb") as file:
-                beginning = file.read(200).lstrip()
-        except OSError as error:
-            raise DataError(f"{path}: can't be read ({error.strerror}).") from None
+        with path.open("rb") as file:
+            beginning = file.read(200).lstrip()
         if not beginning:
             raise DataError(f"{path}: is empty.")
         if beginning.startswith(b"version https://git-lfs"):
             raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
-    return "local"
+    if paths:
+        return "local"
+    if table.hub is None:
+        return f"missing: put it into {table.folder}/ of CULTURE_TASKS_DATA"
+    revision = dict(settings.revisions).get(table.hub)
+    return "downloaded" if is_downloaded(table.hub, table.config, table.split, revision) else "not downloaded"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,10 +29,16 @@ def may_say_nothing(model: Any, *, tokens: int | None = None) -> bool:
     A model in lm-eval's process, and vLLM, fail loudly. lmms-eval's others catch errors, and then count no ``tokens``.
     An endpoint's reply without a text was refused, or cut off while the model was thinking.
     """
-    modules = [cls.__module__ for cls in type(model).__mro__]
-    if any(map(_IN_PROCESS.match, modules)) or any(module.startswith("culture_tasks.") for module in modules):
-        return True
-    return bool(tokens) and not any(map(_ENDPOINTS.match, modules))
+    fails_loudly, is_endpoint = _traits(type(model))
+    return fails_loudly or (bool(tokens) and not is_endpoint)
+
+
+@cache
+def _traits(model_class: type) -> tuple[bool, bool]:
+    """Whether models of a class fail loudly, and whether they ask an endpoint."""
+    modules = [cls.__module__ for cls in model_class.__mro__]
+    is_ours = any(module.startswith("culture_tasks.") for module in modules)
+    return is_ours or any(map(_IN_PROCESS.match, modules)), any(map(_ENDPOINTS.match, modules))
 
 
 class Thinking(NamedTuple):

@@ -44,7 +44,9 @@ def _entry(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, An
         for run in record["runs"]:
             part = KEPT if run.get("kept") else ASKED
             verdicts[part] += 1
-            usages[part][model] = usages[part].get(model, Usage()) + Usage(*run["tokens"], **run.get("discounts", {}))
+            if any(run["tokens"]):
+                tokens = Usage(*run["tokens"], **run.get("discounts", {}))
+                usages[part][model] = usages[part].get(model, Usage()) + tokens
     totals = {part: sum(by_model.values(), start=Usage()) for part, by_model in usages.items()}
     if not any(total.prompt_tokens or total.completion_tokens for total in totals.values()):
         return {}  # before prices are looked up: reading their list takes a quarter of a second

@@ -2,12 +2,11 @@
 
 A task of ours has one metric in a harness, :data:`RECORD`. A record describes itself: the question, its item, in which
 groups, on which scale, with which answers and verdicts. Harnesses ask for it before its verdicts are there, and keep it
-in two places, the list that they aggregate and the logged sample. :meth:`PendingRecord.complete` waits for them.
+in two places, the list that they aggregate and the logged sample. :meth:`JudgedDocument.record` waits for them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
@@ -18,7 +17,7 @@ from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import ReadyTicket, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
-from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage, Verdict
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 from culture_tasks.text import answer_in, failure_in, storable
 
 RECORD = "record"
@@ -27,7 +26,7 @@ RECORD = "record"
 RECORD_VERSION = 2
 """Version of the layout of logged records; readers refuse versions that they don't know."""
 
-OF_VERDICTS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
+VERDICT_FIELDS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
 """Fields of a record that come with the verdicts; all others describe the document."""
 
 OWN_DATA = "own_data"
@@ -36,36 +35,79 @@ OWN_DATA = "own_data"
 PROBABILITY = "probability"
 """Field of the documents and records of a subset: the chance that each had to be drawn."""
 
-_KNOWN = {"record": RECORD_VERSION}
 
+class JudgedDocument(dict[str, Any]):
+    """The record of a document whose responses were submitted to the judge, and whose verdicts may be on their way.
 
-class PendingRecord(dict[str, Any]):
-    """A record whose verdicts may be on their way; two threads that complete it get the same."""
+    Two threads that wait for them get the same. ``judge`` is as in records.
+    """
 
-    __slots__ = ("_document",)
+    __slots__ = ("_pending", "judge")
 
-    def __init__(self, document: JudgedDocument) -> None:
-        super().__init__(_KNOWN)
-        self._document: JudgedDocument | None = document
+    def __init__(
+        self,
+        described: Mapping[str, Any],
+        rubric: Rubric,
+        responses: Sequence[str],
+        scale: Scale,
+        *,
+        verdicts: Mapping[int, Verdict] | None = None,
+        verdicts_judge: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Submits every response but those of the runs that have ``verdicts``, which ``verdicts_judge`` gave.
 
-    def complete(self) -> Self:
-        """Waits for the verdicts, and returns the record with them."""
-        if (document := self._document) is not None:
-            self.update(document.record())
-            self._document = None  # lets go of the prompts, the tickets and the verdicts
+        ``described`` is what the record says of the document: all fields but :data:`VERDICT_FIELDS`.
+        """
+        super().__init__({"record": RECORD_VERSION})
+        judge = current_session().judge(rubric.model)
+        verdicts, tickets = dict(verdicts or {}), list[Ticket]()
+        responses = list(map(storable, responses))
+        for run, response in enumerate(responses):
+            if failure := failure_in(response):  # no judge is asked
+                verdicts[run] = Verdict("failed", error=f"the response failed: {failure}")
+            ready = verdicts.get(run)
+            tickets.append(judge.submit(rubric, item_of(described, response)) if ready is None else ReadyTicket(ready))
+        self.judge: Mapping[str, Any] = judge.identity(rubric).json
+        if verdicts_judge is not None and len(verdicts) == len(responses):
+            self.judge = verdicts_judge
+        self._pending: tuple[Any, ...] | None = (described, rubric, responses, scale, tickets)
+        if all(isinstance(ticket, ReadyTicket) for ticket in tickets):
+            self.record()
+
+    def wait(self) -> None:
+        """Waits until every verdict is there."""
+        for ticket in self._pending[-1] if self._pending else ():
+            ticket.verdict()
+
+    def record(self) -> Self:
+        """Waits for the verdicts, and returns the record: all that is needed to read and to repeat the grading."""
+        if (pending := self._pending) is not None:
+            described, rubric, responses, scale, tickets = pending
+            verdicts: list[Verdict] = [ticket.verdict() for ticket in tickets]
+            runs = list(map(_judged_run, responses, verdicts))
+            self.update(described, judge=self.judge, runs=runs, outcomes=_outcomes(runs))
+            scores = [
+                None if verdict.score is None else on_scale(verdict.score, rubric, scale) / scale.times
+                for verdict in verdicts
+            ]
+            if scored := [score for score in scores if score is not None]:
+                self["score"] = sum(scored) / len(scored)
+            if len(scores) > 1:
+                self["run_scores"] = scores
+            self._pending = None  # lets go of the prompts, the tickets and the verdicts
         return self
 
     def __contains__(self, name: object) -> bool:
-        self.complete()  # lmms-eval looks for a score in each of several repeats
+        self.record()  # lmms-eval looks for a score in each of several repeats
         return super().__contains__(name)
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (dict(self.complete()),)  # on its way to another rank
+        return dict, (dict(self.record()),)  # on its way to another rank
 
 
 def completed(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Returns records with their verdicts."""
-    return [record.complete() if isinstance(record, PendingRecord) else record for record in records]
+    return [record.record() if isinstance(record, JudgedDocument) else record for record in records]
 
 
 class Records:
@@ -89,6 +131,7 @@ class Scorer:
         self._scale = metrics[task.metric].scale
         self.is_judged = isinstance(metrics[task.metric], JudgedScore)
         self._described = {
+            "record": RECORD_VERSION,
             "benchmark": benchmark_of(task.name).name,
             "metric": task.metric,
             "scale": asdict(self._scale),
@@ -100,150 +143,85 @@ class Scorer:
         Where there is nothing to grade, such as without reference answers, it has no version, so that no reader takes
         it for a graded one.
         """
-        answered, has_record = self._answered(doc, responses_of(results))
-        flags = {name: doc[name] for name in (OWN_DATA, PROBABILITY) if doc.get(name)}
-        fields = self._fields(answered) | flags
-        if answered.rubric is not None:
-            return JudgedDocument(fields, answered.rubric, answered.responses, self._scale).pending()
-        return self._record(answered, fields) if has_record else fields
-
-    def _answered(self, doc: Mapping[str, Any], responses: list[str]) -> tuple[Score, bool]:
-        """Scores the responses that didn't fail, and returns the document with all, and whether it has a record."""
-        answered = self.task.score(doc, responses)
-        has_record, runs = answered.has_record, len(answered.responses)
-        if not any(map(failure_in, responses)):
-            return answered, has_record
-        texts = len(responses) // runs  # of each run
-        parts = [responses[run * texts : (run + 1) * texts] for run in range(runs)]
-        failures = [next(filter(failure_in, part), None) for part in parts]
-        usable = [text for part, failure in zip(parts, failures, strict=True) if failure is None for text in part]
-        nothing = replace(answered, labels=[None] * runs, score=None, values=dict.fromkeys(answered.values))
-        scored = self.task.score(doc, usable) if usable else nothing
-        labels = iter(scored.labels or [None] * runs)
-        return replace(
-            scored,
-            responses=[failure or text for failure, text in zip(failures, answered.responses, strict=True)],
-            labels=[None if failure else next(labels) for failure in failures] if answered.labels else (),
-        ), has_record
-
-    def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:
-        """Returns the request to a judge for a document, but for the response; None if no judge grades it."""
-        answered = self.task.score(doc, [""])
-        if answered.rubric is None:
-            return None
-        return answered.rubric, item_of(self._fields(answered), "")
-
-    def cluster_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns the cluster of a document; its item where it has none."""
-        answered = self.task.score(doc, [""])
-        return answered.cluster or answered.item
-
-    def _fields(self, answered: Score) -> dict[str, Any]:
-        """Returns the fields of a record that describe the document: all but the verdicts."""
-        fields = {
-            **self._described,
-            "item": answered.item,
-            "cluster": answered.cluster or answered.item,
-            "groups": answered.groups,
-            "data": answered.data,
-            "question": answered.question,
-            "references": list(answered.references),
-        }
-        if answered.prompt is not None:
-            fields |= {"prompt": answered.prompt.name, "prompt_sha256": answered.prompt.sha256}
-        optional = {
-            "image": answered.image,
-            "judge_language": answered.judge_language,
-            "values": {name: value for name, value in answered.values.items() if name in self._means},
-            "inputs": {name: value for name, value in answered.values.items() if name not in self._means},
-            "facts": answered.facts,
-        }
-        return fields | {name: value for name, value in optional.items() if value}
-
-    def _record(self, answered: Score, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the record of a document that no judge grades: the label of each response, or the score alone."""
-        runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
-        for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():
+        responses = responses_of(results)
+        score = self.task.score(doc, responses)
+        is_graded = score.rubric is not None or bool(score.labels) or score.score is not None
+        if any(map(failure_in, responses)):
+            score = self._without_failures(doc, responses, score)
+        record = self._description(score)
+        for name in (OWN_DATA, PROBABILITY):
+            if doc.get(name):
+                record[name] = doc[name]
+        if score.rubric is not None:
+            return JudgedDocument(record, score.rubric, score.responses, self._scale)
+        if not is_graded:
+            del record["record"]
+            return record
+        runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in score.responses]
+        for run, label in zip(runs, score.labels, strict=True) if score.labels else ():
             run |= {"outcome": "unparsable" if label is None else "scored", "label": label}
         for run in runs:
             if failure := failure_in(run["response"]):
                 run |= {"outcome": "failed", "error": failure}
-        record = {**_KNOWN, **fields, "runs": runs, "outcomes": dict(Counter(run["outcome"] for run in runs))}
-        return record if answered.score is None else record | {"score": answered.score}
+        record |= {"runs": runs, "outcomes": _outcomes(runs)}
+        return record if score.score is None else record | {"score": score.score}
+
+    def _without_failures(self, doc: Mapping[str, Any], responses: list[str], score: Score) -> Score:
+        """Scores the responses that didn't fail alone; a run of several responses fails with one of them."""
+        runs = len(score.responses)
+        size = len(responses) // runs
+        parts = [responses[run * size : (run + 1) * size] for run in range(runs)]
+        failures = [next(filter(failure_in, part), "") for part in parts]
+        usable = [text for part, failure in zip(parts, failures, strict=True) if not failure for text in part]
+        nothing = replace(score, labels=[None] * runs, score=None, values=dict.fromkeys(score.values))
+        scored = self.task.score(doc, usable) if usable else nothing
+        labels = iter(scored.labels or [None] * runs)
+        return replace(
+            scored,
+            responses=[failure or text for failure, text in zip(failures, score.responses, strict=True)],
+            labels=[None if failure else next(labels) for failure in failures] if score.labels else (),
+        )
+
+    def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:
+        """Returns the request to a judge for a document, but for the response; None if no judge grades it."""
+        score = self.task.score(doc, [""])
+        return None if score.rubric is None else (score.rubric, item_of(self._description(score), ""))
+
+    def cluster_of(self, doc: Mapping[str, Any]) -> str:
+        """Returns the cluster of a document; its item where it has none."""
+        score = self.task.score(doc, [""])
+        return score.cluster or score.item
+
+    def _description(self, score: Score) -> dict[str, Any]:
+        """Returns the fields of a record that describe the document: all but the verdicts."""
+        fields = {
+            **self._described,
+            "item": score.item,
+            "cluster": score.cluster or score.item,
+            "groups": score.groups,
+            "data": score.data,
+            "question": score.question,
+            "references": list(score.references),
+        }
+        if score.prompt is not None:
+            fields |= {"prompt": score.prompt.name, "prompt_sha256": score.prompt.sha256}
+        if score.image:
+            fields["image"] = score.image
+        if score.judge_language:
+            fields["judge_language"] = score.judge_language
+        if score.values:
+            means = {name: value for name, value in score.values.items() if name in self._means}
+            inputs = {name: value for name, value in score.values.items() if name not in self._means}
+            fields |= {name: values for name, values in (("values", means), ("inputs", inputs)) if values}
+        if score.facts:
+            fields["facts"] = score.facts
+        return fields
 
 
 @cache
 def scorer_of(task: str) -> Scorer:
     """Returns the scorer of a task, made once."""
     return Scorer(task_named(task))
-
-
-class JudgedDocument:
-    """The responses to one document, submitted to the judge at once and read later; ``judge`` is as in records."""
-
-    __slots__ = ("_described", "_responses", "_rubric", "_scale", "_tickets", "judge")
-
-    def __init__(
-        self,
-        described: Mapping[str, Any],
-        rubric: Rubric,
-        responses: Sequence[str],
-        scale: Scale,
-        *,
-        verdicts: Mapping[int, Verdict] | None = None,
-        verdicts_judge: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Submits every response but those of the runs that have ``verdicts``, which ``verdicts_judge`` gave.
-
-        ``described`` is what the record says of the document: all fields but :data:`OF_VERDICTS`.
-        """
-        judge = current_session().judge(rubric.model)
-        self._described, self._rubric, self._scale = described, rubric, scale
-        self._responses = [storable(response) for response in responses]
-        verdicts = {**(verdicts or {}), **failed_verdicts(self._responses)}
-        self.judge: Mapping[str, Any] = judge.identity(rubric).json
-        if verdicts_judge is not None and len(verdicts) == len(responses):
-            self.judge = verdicts_judge
-        self._tickets: list[Ticket] = [
-            ReadyTicket(verdicts[run]) if run in verdicts else judge.submit(rubric, item_of(described, response))
-            for run, response in enumerate(self._responses)
-        ]
-
-    def pending(self) -> dict[str, Any]:
-        """Returns the record, to be completed; at once where all verdicts are there."""
-        if all(isinstance(ticket, ReadyTicket) for ticket in self._tickets):
-            return self.record()
-        return PendingRecord(self)
-
-    def wait(self) -> None:
-        """Waits until every verdict is there."""
-        for ticket in self._tickets:
-            ticket.verdict()
-
-    def record(self) -> dict[str, Any]:
-        """Waits for the verdicts, and returns the record: all that is needed to read and to repeat the grading."""
-        verdicts = [ticket.verdict() for ticket in self._tickets]
-        scores = [self._score(verdict) for verdict in verdicts]
-        outcomes = dict(Counter(verdict.outcome for verdict in verdicts))
-        runs = [
-            {"response": response, **_verdict_fields(verdict)}
-            for response, verdict in zip(self._responses, verdicts, strict=True)
-        ]
-        record = {**_KNOWN, **self._described, "judge": self.judge, "runs": runs, "outcomes": outcomes}
-        if scored := [score for score in scores if score is not None]:
-            record["score"] = sum(scored) / len(scored)
-        if len(scores) > 1:
-            record["run_scores"] = scores
-        return record
-
-    def _score(self, verdict: Verdict) -> float | None:
-        return None if verdict.score is None else on_scale(verdict.score, self._rubric, self._scale) / self._scale.times
-
-
-def failed_verdicts(responses: Sequence[str]) -> dict[int, Verdict]:
-    """Returns the verdicts on the responses that failed, by number: no judge is asked for them."""
-    failures = {run: failure for run, response in enumerate(responses) if (failure := failure_in(response))}
-    return {run: Verdict("failed", error=f"the response failed: {failure}") for run, failure in failures.items()}
 
 
 def on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
@@ -258,21 +236,30 @@ def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
     return JudgeItem(described["question"], references, answer_in(response), language)
 
 
-def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
-    fields: dict[str, Any] = {"outcome": verdict.outcome, "rating": verdict.score}
-    optional = {
-        "rationale": verdict.rationale,
-        "error": verdict.error,
-        "endpoint": verdict.endpoint,
-        "reply_model": verdict.reply_model,
-        "asked_again": verdict.asked_again or None,
-        "max_tokens": verdict.max_tokens,
-        "completion": verdict.completion if verdict.outcome == "unparsable" else None,
-        "discounts": verdict.usage.discounts,
-        "kept": verdict.attempts == 0 and verdict.usage != Usage(),
-    }
-    fields.update(
-        {name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value}
-    )
-    fields["tokens"] = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
-    return fields
+def _outcomes(runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Returns how many runs have each outcome."""
+    outcomes: dict[str, int] = {}
+    for run in runs:
+        outcomes[run["outcome"]] = outcomes.get(run["outcome"], 0) + 1
+    return outcomes
+
+
+def _judged_run(response: str, verdict: Verdict) -> dict[str, Any]:
+    run: dict[str, Any] = {"response": response, "outcome": verdict.outcome, "rating": verdict.score}
+    for name in ("rationale", "error", "endpoint", "reply_model"):
+        if text := getattr(verdict, name):
+            run[name] = storable(text)
+    if verdict.asked_again:
+        run["asked_again"] = True
+    if verdict.max_tokens:
+        run["max_tokens"] = verdict.max_tokens
+    if verdict.outcome == "unparsable" and verdict.completion:
+        run["completion"] = storable(verdict.completion)
+    tokens = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
+    if any(tokens):
+        if discounts := verdict.usage.discounts:
+            run["discounts"] = discounts
+        if verdict.attempts == 0:
+            run["kept"] = True
+    run["tokens"] = tokens
+    return run

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,10 @@ from culture_tasks.harness.judge_costs import KEY, judge_costs
 from culture_tasks.harness.loading import LoadedTask, loaded_task
 from culture_tasks.harness.records import OWN_DATA, RECORD, completed
 from culture_tasks.harness.rows import (
-    Computed,
     Record,
     Row,
     TaskRecords,
+    computed_from,
     statistics_of,
     unjudged,
     write_group_row,
@@ -57,6 +58,19 @@ class EvaluatedTask:
     def records(self) -> Sequence[Record]:
         """The records of the first filter; those of others are of the same responses."""
         return next(iter(self.by_filter.values())).records
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """Why responses to its documents failed."""
+        return list(filter(None, map(failure_in, self._responses())))
+
+    @cached_property
+    def marks(self) -> Counter[str]:
+        """How many responses begin with which mark; those without one with an empty text."""
+        return Counter(map(opening_mark, self._responses()))
+
+    def _responses(self) -> Iterator[str]:
+        return (run["response"] for record in self.records for run in record.get("runs", ()))
 
 
 def evaluated_task(task: Any, metrics: Mapping[tuple[str, str], Sequence[Record]]) -> EvaluatedTask | None:
@@ -96,11 +110,12 @@ def write_results(
         for filter_name, records in task.by_filter.items():
             for statistic in write_row(rows[name], records, filter_name):
                 better[name][statistic.name] = statistic.better
-                if isinstance(statistic, Computed) and statistic.part is None:
+                finish = getattr(statistic.metric, "finish", None)
+                if finish is not None and statistic.part is None:
                     run = Run(harness_run.model, harness_run.output, current_session().settings)
-                    statistic.finish(records.records, name, run)
+                    finish(computed_from(statistic, records.records)[0], name, run)
         mark(rows[name], [task])
-        _warn_of_responses(name, list(responses_of(task)))
+        _warn_of_responses(name, task)
         facts = {COMMITS: task.loaded.reading.commits, OWN_DATA: task.loaded.reading.differences} if task.loaded else {}
         if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
             configs[name] = {**configs[name], "metadata": (configs[name].get("metadata") or {}) | metadata}
@@ -144,35 +159,28 @@ def mark(row: Row, tasks: Iterable[EvaluatedTask | None]) -> None:
         row["alias"] += " (own data)"
     if subsets := [task.subset for task in loaded if task.subset is not None]:
         row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
-    responses = list(chain.from_iterable(map(responses_of, ours)))
-    if failed := sum(map(bool, map(failure_in, responses))):
-        row["alias"] += f" ({failed} of {len(responses)} responses failed)"
-    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
+    marks = sum((task.marks for task in ours), start=Counter[str]())
+    if failed := sum(len(task.failures) for task in ours):
+        row["alias"] += f" ({failed} of {marks.total()} responses failed)"
+    if unknown := frequent_mark(marks):
         row["alias"] += f" (unknown mark {unknown.mark!r:.30})"
 
 
-def responses_of(task: EvaluatedTask) -> Iterator[str]:
-    """Yields all responses to a task's documents."""
-    for record in task.records:
-        for run in record.get("runs", ()):
-            yield run["response"]
-
-
-def _warn_of_responses(task: str, responses: Sequence[str]) -> None:
+def _warn_of_responses(name: str, task: EvaluatedTask) -> None:
     """Says, once for a task, how many of its responses failed, or begin with the same mark that isn't known."""
-    if failures := list(filter(None, map(failure_in, responses))):
+    if task.failures:
         _log.warning(
             "%s: %d of %d responses failed, the first with %r. They aren't graded and count in no score. Run again "
             "where the endpoint answers, with --use_cache for the others, or raise the limit of tokens where thinking "
             "used it up.",
-            *(task, len(failures), len(responses), failures[0][:120]),
+            *(name, len(task.failures), task.marks.total(), task.failures[0][:120]),
         )
-    if unknown := frequent_mark(Counter(map(opening_mark, responses))):
+    if unknown := frequent_mark(task.marks):
         _log.warning(
             "%s: %d of %d responses begin with %r, which is no known mark. If thinking follows it, the thinking was "
             "graded as the answer: have the harness cut it, with think_end_token in lm-eval's --model_args or "
             "lmms-eval's --reasoning_tags.",
-            *(task, unknown.responses, len(responses), unknown.mark),
+            *(name, unknown.responses, task.marks.total(), unknown.mark),
         )
 
 

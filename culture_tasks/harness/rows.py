@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Metric, Run
+from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Metric
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.harness.session import current_session
 from culture_tasks.metrics.means import (
@@ -50,6 +50,17 @@ def parts_of(metric: Metric) -> list[Part]:
     return [Part(field, name, f"{metric.name}_{name}") for field, names in metric.groups.items() for name in names]
 
 
+class Measured(NamedTuple):
+    """A value with its standard error, as result files have them; NaN and "N/A" where there is none."""
+
+    value: float
+    error: Number = "N/A"
+
+
+def _measured(value: float, error: float) -> Measured:
+    return Measured(value, "N/A" if math.isnan(error) else error)
+
+
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """A number of a row.
@@ -59,6 +70,7 @@ class Statistic:
         better: Whether higher is better; None where a value in between is neutral.
         metric: The metric that it belongs to.
         is_main: Whether that is the task's main metric.
+        measure: Works it out from the records that it concerns.
         part: The part of the data that it is about, whose records alone it is given; None for all of them.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
@@ -66,272 +78,195 @@ class Statistic:
 
     name: str
     better: bool | None
-    metric: Metric
+    metric: Any
     is_main: bool
+    measure: Callable[[Statistic, Sequence[Record]], Measured]
     part: Part | None = None
     is_score: bool = True
 
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the value; NaN where there is none."""
-        raise NotImplementedError
-
-    def error(self, records: Sequence[Record]) -> float:
-        """Returns the standard error of the value; NaN where it has none or too few records."""
-        raise NotImplementedError
-
-    def concerned(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yields the records that the number is worked out from."""
-        return filter(self._has, records)
-
-    def _has(self, record: Record) -> bool:
+    def concerns(self, record: Record) -> bool:
+        """Whether the number is worked out from a record."""
+        if self.measure is run_deviation:
+            return "run_scores" in record
         if self.is_main:
-            is_graded = "record" in record
+            is_graded = record.get("record") is not None
             return is_graded and (self.part is None or "judge" in record or record.get("score") is not None)
-        return any((record.get(field) or {}).get(self.metric.name) is not None for field in ("values", "inputs"))
+        values = record.get("inputs" if isinstance(self.metric, ComputedScore) else "values")
+        return values is not None and values.get(self.metric.name) is not None
 
-    def group_value(self, tasks: Sequence[Sequence[Record]], *, by_size: bool, sizes: Sequence[int] | None) -> Measured:
+    def measured(self, records: Iterable[Record]) -> Measured:
+        """Returns the value and its standard error."""
+        return self.measure(self, list(filter(self.concerns, records)))
+
+    def of_group(self, tasks: Sequence[Sequence[Record]], *, by_size: bool, sizes: Sequence[int] | None) -> Measured:
         """Returns the value and standard error of a group of tasks, of each of which the records are given.
 
         With ``by_size`` every record weighs the same: the value is that of all records together. Else every task does,
-        and the standard error is that of a mean of independent means, sqrt(Σ se²) / k over k tasks. Where the records
-        are of subsets, ``sizes`` has the number of each task's documents, which then weigh the same.
+        and the standard error is that of a mean of independent means, sqrt(Σ se²) / k over k tasks; where clusters
+        have documents of several tasks, it is the cluster-robust one. Where the records are of subsets, ``sizes`` has
+        the number of each task's documents, which then weigh the same.
         """
         if not self.is_score or (by_size and sizes is None):
-            return self.measured(list(chain.from_iterable(tasks)))
+            return self.measured(chain.from_iterable(tasks))
         shares = sizes if by_size and sizes is not None else [1] * len(tasks)
         parts = [self.measured(records) for records in tasks]
         value = sum(share * part.value for share, part in zip(shares, parts, strict=True)) / sum(shares)
+        if self.measure is mean and not math.isnan(value):
+            columns = [_scores(self, list(filter(self.concerns, records))) for records in tasks]
+            clusters = [cluster for _, of_task in columns for cluster in of_task]
+            if len(set(clusters)) < sum(len(set(of_task)) for _, of_task in columns):
+                strata = np.repeat(np.arange(len(columns)), [scores.size for scores, _ in columns])
+                weights = np.array(shares, dtype=np.float64) if by_size else None
+                influence = contributions(np.concatenate([scores for scores, _ in columns]), strata, weights)
+                return _measured(value, mean_and_error(influence, clusters).error)
         terms = [share * part.error for share, part in zip(shares, parts, strict=True) if part.error != "N/A"]
         return Measured(value, math.hypot(*terms) / sum(shares) if len(terms) == len(tasks) else "N/A")
 
-    def measured(self, records: Sequence[Record]) -> Measured:
-        """Returns the value and its standard error."""
-        return Measured(self.value(records), _number(self.error(records)))
+
+def coverage(_: Statistic, records: Sequence[Record]) -> Measured:
+    """Share of verdicts that were scored, of all that were asked for: 0 to 1, NaN without any.
+
+    The standard error is sqrt(p (1 - p) / n) over n verdicts; where documents share clusters, that of a mean with
+    clusters.
+    """
+    (scored, requests), clusters = _counts(records), list(map(cluster_of, records))
+    if not requests:
+        return Measured(math.nan)
+    share = scored / requests
+    if len(set(clusters)) == len(clusters):
+        return Measured(share, math.sqrt(share * (1.0 - share) / requests))
+    counts = np.array([_counts([record]) for record in records], dtype=np.float64)
+    return _measured(share, mean_and_error(ratio_contributions(counts[:, 0], counts[:, 1]), clusters).error)
 
 
-class Measured(NamedTuple):
-    """A value with its standard error, as result files have them."""
-
-    value: float
-    error: Number
-
-
-def _number(value: float) -> Number:
-    return "N/A" if math.isnan(value) else value
-
-
-class Coverage(Statistic):
-    """Share of verdicts that were scored, of all that were asked for: 0 to 1, NaN without any."""
-
-    __slots__ = ()
-
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the share."""
-        scored, requests = _counts(self.concerned(records))
-        return scored / requests if requests else math.nan
-
-    def error(self, records: Sequence[Record]) -> float:
-        """Returns sqrt(p (1 - p) / n) over n verdicts; where documents share clusters, that of a mean with clusters."""
-        records = list(self.concerned(records))
-        (scored, requests), clusters = _counts(records), list(map(cluster_of, records))
-        if not requests or len(set(clusters)) == len(clusters):
-            return math.sqrt(scored / requests * (1.0 - scored / requests) / requests) if requests else math.nan
-        counts = np.array([_counts([record]) for record in records], dtype=np.float64)
-        return mean_and_error(ratio_contributions(counts[:, 0], counts[:, 1]), clusters).error
-
-
-class Unscored(Statistic):
+def unscored(_: Statistic, records: Sequence[Record]) -> Measured:
     """How many verdicts were asked for and not scored: unparsable, refused, failed, or left to a later judge."""
-
-    __slots__ = ()
-
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the number."""
-        scored, requests = _counts(self.concerned(records))
-        return requests - scored
-
-    def error(self, records: Sequence[Record]) -> float:  # noqa: ARG002
-        """Returns NaN: a count has none."""
-        return math.nan
+    scored, requests = _counts(records)
+    return Measured(requests - scored)
 
 
-class SpreadOverRuns(Statistic):
+def run_deviation(_: Statistic, records: Sequence[Record]) -> Measured:
     """Standard deviation (n - 1) of the mean score over repeated runs (CARE, Table 15).
 
     The mean of run r is taken over the documents whose r-th verdict was scored. NaN with fewer than two runs.
     """
-
-    __slots__ = ()
-
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the deviation."""
-        table = np.array([record["run_scores"] for record in self.concerned(records)], dtype=np.float64)
-        if table.ndim < 2:
-            return math.nan
-        table = table[:, ~np.all(np.isnan(table), axis=0)]
-        return float(np.nanmean(table, axis=0).std(ddof=1)) if table.shape[1] > 1 else math.nan
-
-    def error(self, records: Sequence[Record]) -> float:  # noqa: ARG002
-        """Returns NaN: it has none."""
-        return math.nan
-
-    def _has(self, record: Record) -> bool:
-        return "run_scores" in record
+    table = np.array([record["run_scores"] for record in records], dtype=np.float64)
+    if table.ndim < 2:
+        return Measured(math.nan)
+    table = table[:, ~np.all(np.isnan(table), axis=0)]
+    return Measured(float(np.nanmean(table, axis=0).std(ddof=1)) if table.shape[1] > 1 else math.nan)
 
 
-class Mean(Statistic):
-    """The mean of the scores of documents, or of clusters of documents.
+def mean(statistic: Statistic, records: Sequence[Record]) -> Measured:
+    """The mean of the scores of documents, or of clusters of documents, with its cluster-robust standard error.
 
     A document without a score that needs no verdict is left out. So is a verdict that failed: it is never counted as a
     zero, and a cluster with one has no score. With a coverage under ``CULTURE_JUDGE_MIN_COVERAGE``, or without any
-    score, the mean is NaN: the missing documents may be the hard ones.
+    score, the mean is NaN: the missing documents may be the hard ones. Where groups weigh the same, it is the mean of
+    their means.
     """
-
-    __slots__ = ()
-
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the mean."""
-        records = list(self.concerned(records))
-        return self._mean_of(self._scores(records)[0], records)
-
-    def error(self, records: Sequence[Record]) -> float:
-        """Returns the cluster-robust standard error; NaN where the mean is, and for scores of a single cluster."""
-        records = list(self.concerned(records))
-        return mean_and_error(*self._scores(records)).error if self._is_covered(records) else math.nan
-
-    def measured(self, records: Sequence[Record]) -> Measured:
-        """Returns the value and its standard error; the mean of the groups' means where these weigh the same."""
-        assert isinstance(self.metric, MeanScore)
-        if self.part is not None or not self.metric.equal_groups:
-            return super().measured(records)
-        groups = by_group(self.concerned(records), self.metric.equal_groups)
-        of_group = replace(self, part=Part(self.metric.equal_groups, "", self.name))
-        if not groups:
-            return Measured(math.nan, "N/A")
-        return of_group.group_value(list(groups.values()), by_size=False, sizes=None)
-
-    def group_value(self, tasks: Sequence[Sequence[Record]], *, by_size: bool, sizes: Sequence[int] | None) -> Measured:
-        """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
-
-        Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
-        :meth:`Statistic.group_value`.
-        """
-        measured = super().group_value(tasks, by_size=by_size, sizes=sizes)
-        parts = [self._scores(list(self.concerned(records))) for records in tasks]
-        clusters = [cluster for _, of_part in parts for cluster in of_part]
-        shares_clusters = len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts)
-        if (by_size and sizes is None) or not shares_clusters or math.isnan(measured.value):
-            return measured
-        strata = np.repeat(np.arange(len(parts)), [scores.size for scores, _ in parts])
-        shares = np.array(sizes, dtype=np.float64) if by_size and sizes is not None else None
-        influence = contributions(np.concatenate([scores for scores, _ in parts]), strata, shares)
-        return Measured(measured.value, _number(mean_and_error(influence, clusters).error))
-
-    def _mean_of(self, scores: Floats, records: Sequence[Record]) -> float:
-        if self._is_covered(records):
-            return float(scores.mean()) if scores.size else math.nan
-        session = current_session()
-        scored, requests = _counts(records)
-        # Once for each evaluation, since many numbers are over the same verdicts; without a judge, its end says so.
-        if requests > unjudged(records) and not session.has_explained_nan:
-            session.has_explained_nan = True
-            _log.warning(
-                "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE "
-                "asks for %g. Run again, which asks only for what is missing, or grade the logged samples with "
-                "`culture-tasks rejudge`.",
-                *(scored, requests, session.settings.judge_min_coverage),
-            )
-        return math.nan
-
-    def _is_covered(self, records: Sequence[Record]) -> bool:
-        """Whether some verdict is scored, and the share that the user asks for; true where no verdict is needed."""
-        scored, requests = _counts(records) if isinstance(self.metric, JudgedScore) else (0, 0)
-        least = current_session().settings.judge_min_coverage if requests else 0.0
-        return not requests or (scored > 0 and scored / requests >= least)
-
-    def _scores(self, records: Iterable[Record]) -> tuple[Floats, list[Hashable]]:
-        """Returns the scores that the mean is of, with the cluster of each."""
-        assert isinstance(self.metric, MeanScore)
-        scores: list[float] = []
-        clusters: list[Hashable] = []
-        for record in records:
-            score = record.get("score") if self.is_main else record["values"][self.metric.name]
-            is_missing = isinstance(self.metric, JudgedScore) or (self.is_main and "failed" in record["outcomes"])
-            if score is not None or (is_missing and self.metric.per_cluster is not None):
-                scores.append(math.nan if score is None else score)
-                clusters.append(cluster_of(record))
-        values = np.array(scores, dtype=np.float64)
-        if self.metric.per_cluster is not None:
-            numbers = cluster_numbers(clusters, np.ones(values.size, dtype=np.bool_))
-            values = cluster_scores(values, numbers, self.metric.per_cluster)
-            clusters = list(dict.fromkeys(clusters))
-        mask = ~np.isnan(values)
-        return values[mask], [cluster for cluster, is_scored in zip(clusters, mask, strict=True) if is_scored]
+    field_name = statistic.metric.equal_groups
+    if field_name and statistic.part is None:
+        groups = list(_by_group(records, field_name).values())
+        of_part = replace(statistic, part=Part(field_name, "", statistic.name))
+        return of_part.of_group(groups, by_size=False, sizes=None) if groups else Measured(math.nan)
+    if isinstance(statistic.metric, JudgedScore) and not _is_covered(records):
+        return Measured(math.nan)
+    scores, clusters = _scores(statistic, records)
+    if not scores.size:
+        return Measured(math.nan)
+    return _measured(float(scores.mean()), mean_and_error(scores, clusters).error)
 
 
-class Computed(Statistic):
-    """A number that the benchmark works out: from the records that have a score, or from the documents' inputs."""
+def _is_covered(records: Sequence[Record]) -> bool:
+    """Whether some verdict is scored, and the share that the user asks for; true where no verdict is needed."""
+    scored, requests = _counts(records)
+    session = current_session()
+    least = session.settings.judge_min_coverage
+    is_covered = not requests or (scored > 0 and scored / requests >= least)
+    # Once for each evaluation, since many numbers are over the same verdicts; without a judge, its end says so.
+    if not is_covered and not session.has_explained_nan and requests > unjudged(records):
+        session.has_explained_nan = True
+        _log.warning(
+            "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE "
+            "asks for %g. Run again, which asks only for what is missing, or grade the logged samples with "
+            "`culture-tasks rejudge`.",
+            *(scored, requests, least),
+        )
+    return is_covered
 
-    __slots__ = ()
 
-    def value(self, records: Sequence[Record]) -> float:
-        """Returns the number."""
-        assert isinstance(self.metric, ComputedScore)
-        return self.metric.value(self.inputs(records)[0])
+def _scores(statistic: Statistic, records: Iterable[Record]) -> tuple[Floats, list[Hashable]]:
+    """Returns the scores that a mean is of, with the cluster of each."""
+    metric: MeanScore = statistic.metric
+    scores: list[float] = []
+    clusters: list[Hashable] = []
+    for record in records:
+        score = record.get("score") if statistic.is_main else record["values"][metric.name]
+        if score is not None:
+            scores.append(score)
+            clusters.append(cluster_of(record))
+        elif metric.per_cluster is not None and (
+            isinstance(metric, JudgedScore) or (statistic.is_main and "failed" in record["outcomes"])
+        ):
+            scores.append(math.nan)
+            clusters.append(cluster_of(record))
+    values = np.array(scores, dtype=np.float64)
+    if metric.per_cluster is None:
+        return values, clusters
+    numbers = cluster_numbers(clusters, np.ones(values.size, dtype=np.bool_))
+    values = cluster_scores(values, numbers, metric.per_cluster)
+    mask = ~np.isnan(values)
+    return values[mask], list(compress(dict.fromkeys(clusters), mask))
 
-    def error(self, records: Sequence[Record]) -> float:
-        """Returns the metric's standard error, for a main metric that of a bootstrap over clusters, else NaN."""
-        assert isinstance(self.metric, ComputedScore)
-        value_of = self.metric.value
-        inputs, clusters = self.inputs(records)
-        if self.metric.stderr is not None:
-            return self.metric.stderr(inputs, clusters)
-        if not self.is_main:
-            return math.nan
-        again = replicates(lambda places: value_of([inputs[place] for place in places]), clusters)
-        return bootstrapped(value_of(inputs), again, n=len(inputs), clusters=len(set(clusters))).error
 
-    def inputs(self, records: Sequence[Record]) -> tuple[list[Any], list[Hashable]]:
-        """Returns what it is worked out from, and the cluster of each."""
-        used = [record for record in self.concerned(records) if not self.is_main or "score" in record]
-        if self.is_main:
-            return used, list(map(cluster_of, used))
-        return [record["inputs"][self.metric.name] for record in used], list(map(cluster_of, used))
+def computed(statistic: Statistic, records: Sequence[Record]) -> Measured:
+    """A number that the benchmark works out: from the records that have a score, or from the documents' inputs.
 
-    def finish(self, records: Sequence[Record], task: str, run: Run) -> None:
-        """Does what is left to do once a harness has its results, such as writing a file."""
-        assert isinstance(self.metric, ComputedScore)
-        if self.metric.finish is not None:
-            self.metric.finish(self.inputs(records)[0], task, run)
+    Its standard error is the metric's own; for a main metric without one, that of a bootstrap over clusters.
+    """
+    metric: ComputedScore = statistic.metric
+    inputs, clusters = computed_from(statistic, records)
+    value = metric.value(inputs)
+    if not inputs:
+        return Measured(value)
+    if metric.stderr is not None:
+        return _measured(value, metric.stderr(inputs, clusters))
+    if not statistic.is_main:
+        return Measured(value)
+    resampled = replicates(lambda indices: metric.value([inputs[index] for index in indices]), clusters)
+    return _measured(value, bootstrapped(value, resampled, n=len(inputs), clusters=len(set(clusters))).error)
+
+
+def computed_from(statistic: Statistic, records: Iterable[Record]) -> tuple[list[Any], list[Hashable]]:
+    """Returns what a computed number is worked out from, and the cluster of each."""
+    name, is_main = statistic.metric.name, statistic.is_main
+    used = [record for record in records if statistic.concerns(record) and (not is_main or "score" in record)]
+    return [record if is_main else record["inputs"][name] for record in used], list(map(cluster_of, used))
 
 
 def statistics_of(metrics: Iterable[Metric], main: str, records: Sequence[Record]) -> list[Statistic]:
     """Returns the numbers that the row of a task with these metrics can have, in the order of the row."""
     found: list[Statistic] = []
+    is_lexical = any((record.get("judge") or {}).get("backend") == "lexical" for record in records)
     for metric in metrics:
         is_main, better = metric.name == main, None if metric.scale.better is None else metric.scale.better == "higher"
-        if isinstance(metric, ComputedScore):
-            for part in (None, *parts_of(metric)):
-                name = part.metric if part else metric.name
-                found.append(Computed(name, better, metric, is_main, part, is_score=metric.is_score))
-            continue
-        is_lexical = isinstance(metric, JudgedScore) and any(
-            (record.get("judge") or {}).get("backend") == "lexical" for record in records
-        )
-        name = f"{metric.name}{LEXICAL}" if is_lexical else metric.name
-        found.append(Mean(name, better, metric, is_main))
-        found += [Mean(f"{name}_{part.group}", better, metric, is_main, part) for part in parts_of(metric)]
-        if isinstance(metric, JudgedScore):
+        is_judged = isinstance(metric, JudgedScore)
+        name = f"{metric.name}{LEXICAL}" if is_judged and is_lexical else metric.name
+        measure = computed if isinstance(metric, ComputedScore) else mean
+        is_score = not isinstance(metric, ComputedScore) or metric.is_score
+        parts = [(name, None), *((f"{name}_{part.group}", part) for part in parts_of(metric))]
+        found += [Statistic(text, better, metric, is_main, measure, part, is_score) for text, part in parts]
+        if is_judged:
             found += [
-                SpreadOverRuns(f"{name}_run_sd", False, metric, is_main, is_score=False),
-                Coverage(f"{metric.name}_coverage", True, metric, is_main, is_score=False),
-                Unscored(f"{metric.name}_unscored", False, metric, is_main, is_score=False),
+                Statistic(f"{name}_run_sd", False, metric, is_main, run_deviation, is_score=False),
+                Statistic(f"{metric.name}_coverage", True, metric, is_main, coverage, is_score=False),
+                Statistic(f"{metric.name}_unscored", False, metric, is_main, unscored, is_score=False),
             ]
     return found
 
 
-def by_group(records: Iterable[Record], field_name: str) -> dict[str | None, list[Record]]:
-    """Returns records by their group of a field."""
+def _by_group(records: Iterable[Record], field_name: str) -> dict[str | None, list[Record]]:
     groups: dict[str | None, list[Record]] = {}
     for record in records:
         groups.setdefault(record["groups"].get(field_name), []).append(record)
@@ -345,8 +280,13 @@ def cluster_of(record: Record) -> Hashable:
 
 def _counts(records: Iterable[Record]) -> tuple[int, int]:
     """Returns how many verdicts of records were scored, and how many were asked for."""
-    outcomes = [record["outcomes"] for record in records]
-    return sum(counts.get("scored", 0) for counts in outcomes), sum(sum(counts.values()) for counts in outcomes)
+    scored = requests = 0
+    for record in records:
+        outcomes = record["outcomes"]
+        scored += outcomes.get("scored", 0)
+        for count in outcomes.values():
+            requests += count
+    return scored, requests
 
 
 def unjudged(records: Iterable[Record]) -> int:
@@ -371,7 +311,7 @@ class TaskRecords:
         if (part := statistic.part) is None:
             return self.records
         if part.field not in self._by_field:
-            self._by_field[part.field] = by_group(self.records, part.field)
+            self._by_field[part.field] = _by_group(self.records, part.field)
         return self._by_field[part.field].get(part.group, [])
 
     def named(self, name: str) -> Statistic | None:
@@ -384,7 +324,7 @@ def write_row(row: Row, task: TaskRecords, filter_name: str) -> list[Statistic]:
     written = []
     for statistic in task.statistics:
         records = task.of(statistic)
-        if any(True for _ in statistic.concerned(records)):
+        if any(map(statistic.concerns, records)):
             _write(row, statistic.name, filter_name, statistic.measured(records))
             written.append(statistic)
     return written
@@ -401,11 +341,11 @@ def write_group_row(
     has_subset = any(task.size is not None for task in tasks)
     for name, by_size in weight_by_size.items():
         statistics = [statistic for task in tasks if (statistic := task.named(name))]
-        if not tasks or len(statistics) < len(tasks) or len({type(statistic) for statistic in statistics}) > 1:
+        if not tasks or len(statistics) < len(tasks) or len({statistic.measure for statistic in statistics}) > 1:
             continue
         records = [task.of(statistic) for task, statistic in zip(tasks, statistics, strict=True)]
-        if any(True for _ in statistics[0].concerned(chain.from_iterable(records))):
-            measured = statistics[0].group_value(records, by_size=by_size, sizes=sizes if has_subset else None)
+        if any(map(statistics[0].concerns, chain.from_iterable(records))):
+            measured = statistics[0].of_group(records, by_size=by_size, sizes=sizes if has_subset else None)
             _write(row, name, filter_name, measured)
         else:
             for ending in ("", "_stderr"):

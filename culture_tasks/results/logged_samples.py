@@ -12,7 +12,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.errors import DataError, JudgeError
-from culture_tasks.harness.records import OF_VERDICTS, RECORD, JudgedDocument, item_of
+from culture_tasks.harness.records import RECORD, VERDICT_FIELDS, JudgedDocument, item_of
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.samples import GradedResponse, LoggedJudge, LoggedSample, Record
@@ -59,7 +59,7 @@ class JudgedSample:
     def submit(self, *, failed_only: bool, more: Mapping[str, Any] | None = None) -> JudgedDocument:
         """Submits its responses to the session's judge as in :meth:`expected`; ``more`` go into its new record."""
         return JudgedDocument(
-            {name: value for name, value in self.as_logged.items() if name not in OF_VERDICTS} | dict(more or {}),
+            {name: value for name, value in self.as_logged.items() if name not in VERDICT_FIELDS} | dict(more or {}),
             rubric=self.rubric,
             responses=[run.response for run in self.record.runs],
             scale=self.record.scale,

@@ -72,14 +72,15 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
 
 
 def test_a_row_without_an_image_is_refused_and_a_missing_file_is_named_with_the_row_and_both_folders(tmp_path):
-    said = "data/test.json, row 1, field 'image': found nothing. Expected the name of an image file."
-    assert refused(load, tmp_path, None) == refused(load, tmp_path, "") == said
+    for name in (None, ""):
+        said = refused(load, tmp_path, name)
+        assert said.startswith(f"data/test.json, row 1, field 'image': found nothing in {tmp_path} or ")
     assert "row 1, field 'image': found an empty image" in refused(image_column, embedded([None]), [None], None)
     (tmp_path / "a.png").write_bytes(encoded())
     for name in ("b.png", ".", "a\0.png", "a\ud800.png", "iVBORw0KGgo/" * 500):
         said = refused(load, tmp_path, "a.png", name)
         assert said.startswith("data/test.json, row 2, field 'image': no file ")
-        assert f"in {tmp_path} or {tmp_path / 'images'}. Add the file, or correct the name." in said
+        assert f"in {tmp_path} or {tmp_path / 'images'}. Expected an image file." in said
         assert len(said) < 600
 
 
@@ -128,51 +129,40 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
 
-GREY16 = np.array([[0, 0x4000, 0x8000, 0xFFFF]], "u2")
 CLEAR = np.array([[[0, 0, 0, 0], [0, 0, 0, 255], [255, 0, 0, 128], [9, 8, 7, 255]]], "u1")
-SEEN = {
-    "grey": [(0,) * 3, (64,) * 3, (128,) * 3, (255,) * 3],
-    "clear": [(255,) * 3, (0,) * 3, (255, 127, 127), (9, 8, 7)],
-}
 PALETTE = Image.new("P", (4, 1))
 PALETTE.putpalette([0, 0, 0, 0, 0, 0, 255, 0, 0, 9, 8, 7])
 PALETTE.putdata([0, 1, 2, 3])
-INVERTED = Image.fromarray(65535 - GREY16)
-FLOATS = Image.fromarray((GREY16 / 65535).astype("f4"))
+WHITE, BLACK, RED = (255, 255, 255), (0, 0, 0), (255, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("kind", "image", "options", "seen"),
     [
-        ("PNG", Image.fromarray(GREY16), {}, "grey"),
-        ("PPM", Image.fromarray(GREY16), {}, "grey"),  # mode I
-        ("TIFF", Image.fromarray(GREY16), {}, "grey"),
-        ("TIFF", INVERTED, {"tiffinfo": {262: 0}}, "grey"),
-        ("TIFF", FLOATS, {}, "grey"),
-        ("PNG", Image.fromarray(np.maximum(GREY16, 1)), {"transparency": 0xFFFF}, "grey"),
-        ("PNG", Image.fromarray(CLEAR), {}, "clear"),
-        ("TIFF", Image.fromarray(CLEAR), {}, "clear"),
-        ("PNG", PALETTE, {"transparency": bytes([0, 255, 128])}, "clear"),
-        ("PNG", Image.fromarray(CLEAR).convert("RGB"), {"transparency": (255, 0, 0)}, None),
-        ("TIFF", Image.fromarray(CLEAR).convert("RGB").convert("CMYK"), {}, None),
-        ("TIFF", Image.fromarray((GREY16 / 257).astype("f4")), {}, "values from 0 to 255, not 0 to 1. Expected grey"),
-        ("TIFF", Image.fromarray(np.float32([[0.0, np.nan]])), {}, "values from nan to nan, not 0 to 1"),
-        ("TIFF", Image.fromarray(GREY16.astype("i4")), {}, "integers of 32 bits. Expected grey, a palette, RGB"),
+        ("PNG", Image.fromarray(CLEAR), {}, [WHITE, BLACK, (255, 127, 127), (9, 8, 7)]),
+        ("PNG", PALETTE, {"transparency": bytes([0, 255, 128])}, [WHITE, BLACK, (255, 127, 127), (9, 8, 7)]),
+        ("PNG", Image.fromarray(CLEAR).convert("RGB"), {"transparency": RED}, [BLACK, BLACK, WHITE, (9, 8, 7)]),
+        ("TIFF", Image.fromarray(CLEAR).convert("RGB").convert("CMYK"), {}, [BLACK, BLACK, RED, (9, 8, 7)]),
+        (
+            "PNG",
+            Image.fromarray(np.array([[0, 0xFFFF]], "u2")),
+            {},
+            "Pillow's mode I;16. Expected grey, a palette, RGB",
+        ),
+        ("TIFF", Image.fromarray(np.float32([[0.0, 1.0]])), {}, "Pillow's mode F"),
         ("TIFF", Image.new("RGB", (4, 1)).convert("LAB"), {}, "Pillow's mode LAB"),
     ],
 )
 def test_a_model_sees_an_image_as_people_do_or_the_image_is_refused(tmp_path, kind, image, options, seen):
     image.save(tmp_path / "a", kind, **options)
     problems = broken_images(RowTable("data/test.json", [{}]), ["a"], tmp_path)
-    if seen is not None and seen not in SEEN:
+    if isinstance(seen, str):
         (problem,) = problems
         assert problem.startswith(f"data/test.json, row 1, field 'image': found {seen}")
         return
     assert problems == []
-    pixels = [tuple(pixel) for pixel in np.asarray(read_image((tmp_path / "a").read_bytes()))[0].tolist()]
-    white = (255, 255, 255)
-    plain = [(0, 0, 0), (0, 0, 0), white if "transparency" in options else (255, 0, 0), (9, 8, 7)]
-    assert pixels == SEEN.get(seen, plain)
+    pixels = np.asarray(read_image((tmp_path / "a").read_bytes()))[0].tolist()
+    assert list(map(tuple, pixels)) == seen
 
 
 def test_premultiplied_and_palette_transparency_lie_on_white():

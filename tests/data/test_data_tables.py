@@ -122,14 +122,13 @@ def test_a_path_that_is_no_data_file_is_refused_with_the_allowed_endings_and_one
         ("data.csv", "question,answer\n", "holds no rows"),
         ("data.json", "", ", line 1, column 1: not JSON (Expecting value)"),
         ("data.json", '[{"a": 1},\n {"a" 2}]', ", line 2, column 7: not JSON (Expecting ':' delimiter)"),
-        ("data.json", "{}", "holds one object. Expected a list of objects"),
+        ("data.json", "{}", ", line 1: found {}. Expected a list of objects"),
         ("data.json", '[{"a": 1}, [2]]', ", row 2: found [2]. Expected an object"),
-        ("data.json", "[" * 100_000 + "]" * 100_000, "JSON that can't be read (maximum recursion depth exceeded"),
+        ("data.json", "[" * 100_000 + "]" * 100_000, ", line 1: not JSON that can be read (maximum recursion"),
         ("data.jsonl", '{"a": 1}\n\n{"a": }\n', ", line 3, column 7: not JSON"),
-        ("data.jsonl", '{"a": 1}\n{"q": 1, "q": 2}\n', ", line 2: JSON that can't be read ('q' occurs 2 times in one"),
         ("data.csv", 'a,b\n1,"x\n2,y\n', ", line 3: not CSV (unexpected end of data)"),
-        ("data.csv", "a,b\n1,2\n1,2,3\n", ", row 3: 3 fields, while the header has 2 columns"),
-        ("data.csv", "a,b,a\n1,2,3\n", "2 columns are named 'a'"),
+        ("data.csv", "a,b\n1,2\n1,2,3\n", ", row 3: found 3 fields. Expected 2, as in the header"),
+        ("data.csv", "a,b,a\n1,2,3\n", ", row 1: found two columns of one name in a, b, a"),
         ("data.parquet", "PAR1 and more that is none PAR1", "not a readable Parquet file"),
     ],
 )
@@ -204,7 +203,7 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
     [row] = validated(RowTable("hub", [GOOD | {"Answer": "b"}], local=False), Row)
     assert row.answer == "a"  # the column of that name goes first
     for row, said in (
-        (GOOD | {"q": "1"}, "row 1: the columns 'question' and 'q' mean the same. Remove or rename one"),
+        (GOOD | {"q": "1"}, "x.json: the columns 'q' and 'question' mean the same. Remove or rename one"),
         (
             {"question": "q", "anwser": "a"},
             "no column 'answer'. Did you mean 'anwser'? Found the columns anwser, question.",
@@ -245,7 +244,7 @@ def test_ids_are_those_of_the_rows_or_their_numbers_and_each_occurs_once(tmp_pat
     assert (read(None, None), read("b", "a")) == (["0", "1"], ["b", "a"])
     with pytest.raises(DataError, match=r"test.json, row 3, field 'id': 'a' is also the id of .*, row 1"):
         read("a", "b", "a")
-    with pytest.raises(DataError, match=r"test.json, row 2, field 'id': found nothing, while .*, row 1 has 'a'"):
+    with pytest.raises(DataError, match=r"test.json, row 2, field 'id': found nothing. Expected an id in each"):
         read("a", None)
 
 

@@ -63,7 +63,7 @@ def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
     assert found.count(("sadness", "pain", "pain")) == 1
     assert found.count(("happiness", None, "pain")) == 7
     # One true positive of pain, 14 false ones: F1 2/16. happiness 7, sadness 5, embarrassment and fear missed: 0.
-    assert statistics("cedar_text")["top2_macro_f1"].value(records) == pytest.approx(2 / 16 / 5)
+    assert statistics("cedar_text")["top2_macro_f1"].measured(records).value == pytest.approx(2 / 16 / 5)
 
 
 def test_every_document_has_every_metric(load, tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, mo
 
 def test_metrics_of_no_documents_are_nan():
     for number in (*statistics("cedar_text").values(), *statistics("cedar_text_en").values()):
-        value = number.value([])
+        value = number.measured([]).value
         assert value != value, number.name
 
 

@@ -121,7 +121,7 @@ def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
 
 
 def group(tasks, *, by_size, metric=PLAIN, sizes=None):
-    return statistics_of([metric], "x", [])[0].group_value(tasks, by_size=by_size, sizes=sizes)
+    return statistics_of([metric], "x", [])[0].of_group(tasks, by_size=by_size, sizes=sizes)
 
 
 def test_a_group_knows_which_clusters_its_tasks_share():

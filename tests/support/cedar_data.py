@@ -97,7 +97,7 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     task = TaskRecords(statistics_of(kinds, ACC, plain), plain)
     for number in task.statistics:
         of_number = task.of(number)
-        if any(True for _ in number.concerned(of_number)):
+        if any(map(number.concerns, of_number)):
             scores[number.name], error = number.measured(of_number)
             if isinstance(number.metric, MeanScore) or number.metric.stderr is not None:
                 scores[f"{number.name}_stderr"] = error

@@ -65,23 +65,16 @@ class Images(list[Any]):
 
     def __init__(self, images: Iterable[Any] = ()) -> None:
         super().__init__(images)
-        self.forget_looks()
-
-    def forget_looks(self) -> None:
-        """Forgets the looks so far, such as one that made a key of the images."""
         self.unseen = set(range(len(self)))
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        places = range(len(self))[key]
-        if isinstance(places, int):
-            self.unseen.discard(places)
-        elif len(places) < len(self):
-            raise _missing_images_error(len(self), len(places))
-        else:
-            self.unseen.clear()
+        found = range(len(self))[key]
+        if isinstance(found, range) and len(found) < len(self):
+            raise _missing_images_error(len(self), len(found))
+        self.unseen.difference_update([found] if isinstance(found, int) else found)
         return super().__getitem__(key)
 
 
@@ -90,6 +83,16 @@ def _missing_images_error(count: int, limit: int, task: str = "a task of culture
         f"{task}: a document shows {count} images, and the model is given {limit} of them. "
         f"Add max_images={count} to --model_args."
     )
+
+
+def _images_of(request: Instance) -> Images:
+    return request.args[2]["visual"] if request.request_type == FROM_IMAGES else Images()
+
+
+def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
+    for request in requests if isinstance(limit, int) else ():
+        if (count := len(_images_of(request))) > limit:
+            raise _missing_images_error(count, limit, str(request.task_name))
 
 
 def refuse_examples(task: str, shots: int | None) -> None:
@@ -113,8 +116,7 @@ def images(task: Task, doc: Doc) -> list[Any]:
 
 def choices(task: Task, doc: Doc) -> list[str]:
     """Returns the replies whose log-likelihoods are compared."""
-    assert task.choices is not None
-    return list(task.choices(doc))
+    return list(task.choices(doc)) if task.choices else []
 
 
 def record(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
@@ -127,10 +129,9 @@ def record(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
 def defaults(task: Task) -> dict[str, Any]:
     """Returns what a task file may leave out."""
     decoding, is_sampled = task.decoding, task.decoding.temperature > 0
-    sampling = {"temperature": decoding.temperature, "top_p": decoding.top_p} if is_sampled else {}
-    generation = {"until": [], "max_gen_toks": decoding.max_tokens, "do_sample": is_sampled} | {
-        name: value for name, value in sampling.items() if value is not None
-    }
+    generation: dict[str, Any] = {"until": [], "max_gen_toks": decoding.max_tokens, "do_sample": is_sampled}
+    if is_sampled:
+        generation |= {"temperature": decoding.temperature} | ({"top_p": decoding.top_p} if decoding.top_p else {})
     return {
         "output_type": BY_LIKELIHOOD if task.choices else "generate_until",
         "fewshot_split": "test",  # so that a question is never among its own examples
@@ -239,11 +240,11 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
     """Has a model answer requests of ours, if their images reach it: the method that lm-eval calls."""
     _check_image_limit(requests, getattr(model, "max_images", None))
-    for request in requests:
-        _images_of(request).forget_looks()
+    with_images = [request for request in requests if request.request_type == FROM_IMAGES and _images_of(request)]
+    for request in with_images:
+        _images_of(request).unseen = set(range(len(_images_of(request))))  # what made a key of them was no look
     if isinstance(model, TemplateAPI):
-        plain = (request for request in requests if not isinstance(request.args[0], JsonChatStr))
-        if request := next(filter(_images_of, plain), None):
+        if request := next((some for some in with_images if not isinstance(some.args[0], JsonChatStr)), None):
             raise ImagesNotShownError(
                 f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
                 "Add --apply_chat_template, and name a model such as local-chat-completions."
@@ -251,7 +252,7 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
         answers = _run_by_run(model, requests)
     else:
         answers = model.generate_until(requests)
-    if blind := [request for request in requests if _images_of(request) and _images_of(request).unseen]:
+    if blind := [request for request in with_images if _images_of(request).unseen]:
         images = _images_of(blind[0])
         raise ImagesNotShownError(
             f"{blind[0].task_name}: the model {type(model).__name__} looked at {len(images) - len(images.unseen)} of "
@@ -309,13 +310,10 @@ def _with_checked_cache(original: Callable[..., Any]) -> Callable[..., Any]:
         cached = kwargs.get("lm", args[0] if args else None)
         if isinstance(cached, CachingLM):
             identity, cache = _identity(cached.lm), cached.dbdict
-            before = cache.get(_MODEL, {} if len(cache) else identity)
-            if before != identity:
-                name = next((name for name in identity if before.get(name) != identity[name]), "class")
+            if cache.get(_MODEL, {} if len(cache) else identity) != identity:
                 raise SettingsError(
-                    f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name "
-                    f"({name}: {before.get(name, 'nothing')!r:.80}, now {identity.get(name)!r:.80}). Name another "
-                    "file: one for each model and its arguments."
+                    f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name. "
+                    "Name another file: one for each model and its arguments."
                 )
             cache[_MODEL] = identity
         return original(*args, **kwargs)
@@ -332,10 +330,9 @@ def _identity(model: Any) -> dict[str, str]:
     facts = {name: str(value) for name, value in arguments.items() if isinstance(value, (str, bool))}
     config = getattr(getattr(model, "_model", None), "config", None)
     facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
+    is_kept = {name: not is_secret_name(name) and "device" not in name and "batch" not in name for name in facts}
     return {"class": type(model).__qualname__} | {
-        name: shown_text(text)
-        for name, text in facts.items()
-        if not is_secret_name(name) and "device" not in name and "batch" not in name
+        name: shown_text(text) for name, text in facts.items() if is_kept[name]
     }
 
 
@@ -352,13 +349,11 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
             del payload["stop"]
         return payload
 
-    runs: list[list[int]] = []
+    runs: dict[int, list[int]] = {}
     times: Counter[int] = Counter()
-    for place, request in enumerate(requests):
-        run = times[id(request)]
+    for index, request in enumerate(requests):
+        runs.setdefault(times[id(request)], []).append(index)
         times[id(request)] += 1
-        runs += [[]] if run == len(runs) else []
-        runs[run].append(place)
     if len(runs) > 1 and any("seed" in request.args[1] for request in requests):
         _log.warning(
             "gen_kwargs has a seed, which goes with every repeat: a server that honours it repeats its answer. "
@@ -368,24 +363,13 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     first, create_payload = model._seed, model._create_payload
     model._create_payload = create_payload_without_empty_stop
     try:
-        for run, places in enumerate(runs):
+        for run, indices in runs.items():
             model._seed = first + run
-            replies = model.generate_until([requests[place] for place in places])
-            for place, answer in zip(places, replies, strict=True):
-                answers[place] = answer
+            for index, answer in zip(indices, model.generate_until([requests[i] for i in indices]), strict=True):
+                answers[index] = answer
     finally:
         model._seed, model._create_payload = first, create_payload
     return answers
-
-
-def _images_of(request: Instance) -> Images:
-    return request.args[2]["visual"] if request.request_type == FROM_IMAGES else Images()
-
-
-def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
-    for request in requests if isinstance(limit, int) else ():
-        if (count := len(_images_of(request))) > limit:
-            raise _missing_images_error(count, limit, str(request.task_name))
 
 
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -113,8 +113,10 @@ def _handing_over(model: Any) -> Iterator[None]:
 
     def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
         responses = original(requests, *args, **kwargs)
+        first = {request.task_name: request for request in requests}
+        ours = {name for name, request in first.items() if _is_ours(request)}
         return [
-            clean(request, response) if _is_ours(request) else response
+            clean(request, response) if request.task_name in ours else response
             for request, response in zip(requests, responses, strict=True)
         ]
 

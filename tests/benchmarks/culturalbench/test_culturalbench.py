@@ -92,7 +92,11 @@ def test_a_question_with_a_missing_option_has_no_score():
     plain = {"record": 2, "score": 1.0, "benchmark": "culturalbench", "outcomes": {"scored": 1}}
     records = [{**plain, "cluster": str(number // 4)} for number in range(8)]
     task = task_named("culturalbench_hard")
-    mean = statistics_of(task.metrics(), task.metric, records)[0].value
+    statistic = statistics_of(task.metrics(), task.metric, records)[0]
+
+    def mean(records):
+        return statistic.measured(records).value
+
     records[1]["score"] = 0.0
     assert [mean(records), mean(records[:5]), mean(records[1:])] == [0.5, 0, 1]
     assert math.isnan(mean(records[:3]))

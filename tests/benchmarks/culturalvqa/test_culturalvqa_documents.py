@@ -156,7 +156,7 @@ def test_answers_are_in_all_rows_or_withheld_in_all(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"answers": ["x"]}, "row 2: the columns 'all_answers' and 'answers' mean the same"),
+        ({"answers": ["x"]}, "the columns 'all_answers' and 'answers' mean the same"),
         ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Expected one of brazil, "),
         *(
             ({"all_answers": written}, "row 2, field 'all_answers")
@@ -208,7 +208,7 @@ def test_local_answers_may_be_one_object_and_belong_to_the_hub_s_questions(tmp_p
     ("name", "content", "said"),
     [
         ("json", '{"q0": 5}', ", row 1, field 'all_answers': found 5. Expected a list"),
-        ("json", '"naan"', ": holds one text. Expected a list of objects"),
+        ("json", '"naan"', ', line 1: found "naan". Expected a list of objects'),
         ("csv", "u_id,all_answers\nq0,\n", ", row 2, field 'all_answers': found ''. Expected at least one"),
         ("csv", "u_id,all_answers\nq0,a\nq0,a\n", ", row 3, field 'u_id': 'q0' is also the id of"),
         ("csv", "u_id,all_answers\nq2,naan\n", ": found no answer for "),
