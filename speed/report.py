@@ -27,9 +27,9 @@ from typing import Any
 
 import jsonlines
 
-from culture_tasks.benchmarks.care.documents import CATEGORIES
+from culture_tasks.benchmarks.care.benchmark import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
+from culture_tasks.benchmarks.culturalvqa.benchmark import COUNTRIES, FACETS
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness.records import RECORD, RECORD_VERSION
 

@@ -18,7 +18,7 @@ beginnings, 1 by a statement. Of 1,229 written in 40 languages, these are 372, 7
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,7 @@ from culture_tasks.benchmarks.option_names import (
     turn_of,
     with_names,
 )
+from culture_tasks.benchmarks.reporting import Groups, groups_of
 from culture_tasks.text import answer_in
 
 PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
@@ -171,6 +172,38 @@ def _only(line: str, plain: str, labels: Sequence[str]) -> set[int]:
 def share(labels: Sequence[str | None], label: str | None) -> float:
     """Returns the share of labels that are this one."""
     return labels.count(label) / len(labels)
+
+
+def lettered(options: Sequence[str]) -> dict[str, str]:
+    """Returns options by their letters, from A."""
+    return {chr(ord("A") + number): option for number, option in enumerate(options)}
+
+
+def score_options(
+    doc: Doc,
+    responses: Sequence[str],
+    options: Mapping[str, str],
+    groups: Mapping[str, Groups],
+    *,
+    values: Callable[[Sequence[str | None]], Mapping[str, Any]] = lambda _: {},
+    **fields: Any,
+) -> Score:
+    """Reads which of some options the responses choose; the document's ``answer`` is the label of the right one.
+
+    ``values`` gives the values of further metrics by the labels that were read; the rest is as in
+    :func:`score_choices`.
+    """
+    labels, right = [read_choice(response, options) for response in responses], doc["answer"]
+    return score_choices(
+        doc,
+        responses,
+        labels,
+        right,
+        values=values(labels),
+        references=(f"{right}. {options[right]}" if options[right] else right,),
+        groups=groups_of(doc, groups),
+        **fields,
+    )
 
 
 def score_choices(

@@ -17,9 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from culture_tasks import prompt_files
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     WITH_JUDGE,
+    At,
     BenchmarkReport,
     ColumnSpec,
     FurtherScore,
@@ -29,6 +31,7 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     bars_by,
     columns_by,
+    groups_of,
 )
 from culture_tasks.data.reading import DataReading
 from culture_tasks.text import NO_RESPONSE, storable
@@ -75,6 +78,16 @@ class Prompt:
 
     parts: tuple[str | Picture, ...]
     system: str = ""
+
+
+def filled(package: str, name: str, *before: Picture) -> Callable[[Doc], Prompt]:
+    """Returns what fills a prompt file with a document's fields, and its slots ``{a}``, ``{b}`` … with the options."""
+
+    def prompt(doc: Doc) -> Prompt:
+        options = {chr(ord("a") + number): option for number, option in enumerate(doc.get("options", ()))}
+        return Prompt((*before, prompt_files.load(package, name).fill({**doc, **options})))
+
+    return prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +294,12 @@ class Score:
     score: float | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, doc: Doc, responses: Sequence[str], groups: Mapping[str, Groups], **fields: Any) -> Score:
+        """Returns a document with the answers to it, and its groups; it has an ``id`` and the fingerprint ``data``."""
+        shared = {"item": doc["id"], "groups": groups_of(doc, groups), "data": {"data": doc["data"]}}
+        return cls(responses=responses, **shared, **fields)
+
 
 class KeepAll:
     """Response filter that keeps every response of a request, so that repeated runs are scored together.
@@ -371,6 +390,11 @@ class Variant:
     def titled(self, title: str) -> str:
         """Returns a title with the variant's own behind it."""
         return f"{title}, {self.title}" if self.title else title
+
+    def task(self, name: str, title: str, **fields: Any) -> Task:
+        """Returns the task that asks in this way, by the benchmark's name and title and fields of :class:`Task`."""
+        shared = {"name": f"{name}{self.suffix}", "title": self.titled(title), "decoding": self.decoding}
+        return Task(**{"about": self.about, **shared, **fields})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,16 +496,38 @@ class Benchmark(ABC):
 
         Of several tasks it has no column for all groups: their score may be a mean over tasks.
         """
-        tasks = {entry.name: entry for entry in self.entries() if isinstance(entry, Task)}
         for unit in units:
-            task = next((tasks[name] for name in unit.tasks if name in tasks), next(iter(tasks.values())))
-            metric = next(metric for metric in task.metrics() if metric.name == task.metric)
+            metric = self.metrics_of(unit)["score"]
             for name, groups in self.groups.items():
                 if groups.shown and groups:
                     columns = columns_by(
                         name, groups, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else ""
                     )
                     yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
+
+    def metrics_of(self, unit: ScoreUnit) -> Mapping[str, Metric]:
+        """Returns the metrics of a unit's first task by statistic, the main one as ``score``, also of a user's task."""
+        tasks = {entry.name: entry for entry in self.entries() if isinstance(entry, Task)}
+        task = next((tasks[name] for name in unit.tasks if name in tasks), next(iter(tasks.values())))
+        return {"score" if metric.name == task.metric else metric.name: metric for metric in task.metrics()}
+
+    def columns(
+        self, units: Sequence[ScoreUnit], labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
+    ) -> list[ColumnSpec]:
+        """Returns a column for each metric of each unit that has a label.
+
+        Args:
+            units: The units.
+            labels: Labels of the statistics, in the order of the columns.
+            printed: Keys of the column of published tables, by unit and statistic as in ``cvqa_en_acc_macro``.
+        """
+        keys = [
+            (unit.key, name, label) for unit in units for name, label in labels.items() if name in self.metrics_of(unit)
+        ]
+        return [
+            ColumnSpec(key := f"{unit}_{name}", label, At(unit, name), unit, printed.get(key, {}))
+            for unit, name, label in keys
+        ]
 
     def table(
         self,

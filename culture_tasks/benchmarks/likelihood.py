@@ -35,7 +35,6 @@ def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str 
         choices=choices,
         harnesses=("lm_eval",),
         tag=f"{task.tag}_ll" if task.tag else "",
-        note="By log-likelihood: the model writes nothing.",
     )
 
 

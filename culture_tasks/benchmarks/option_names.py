@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from importlib import resources
 
 LABEL, BOTH, TEXT, UNKNOWN = 0x12000, 0x12040, 0x12080, 0x3F
 NAMED = "\U00012000-\U000120bf"
@@ -20,43 +21,14 @@ The last of each 64 is for a label that isn't offered.
 LATIN = "A-Za-zÀ-ɏ"
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3031-\u30ff\u3400-\u9fff\uac00-\ud7af"
 
-# Words of the languages in which the benchmarks ask: of a denial or doubt, for "is", "or", "right" and "choose".
-NOT = (
-    r"(?:\b(?:cannot|could|either|eliminat\w+|exclud\w+|false|if|in(?:appropriate|correct)\w*|(?-i:may)|might|neither|never"
-    r"|no(?!-)|none|nothing|nor|not|ruled?|rejected|rules|unless|unlikely|unsure|whether|wrong|pas|non(?!-)|n[ãa]o|nie|nicht"
-    r"|kein\w*|falsch\w*|niet|geen|bukan\w*|tidak|salah|ay hindi|không|sai|değil\w*|yanlış\w*|не|нет"
-    r"|не(?:верн|правильн)\w*"
-    r"|ні|inte|ikke|least|equivocad\w|errad\w|sbagliat\w|faux|fausse|لا|غير)\b|n['’]t\b|[不非没沒错錯違誤✗]|間違|ない|ません"
-    r"|아[니닌닙]|않|틀|ليس|خطأ|خاط|نیست|غلط|نہیں|नहीं|नाही|गलत|ভুল|\bনয়|இல்லை|தவறு|కాదు|తప్పు|නොවේ|වැරදි|ไม่|ผิด|אינ|שגוי)"
-)
-BE = (
-    r"(?:\b(?:are|be|called|is|named|was|adalah|ay|e|é|è|es|est|ialah|ist|là|lautet|merupakan|são|son|sono|yaitu|är|это"
-    r"|является|هو|هي)\b|['’]s\b|[는是為为은はือ])"
-)
-OR = (
-    r"(?:\b(?:and|nor|or|atau|dan|e|et|o|oder|ou|u|und|ve|veya|y|и|или|أو|و|और|या)\b|[和或かと과와&/]|還是|还是"
-    r"|または|หรือ|และ|또는|이나)"
-)
-RIGHT = (
-    r"(?:\b(?:antwoord|antwort|bener|benar\b|betul|cavab|cevab|cevap|correct|corret|doğru|düzgün|freagra|jawab|jibu|juist"
-    r"|korrekt|leres|odpov|odpow|popraw|răspuns|répons|respost|respuesta|richtig|riktig|rispost|sagot|sahihi|správn|svar"
-    r"|tama\b|trả lời|yanıt|đáp án|đúng|απάντησ|σωστ|верн|відповід|зөв|ответ|отговор|правильн|хариулт|ìdáhùn)"
-    r"|回答|正しい|正确|正確|正解|答え|答案|정답|답|إجاب|اجاب|الجواب|جواب|صحيح|صحیح|درست|پاسخ|תשוב|נכונ|उत्तर|जवाब|बरोबर"
-    r"|सही|উত্তর|সঠিক|பதில்|விடை|சரியான|సమాధాన|సరైన|නිවැරදි|පිළිතුර|คำตอบ|ถูก|ትክክል|መልስ)"
-)
-CHOOSE = (
-    r"(?:\b(?:answer|boxed|choice|choose|chose|guess|pick|select|(?:best|right) (?:one|option)|chọn|elijo|escojo"
-    r"|escolho"
-    r"|choisi|memilih|pilih|scelgo|seçi|vybír|wähle|wybier|выбира|обира)|[選选](?![項项])|고르|선택합|أختار|चुन|เลือก)"
-)
-PONDER = (
-    r"\b(?:let|look|consider|examin|evaluat|first|step|wait|anali|veamos|primer|lihat|pertama|рассмотр)"
-    r"|[看考]|分析|首先|まず|먼저"
-)
-NAME = (
-    r"(?:letter|number|option|alternativa|opci[oó]n|opção|opzione|opsi|letra|вариант|варіант|الخيار|विकल्प|ตัวเลือก|선택지|选项|選項"
-    r"|選択肢)"
-)
+_WORDS: dict[str, str] = {}
+"""Patterns of words in the languages in which the benchmarks ask, by name; one may have several lines in the file."""
+for _line in (resources.files(__package__) / "option_words.txt").read_text(encoding="utf-8").splitlines():
+    _name, _, _part = _line.partition(": ")
+    _WORDS[_name] = _WORDS.get(_name, "") + _part
+
+NOT, BE, OR, RIGHT = _WORDS["not"], _WORDS["be"], _WORDS["or"], _WORDS["right"]
+CHOOSE, PONDER, NAME = _WORDS["choose"], _WORDS["ponder"], _WORDS["name"]
 LEAD = (
     r"\W*(?:(?>\b(?:(?-i:an?)|also|and|best|but|certainly|clearly|correct|das|definitely|der|die|el|final|is|it|la|likely"
     r"|most|my|only|probably|right|sino|so|sondern|that|the|therefore|to be|une?)\b|而是"
@@ -64,19 +36,10 @@ LEAD = (
 )
 """Words that may stand between a statement, or the beginning of a line, and the choice."""
 
-LIST_LEAD = re.compile(
-    r"(?!.*\b(?:answer|best|correct|right)\b).*(?:\b(?:analy|break down|choices|consider|each|evaluat|examin"
-    r"|explanation|follow|look|note|opciones|opsi|options?\b|optionen|pilihan|reason|step|why|вариант)|选项|選項|選択肢|선택지|خيارات|विकल्प"
-    r"|ตัวเลือก).*:\W*\Z",
-    re.IGNORECASE,
-)
+LIST_LEAD = re.compile(_WORDS["list_lead"], re.IGNORECASE)
 """A line behind which options are discussed, one by one."""
 
-CLAUSE = re.compile(
-    r"[.,;!?。，、；！？…]+(?=\W|$)|(?<=[。，；！？])|(?=\b(?:although|because|but|hence|however|since|so|therefore|though|thus"
-    r"|whereas|while|aber|karena|mais|melainkan|pero|porque|sino|sondern|tetapi|weil|но|потому)\b)|(?=而是|因为|因為|所以)",
-    re.IGNORECASE,
-)
+CLAUSE = re.compile(_WORDS["clause"], re.IGNORECASE)
 """The end of a clause."""
 
 CALLED_RIGHT = (
@@ -115,16 +78,8 @@ _JOINED = re.compile(
 )
 """Several options in a row."""
 
-_NEW_QUESTION = re.compile(
-    r"(?<=[^:\n\s])\s*\n\W*(?:example|human|instruction|problem|q|question|story|task|user|domanda|frage|pergunta"
-    r"|pertanyaan|pregunta|soal|soru|вопрос|питання|问题|問題|質問|질문|문제|السؤال|سؤال|प्रश्न|คำถาม)(?:\W{0,2}\d+)?\W{0,3}[:：.)]",
-    re.IGNORECASE,
-)
-_TURN_END = re.compile(
-    r"</s>|\[/?INST\]|<[|｜]?(?:end|endoftext|end_of_text|end_of_turn|end[▁_]of[▁_]sentence|eom_id|eos|eot_id|im_end|im_start"
-    r"|start_header_id|start_of_turn|user)[|｜]?>",
-    re.IGNORECASE,
-)
+_NEW_QUESTION = re.compile(_WORDS["new_question"], re.IGNORECASE)
+_TURN_END = re.compile(_WORDS["turn_end"], re.IGNORECASE)
 _TAG = re.compile(r"</?\w[^<>\n]{0,40}>|<\|[^<>|\n]{1,40}\|>")
 
 

@@ -12,18 +12,19 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, create_model
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport
-from culture_tasks.data.files import read_file
-from culture_tasks.data.rows import Identifier, Label, TableRow, checked, expectation, one_of, split
+from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.rows import Identifier, Label, TableRow, checked, id_problems, one_of, split, validated
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings, user_cache_folder
 
@@ -145,16 +146,10 @@ class Ratings:
         table = read_file(folder / RATINGS)
         model = create_model("RatingRow", __base__=_RatingRow, **columns)
         rows, problems = split(checked(table, model, settings=settings))
-        values: dict[tuple[str, str], Any] = {}
-        for index, row in rows:
-            key = row.person, row.item
-            if key in values:
-                problems.append(
-                    f"{table.where(index)}, field 'item': found {key[1]!r} of {key[0]!r} a second time. Expected one "
-                    f"{column} per person and item. Remove the row, or adjudicate."
-                )
-            values.setdefault(key, getattr(row, column))
-        return values, problems
+        keys = [(row.person, row.item) for _, row in rows]
+        valid = table.part([index for index, _ in rows])
+        problems += id_problems(valid, [f"{item} of {person}" for person, item in keys], "item")
+        return {key: getattr(row, column) for key, (_, row) in zip(keys, rows, strict=True)}, problems
 
     def agreement(self, values: Mapping[tuple[str, str], Any]) -> Iterator[AgreementRow]:
         """Yields Krippendorff's alpha of all people, and each measure of each pair of them and its mean over pairs."""
@@ -205,6 +200,10 @@ class CultureBenchmark(Benchmark):
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
 
+    def report(self) -> BenchmarkReport:
+        """Returns a report without published numbers."""
+        return replace(super().report(), as_published=())
+
     def check(self, settings: Settings) -> DataReport:
         """Checks its tables, images and ratings."""
         report = super().check(settings)
@@ -228,7 +227,7 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
     """Returns the benchmark of the culture in a folder, made like one of some benchmarks.
 
     Raises:
-        DataError: With every problem of ``culture.toml``, or every file that isn't read.
+        DataError: For the first problem of ``culture.toml``, or with every file that isn't read.
     """
     folder = folder.resolve()
     path = folder / FILE
@@ -240,26 +239,14 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
         raise DataError(f"{folder / DATA}: holds no table. Expected a file that ends in {', '.join(_TABLES)}.")
     try:
         content = tomllib.loads(path.read_text("utf-8-sig"))
-        like = content.get("like")
-        if not isinstance(like, str) or like not in likes:
-            expected = f"Expected one of {', '.join(sorted(likes))}. Correct it."
-            raise DataError(f"{path}, key 'like': found {like!r:.80}.{nearest(str(like), likes)} {expected}")
-        culture = likes[like].culture
-        return culture(folder, culture.file_model.model_validate(content), likes[like])
-    except ValidationError as error:
-        names = list(culture.file_model.model_fields)
-        found = error.errors(include_url=False)
-        raise DataError("\n".join(_problem(path, problem, names) for problem in found)) from None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not TOML in UTF-8 ({error!s:.200}). Correct it there.") from None
-
-
-def _problem(path: Path, problem: Mapping[str, Any], names: Sequence[str]) -> str:
-    key = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-    if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key!r}.{nearest(key, names)} Expected {', '.join(names)}. Rename or remove it."
-    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-    return f"{path}{f', key {key!r}' if key else ''}: found {found}. {expectation(problem)}. Correct it."
+    if (like := str(content.get("like"))) not in likes:
+        expected = f"Expected one of {', '.join(sorted(likes))}. Correct it."
+        raise DataError(f"{path}, field 'like': found {like!r:.80}.{nearest(like, likes)} {expected}")
+    culture = likes[like].culture
+    (file,) = validated(RowTable(str(path), [content], places=[str(path)]), culture.file_model)
+    return culture(folder, file, likes[like])
 
 
 def _unsafe_files(folder: Path) -> Iterator[str]:

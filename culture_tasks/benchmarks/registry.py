@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -26,9 +25,6 @@ from culture_tasks.settings import Settings, culture_folders
 
 ENTRY_POINTS = "culture_tasks.benchmarks"
 """Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
-
-
-_NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 @cache
@@ -49,10 +45,6 @@ def benchmarks() -> Mapping[str, Benchmark]:
         if not isinstance(benchmark, CultureBenchmark):  # which has the rubrics of the benchmark that it is like
             names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
-            if not _NAME.fullmatch(name):
-                raise CultureTasksError(
-                    f"{where}: the {kind} {name!r} needs another name, of letters, digits, '_' and '-'."
-                )
             if owner := owners.get((kind, name)):
                 raise CultureTasksError(
                     f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."

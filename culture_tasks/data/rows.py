@@ -108,8 +108,8 @@ def checked(
     elif unknown:
         yield (
             f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], fields)} Expected one of "
-            f"{', '.join(fields)}. Rename or remove it, or ignore all unknown columns with "
-            "CULTURE_TASKS_EXTRA_COLUMNS=allow."
+            f"{', '.join(fields)}. Rename or remove it"
+            f"{', or ignore all unknown columns with CULTURE_TASKS_EXTRA_COLUMNS=allow' if settings else ''}."
         )
     known = {name: field for name, field in names.items() if field in fields}
     for index, row in enumerate(table.rows):

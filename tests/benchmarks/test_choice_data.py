@@ -49,8 +49,12 @@ def loaded(fixture_data, tmp_path):
         ("cvqa", {"image": "gone.png"}, "no file 'gone.png'"),
         ("culturalbench_easy", {"country": "Atlantis"}, "found 'Atlantis'. Expected one of Argentina"),
         ("culturalbench_hard", {"answer": "maybe"}, "row 1, field 'answer': found 'maybe'"),
-        ("culturalbench_hard", {"prompt_question": "?"}, "row 2, field 'question_idx': '0' has another"),
-        ("culturalbench_hard", {"answer": False}, "found no row with the answer true for '0'"),
+        (
+            "culturalbench_hard",
+            {"prompt_question": "?"},
+            "row 1, field 'question_idx': '0' has 4 rows, 1 of them true, with 2 wordings",
+        ),
+        ("culturalbench_hard", {"answer": False}, "'0' has 4 rows, 0 of them true, with 1 wordings"),
         (
             "culturalbench_hard",
             {
@@ -58,7 +62,7 @@ def loaded(fixture_data, tmp_path):
                 "prompt_question": "What do people in Japan usually do at the door of a home?",
                 "country": "Japan",
             },
-            "found 5 rows for '1'. Expected at most 4",
+            "'1' has 5 rows, 2 of them true, with 1 wordings or countries. Expected at most 4",
         ),
     ],
 )

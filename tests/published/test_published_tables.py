@@ -6,11 +6,11 @@ import math
 import pytest
 from support.papers import PAPERS, table_rows
 
-from culture_tasks.benchmarks.care.documents import CATEGORIES
+from culture_tasks.benchmarks.care.benchmark import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES
 from culture_tasks.benchmarks.normad.benchmark import CONDITIONS, STORIES
-from culture_tasks.benchmarks.worldcuisines.documents import SETS, TYPES
+from culture_tasks.benchmarks.worldcuisines.benchmark import SETS, TYPES
 from culture_tasks.errors import DataError
 from culture_tasks.published import all_tables, load, names, number
 

@@ -87,8 +87,8 @@ def test_culturalbench_stands_below_hard_alone(tmp_path):
     both = tables(tmp_path / "both", "culturalbench", ["culturalbench_easy", "culturalbench_hard"])
     assert shown(both) == {"culturalbench"}
     assert of_papers(both["culturalbench"]) == {
-        "GPT-4o, published": {"culturalbench_hard": "61.5"},
-        "Llama3-8b, published": {"culturalbench_hard": "21.4"},
+        "GPT-4o, published": {"culturalbench_hard_score": "61.5"},
+        "Llama3-8b, published": {"culturalbench_hard_score": "21.4"},
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from culture_tasks.benchmarks.care.documents import CATEGORIES
+from culture_tasks.benchmarks.care.benchmark import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 
 WORDS = {emotion: [f"{emotion}o"] for emotion in EMOTIONS} | {"fear": ["ፍርሃት", "ፈራ"]}

@@ -1,33 +1,24 @@
-"""CARE as a benchmark: five ways of asking 150 questions in each of three languages, graded by category."""
+"""CARE: five ways of asking 150 questions in each of three languages, graded by the rubric of their category."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from culture_tasks.benchmarks.care.documents import (
-    CATEGORIES,
-    HUMAN_RATINGS,
-    LANGUAGE_NAMES,
-    LANGUAGES,
-    PEOPLE,
-    RELEASED_SCOPES,
-    SCOPES,
-    TABLES,
-    CareDoc,
-    CareRow,
-    culture_table,
-    load,
-)
+from pydantic import AfterValidator
+
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
-from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
+from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
     Decoding,
+    Doc,
+    Documents,
     Entry,
     Group,
     JudgedScore,
@@ -55,11 +46,37 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     bars_by,
     columns_by,
-    groups_of,
 )
-from culture_tasks.data.tables import Table
+from culture_tasks.data.checking import count, tally
+from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalLabel, OptionalText, TableRow, Text
+from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.errors import nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
+
+QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
+
+LANGUAGE_NAMES: Mapping[str, str] = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
+"""The languages, in the order of the paper's tables."""
+
+PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
+"""What the paper's role-play prompt (Figure 8) calls a native speaker."""
+
+RELEASED_NAMES: Mapping[str, str] = {
+    "entities": "Cultural entities",
+    "opinion": "Opinion",
+    "norms": "Social norms",
+    "commonsense": "Cultural commonsense",
+    "literacy": "Literacy",
+}
+"""The categories as in the paper's tables, and how the released data spell each."""
+
+CATEGORIES = tuple(RELEASED_NAMES)
+SCOPES = ("sub_nationwide", "nationwide", "continent_wide", "worldwide")
 
 GROUPS = {
     "language": Groups(dict(sorted(LANGUAGE_NAMES.items())), places={"zh": "CN", "ar": "arab", "ja": "JP"}),
@@ -67,6 +84,139 @@ GROUPS = {
     "scope": Groups(SCOPES),
 }
 """The groups of questions; a language is that of the people whose culture is asked about (Figure 8)."""
+
+# Data
+
+_SPELLINGS = {
+    **{category: category for category in CATEGORIES},
+    "entity": "entities",
+    "opinions": "opinion",
+    "norm": "norms",
+    "csense": "commonsense",
+}
+EXPECTED_CATEGORY = f"Expected one of {', '.join(map(repr, RELEASED_NAMES.values()))}, or {', '.join(CATEGORIES)}"
+
+
+def category_of(text: str) -> str | None:
+    """Returns the category that a text names; None if it names none of the five.
+
+    Case, spaces and punctuation don't matter, nor does a leading ``cultural`` or ``social``: ``Cultural entities``,
+    ``entities`` and ``CULTURAL_ENTITIES`` are one. The paper's ``C. sense`` is ``commonsense``.
+    """
+    letters = re.sub(r"[^a-z]", "", text.casefold())
+    return _SPELLINGS.get(re.sub(r"^(?:cultural|social)(?=.)", "", letters))
+
+
+def _a_category(text: str) -> str:
+    if category := category_of(text):
+        return category
+    raise ValueError(f"{nearest(text, [*RELEASED_NAMES.values(), *CATEGORIES])} {EXPECTED_CATEGORY}".strip())
+
+
+def _a_scope(text: str) -> str:
+    # Letters alone: the data have "Sub-nationwide" and "National-wide".
+    letters = re.sub(r"[^a-z]", "", text.casefold()).replace("nationalwide", "nationwide")
+    if scope := next((scope for scope in SCOPES if letters == scope.replace("_", "")), None):
+        return scope
+    raise ValueError(f"{nearest(text.casefold(), SCOPES)} Expected one of {', '.join(SCOPES)}".strip())
+
+
+class CareRow(TableRow):
+    """One row as released: Hub ``geyang627/CARE-eval`` or the JSON files of the authors' repository."""
+
+    question: Text
+    answer: Text
+    culture_type: Annotated[str, AfterValidator(_a_category)]
+    associated_culture: Label
+    geographic_scope: Annotated[str, AfterValidator(_a_scope)]
+    id: OptionalIdentifier = None
+    source: OptionalLabel = None
+    question_en: OptionalText = None
+    answer_en: OptionalText = None
+
+
+def _repeats(found: Rows[CareRow]) -> Iterator[str]:
+    """Yields each of the user's rows with the question and the answer of an earlier one, which would weigh twice."""
+    first_rows: dict[tuple[str, str], int] = {}
+    for index, row in enumerate(found.rows if found.table.local else ()):
+        first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
+        if first != index:
+            yield (
+                f"{found.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
+                f"{found.where(first)}. Expected a different question in each row. Remove one of them."
+            )
+
+
+def _table(language: str) -> Table[CareRow]:
+    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
+    return Table(
+        model=CareRow,
+        folder="care",
+        stems=(f"{name}-test", f"{name}_test", name.lower()),
+        hub="geyang627/CARE-eval",
+        config=name.lower(),
+        aliases={
+            "cul_type": "culture_type",
+            **dict.fromkeys(("english_question", "question_english"), "question_en"),
+            **dict.fromkeys(("english_answer", "answer_english"), "answer_en"),
+        },
+        id="id",
+        release=Release(
+            rows=QUESTIONS,
+            questions=20,  # 40 of each language are known
+            culture="associated_culture",
+            fits=lambda culture: people.casefold() in culture.casefold(),
+            expected=f"a culture that is {people}, such as 'Native ({people})'",
+        ),
+        rules=_repeats,
+        counts=lambda rows: [
+            count(f"{language}: questions", len(rows), QUESTIONS),
+            *tally(f"{language}: {{}}", (row.culture_type for row in rows), CATEGORIES, QUESTIONS_PER_CATEGORY),
+        ],
+    )
+
+
+TABLES: Mapping[str, Table[CareRow]] = {language: _table(language) for language in PEOPLE}
+
+
+def load(table: Table[CareRow], language: str, settings: Settings, *, english: bool) -> Documents:
+    """Loads the test questions of a table, which are in a language, or their English translations (section 5.2)."""
+    found = table.rows(settings)
+    if english:
+        found.require(
+            "The care_en_… tasks need English translations in the columns question_en and answer_en. Add them, or run "
+            "the tasks in the culture's own language.",
+            question_en="question_en",
+            answer_en="answer_en",
+        )
+    data = found.fingerprint()
+    documents = [
+        {
+            "id": f"{language}-{identifier}",
+            "language": language,
+            "prompt_language": "en" if english else language,
+            "question": row.question_en if english else row.question,
+            "answer": row.answer_en if english else row.answer,
+            "category": row.culture_type,
+            "culture": row.associated_culture,
+            "scope": row.geographic_scope,
+            "data": data,
+        }
+        for identifier, row in found
+    ]
+    return Documents(documents, reading=found.reading)
+
+
+# Prompts and scores
+
+
+def render(prompt: str, doc: Doc, *, people: str) -> Prompt:
+    """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
+
+    The paper shows each template as one block, and doesn't say which lines are a system message.
+    """
+    return Prompt((prompt_file(__package__, prompt).fill({"people": people, "question": doc["question"]}),))
+
 
 RATING = JudgedScore(
     name="care_rating",
@@ -77,7 +227,22 @@ RATING = JudgedScore(
 """Mean rating, 1 (poor) to 10 (excellent). The paper's Average is the mean over all scored questions: its Table 4 has
 values such as 5.331 that only the number of questions has as a divisor."""
 
-SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
+
+def score(doc: Doc, responses: Sequence[str]) -> Score:
+    """Has the answers to a question graded by the rubric of its category (Appendix C.1)."""
+    return Score.of(
+        doc,
+        responses,
+        {**GROUPS, "culture": Groups(), "prompt_language": Groups()},
+        question=doc["question"],
+        references=(doc["answer"],),
+        rubric=RUBRIC_FOR[doc["category"]],
+    )
+
+
+# Tasks
+
+SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)  # Appendix B
 VARIANTS = (
     Variant("", "", "plain.v1", SAMPLED, about="question alone, sampled (App. B)"),
     Variant(
@@ -90,16 +255,35 @@ VARIANTS = (
     ),
 )
 
+
+def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, table: Table[CareRow]) -> Task:
+    """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
+    english = bool(variant.facts.get("english"))
+    return Task(
+        name=name,
+        about=variant.about,
+        title=title,
+        languages=("en" if english else language,),
+        metrics=lambda: [RATING],
+        data=DataSet((table,), partial(load, table, language, english=english)),
+        prompt=partial(render, variant.prompt, people=people),
+        score=score,
+        decoding=variant.decoding,
+        target=lambda doc: doc["answer"],
+    )
+
+
+# Reports
+
 _RATING = "Mean rating (1 poor, 10 excellent)"
-_LABELS = {"commonsense": "C. sense", **RELEASED_SCOPES}
-_PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "continent-wide"}
+_CATEGORY_LABELS = {category: category.title() for category in CATEGORIES} | {"commonsense": "C. sense"}
+_SCOPE_LABELS = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 
 class _AskedAsInCare(Benchmark):
     """What CARE and cultures like it share: how they are reported."""
 
-    groups = GROUPS
-    culture_field = "language"
+    groups, culture_field = GROUPS, "language"
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers by culture, category and scope, and natively beside English (Figure 6a)."""
@@ -133,32 +317,35 @@ class _AskedAsInCare(Benchmark):
         )
         report = super().report()
         splits = (*(report.splits or ()), ("language", "category"), ("language", "scope"))
-        return replace(report, splits=splits, figures=(by_category,), contrasts=(in_english,), as_published=())
+        return replace(report, splits=splits, figures=(by_category,), contrasts=(in_english,))
 
     def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
         named = self.groups["language"]
         in_order = dict.fromkeys(name for name in (*LANGUAGE_NAMES, *named) if name in named)
         for unit in units:
-            languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
-            columns: dict[str, list[ColumnSpec]] = {"category": [], "scope": []}
-            # All of them for a user's task, which ends in none of the languages.
-            for (name, groups), language in product(columns.items(), languages or in_order):
-                groups += columns_by(
-                    name,
-                    {group: _LABELS.get(group, group.title()) for group in self.groups[name]},
-                    unit.key,
-                    within=(("language", language),),
-                    over=named.name_of(language),
-                    prefix=f"{language}_",
-                    printed={"language": language},
-                    total="Average" if name == "category" else "",
-                )
+
+            def columns(
+                field: str, labels: Mapping[str, str], total: str = "", unit: ScoreUnit = unit
+            ) -> Iterator[ColumnSpec]:
+                languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
+                for language in languages or in_order:  # all of them for a user's task, which ends in none
+                    yield from columns_by(
+                        field,
+                        labels,
+                        unit.key,
+                        within=(("language", language),),
+                        over=named.name_of(language),
+                        prefix=f"{language}_",
+                        printed={"language": language},
+                        total=total,
+                    )
+
             subject = f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and"
             yield self.table(
                 f"{unit.key}_table_3",
                 f"{subject} category",
-                columns["category"],
+                columns("category", _CATEGORY_LABELS, "Average"),
                 source="CARE, Tables 3 and 6",
                 notes=("Average: the mean over all scored questions, not over the categories.",),
                 papers=("care_table_3", "care_table_6"),
@@ -166,16 +353,10 @@ class _AskedAsInCare(Benchmark):
             yield self.table(
                 f"{unit.key}_table_13",
                 f"{subject} geographic scope",
-                [_as_printed(column) for column in columns["scope"]],
+                columns("scope", _SCOPE_LABELS),
                 source="CARE, Table 13",
                 papers=("care_table_13",),
             )
-
-
-def _as_printed(column: ColumnSpec) -> ColumnSpec:
-    """Returns a column of a scope with the scope as the paper spells it."""
-    scope = column.printed["scope"]
-    return replace(column, printed={**column.printed, "scope": _PRINTED_SCOPES.get(scope, scope)})
 
 
 class CareFile(CultureFile):
@@ -207,7 +388,7 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking; role-play needs to know what the people are called."""
         file, people = self.file, getattr(self.file, "people", "")
-        table = culture_table(self.folder, file.language)
+        table = TABLES["zh"].of_culture(self.folder, counts=lambda rows: [count("questions", len(rows))])
         return tuple(
             task_of(
                 variant,
@@ -225,11 +406,8 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
 class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     """CARE (Guo et al., 2025)."""
 
-    name = "care"
-    title = "CARE"
-    paper = "Guo et al., 2025"
-    judge = "three rubrics, GPT-4o"
-    data = "Hub geyang627/CARE-eval"
+    name, title, paper = "care", "CARE", "Guo et al., 2025"
+    judge, data = "three rubrics, GPT-4o", "Hub geyang627/CARE-eval"
     made_from = ("Aya", "CIDAR", "CultureBank", "CulturalBench", "GeoMLAMA", "FORK")
     culture = CareCulture
 
@@ -248,7 +426,7 @@ class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
                     people=PEOPLE[language],
                     table=TABLES[language],
                 )
-                for language in LANGUAGES
+                for language in PEOPLE
             ]
             members = tuple(task.name for task in tasks)
             entries.append(Group(name=name, about=variant.about, title=title, members=members, means=(RATING.name,)))
@@ -263,52 +441,14 @@ class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     def report(self) -> BenchmarkReport:
         """Returns the report with the published numbers beside it."""
         published = {("score", "category"): ("care_table_3", "care_table_6")}
-        as_published = tuple(f"{self.name}_{language}" for language in LANGUAGES)
+        as_published = tuple(f"{self.name}_{language}" for language in PEOPLE)
         return replace(super().report(), as_published=as_published, published=published)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
+        from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
+
         return HUMAN_RATINGS
-
-
-def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, table: Table[CareRow]) -> Task:
-    """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
-    english = bool(variant.facts.get("english"))
-    return Task(
-        name=name,
-        about=variant.about,
-        title=title,
-        languages=("en" if english else language,),
-        metrics=lambda: [RATING],
-        data=DataSet((table,), partial(load, table, language, english=english)),
-        prompt=partial(render, variant.prompt, people=people),
-        score=_score,
-        decoding=variant.decoding,
-        target=lambda doc: doc["answer"],
-        note="Decoding: Appendix B.",
-    )
-
-
-def render(prompt: str, doc: CareDoc, *, people: str) -> Prompt:
-    """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
-
-    The paper shows each template as one block, and doesn't say which lines are a system message.
-    """
-    values = {"people": people, "question": doc["question"]}
-    return Prompt((prompt_file(__package__, prompt).fill(values),))
-
-
-def _score(doc: CareDoc, responses: Sequence[str]) -> Score:
-    """Has the answers to a question graded by the rubric of its category (Appendix C.1)."""
-    return Score(
-        item=doc["id"],
-        responses=responses,
-        question=doc["question"],
-        references=(doc["answer"],),
-        groups={**groups_of(doc, GROUPS), "culture": doc["culture"], "prompt_language": doc["prompt_language"]},
-        data={"data": doc["data"]},
-        rubric=RUBRIC_FOR[doc["category"]],
-    )
 
 
 BENCHMARK = Care()

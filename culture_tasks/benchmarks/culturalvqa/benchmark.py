@@ -1,44 +1,41 @@
-"""CulturalVQA as a benchmark: one set of questions, the prompts for them, and how answers are scored.
+"""CulturalVQA: one set of questions about images, the prompts for them, and a judge, LAVE, beside exact match.
 
-The LAVE judge grades, beside exact match. Its normalisation is the one of the VQA evaluation (Antol et
-al., 2015; Goyal et al., 2017): lower case, number words to digits, articles and punctuation removed. Where that one
-gives a contraction its missing apostrophe by a list, here every apostrophe is removed, which makes the same pairs
-equal. Where the answers are withheld there is no score: the predictions are collected in a file for submission.
+Where the answers are withheld there is no score: the predictions are collected in a file for submission.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import logging
+import random
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
+from typing import Annotated, Any
 
-from culture_tasks.benchmarks.culturalvqa.documents import (
-    COUNTRIES,
-    FACETS,
-    QUESTION_TABLE,
-    WITH_IMAGE,
-    CulturalVqaDoc,
-    CulturalVqaRow,
-    counts_of,
-    culture_table,
-    load,
-)
+from annotated_types import Len
+from pydantic import BeforeValidator, Field
+
+from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     ComputedScore,
     DataSet,
     Decoding,
+    Doc,
+    Documents,
     Entry,
     JudgedScore,
     MeanScore,
-    Metric,
     Picture,
     Prompt,
     Run,
@@ -48,136 +45,239 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, groups_of
-from culture_tasks.data.checking import DataReport
-from culture_tasks.data.tables import Table
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
+from culture_tasks.data.checking import Count, DataReport, count, tally
+from culture_tasks.data.images import image_keys
+from culture_tasks.data.rows import Identifier, OptionalIdentifier, OptionalLabel, TableRow, Text
+from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
-from culture_tasks.text import answer_in, folded
+from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import places
 
 _log = logging.getLogger(__name__)
 
-SHARE = Scale("share", 0.0, 1.0, digits=3)
-SUBMISSION = "predictions_for_submission"
+QUESTIONS, ANSWERS = 2_378, 7_206  # in all (section 3 and conclusion)
+COUNTRIES = names_in(__package__, "countries.txt")  # Appendix A
+FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and section 5
 GROUPS = {"country": Groups(COUNTRIES, places=places), "facet": Groups(FACETS)}
 
-_DECODING = Decoding(max_tokens=64)
-VARIANTS = [
-    Variant(suffix, title, f"{shown}.v1", _DECODING, about=about, shown=shown)
-    for suffix, title, shown, about in (
-        ("", "", "vlm", "image and question (App. H)"),
-        ("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
-        ("_blind", "question alone", "blind", "question alone (section 5)"),
-        ("_country", "question and country", "country", "question and country (section 5)"),
-        ("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
-    )
-]
+_COUNTRY_SPELLINGS = {
+    **{country: country for country in COUNTRIES},
+    **dict.fromkeys(("us", "unitedstates", "unitedstatesofamerica", "america"), "usa"),
+    **dict.fromkeys(("turkiye", "türkiye"), "turkey"),
+    **dict.fromkeys(("prchina", "peoplesrepublicofchina"), "china"),
+    "brasil": "brazil",
+    "islamicrepublicofiran": "iran",
+}
 
 
-class CulturalVqaCulture(CultureBenchmark):
-    """The questions about images of a culture of the user's."""
-
-    ratings = Ratings(  # of models' answers, where 1 is the best (Appendix K)
-        level="ordinal",
-        scale=(1, 5),
-        measures={"Spearman's rho": by_statistic("spearman")},
-    )
-
-    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
-        super().__init__(folder, file, like)
-        country = Groups({file.name: file.title}, places={file.name: file.place})
-        self.groups, self.culture_field, self.ability = {**GROUPS, "country": country}, "country", "perception"
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns the tasks."""
-        table = culture_table(self.folder)
-        return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
-
-    def report(self) -> BenchmarkReport:
-        """Returns the report of CulturalVQA without published numbers."""
-        return replace(super().report(), as_published=(), further=())
+def _letters(text: str | None) -> str:
+    """Returns the letters and digits of a text alone: ``United States`` is ``unitedstates``."""
+    return re.sub(r"[\W_]", "", (text or "").casefold())
 
 
-class CulturalVqa(LikeBenchmark):
-    """CulturalVQA (Nayak et al., 2024)."""
-
-    name = "culturalvqa"
-    title = "CulturalVQA"
-    paper = "Nayak et al., 2024"
-    judge = "LAVE, GPT-4o"
-    data = "Hub mair-lab/CulturalVQA"
-    made_from = ("CANDLE",)
-    culture = CulturalVqaCulture
-    groups = GROUPS
-    culture_field = "country"
-    ability = "perception"
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns the tasks."""
-        return tuple(task_of(variant, self) for variant in VARIANTS)
-
-    def rubrics(self) -> Sequence[Rubric]:
-        """Returns LAVE's rubric as the paper changed it."""
-        return (LAVE,)
-
-    @cache  # noqa: B019 - one object a process
-    def report(self) -> BenchmarkReport:
-        """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""
-        return replace(super().report(), further=())
-
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
-        """Yields its tables by country and facet, with the published ones that there are."""
-        from culture_tasks import published
-
-        papers = tuple(name for name in published.names() if name.startswith("culturalvqa_"))
-        for table in super().tables(units):
-            yield replace(table, papers=papers, notes=("LAVE: the share of answers that the judge calls correct.",))
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks questions, answers and images.
-
-        Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
-        """
-        report = super().check(settings)
-        if report.usable:
-            try:
-                report.counts = list(counts_of(load("blind", settings).rows))
-            except DataError as error:
-                report.problems.append(str(error))
-        return report
+def country_of(text: str | None) -> str:
+    """Returns the country that a text names; empty if it is none of the 11."""
+    return _COUNTRY_SPELLINGS.get(_letters(text), "")
 
 
-def task_of(
-    variant: Variant,
-    benchmark: Benchmark,
-    table: Table[CulturalVqaRow] = QUESTION_TABLE,
-    file: CultureFile | None = None,
-) -> Task:
-    """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
-    country, shown = file.name if file else "", variant.facts["shown"]
-    return Task(
-        name=f"{benchmark.name}{variant.suffix}",
-        about=variant.about,
-        title=variant.titled(benchmark.title),
-        languages=(file.language if file else "en",),
-        metrics=partial(metrics, benchmark.groups),
-        data=DataSet((table,), lambda settings: load(shown, settings, table, country)),
-        prompt=partial(render, variant.prompt),
-        score=score,
-        decoding=variant.decoding,
-        shows_images=shown in WITH_IMAGE,
-        target=lambda doc: doc["references"],
-        note="The paper doesn't give decoding settings: greedy.",
-    )
+def facet_of(text: str | None) -> str:
+    """Returns the facet that a text names by its stem (``Drink``, ``beverages``); empty if it is none of the 5."""
+    stems = {facet[:4]: facet for facet in FACETS} | {"beve": "drinks"}
+    return stems.get(_letters(text)[:4], "")
 
 
-def render(prompt: str, doc: CulturalVqaDoc) -> Prompt:
+# Data
+
+
+def _as_list(value: Any) -> Any:
+    """Reads a list as releases and CSV files write it, without the blank entries that pad some columns."""
+    if isinstance(value, str):
+        value = _listed(value) if value.lstrip().startswith("[") else [value]
+    entries = [] if value is None else value
+    if not isinstance(entries, list):
+        return entries
+    return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
+
+
+def _listed(text: str) -> Any:
+    """Reads a list in the form of JSON, of Python, or of NumPy, which has no commas."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:  # ['a', 'b'] and ['a' 'b'], which as Python would be one text
+        tokens = [token.string for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline)]
+        opening, *inner, closing = (token for token in tokens if token.strip())
+        if (opening, closing) != ("[", "]"):
+            raise ValueError("no list")
+        return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner if entry != ","]
+    except (ValueError, SyntaxError, tokenize.TokenError):
+        raise ValueError('Expected a list of texts, such as ["naan", "flatbread"]') from None
+
+
+Texts = Annotated[list[Text], BeforeValidator(_as_list)]
+
+
+class CulturalVqaRow(TableRow):
+    """One row as released; older revisions of the Hub's data hold image and question alone."""
+
+    question: Text
+    u_id: OptionalIdentifier = None
+    image: OptionalLabel = None
+    facet: OptionalLabel = None
+    country: OptionalLabel = None
+    all_answers: Texts = Field(default_factory=list)
+    entities: Texts = Field(default_factory=list)
+
+
+class _AnswerRow(TableRow):
+    """One row of a local answers file, joined on ``u_id``."""
+
+    u_id: Identifier
+    all_answers: Annotated[Texts, Len(min_length=1)]
+    facet: OptionalLabel = None
+    country: OptionalLabel = None
+
+
+_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
+QUESTION_TABLE = Table(
+    model=CulturalVqaRow,
+    folder="culturalvqa",
+    stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
+    hub="mair-lab/CulturalVQA",
+    additions=("answers",),
+    aliases=_ALIASES,
+    id="u_id",
+    id_of=attrgetter("u_id"),
+    image_column="image",
+    release=Release(
+        rows=QUESTIONS,
+        culture="country",
+        fits=lambda country: bool(country_of(country)),
+        expected=f"one of {', '.join(COUNTRIES)}",
+    ),
+    counts=lambda rows: [count("questions", len(rows))],
+)
+ANSWERS_TABLE = Table(
+    model=_AnswerRow,
+    folder="culturalvqa",
+    stems=("answers",),
+    additions=("*",),  # there may be none
+    pairs=("u_id", "all_answers"),
+    aliases=_ALIASES,
+    id="u_id",
+    id_of=attrgetter("u_id"),
+)
+
+
+def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Rows[CulturalVqaRow]:
+    if not (paths := ANSWERS_TABLE.files(settings)):
+        return found
+    answers = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}
+    for index, row in enumerate(found.rows):
+        if row.u_id not in answers:
+            raise DataError(
+                f"{paths[0]}: found no answer for {found.where(index)}, whose u_id is {row.u_id!r}. Expected a row for "
+                "each question, and questions with a column 'u_id'. Add it."
+            )
+    known = [answers[str(row.u_id)].model_dump(exclude={"u_id"}, exclude_none=True) for row in found.rows]
+    return replace(found, rows=[row.model_copy(update=update) for row, update in zip(found.rows, known, strict=True)])
+
+
+# Documents
+
+WITH_IMAGE = ("vlm", "fewshot")
+
+EXAMPLES = 3
+"""Examples of the few-shot variant. The paper shows the layout of one and doesn't say how many there were."""
+
+
+def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION_TABLE, country: str = "") -> Documents:
+    """Loads the questions, and their images where the model will be shown them.
+
+    Args:
+        shown: What the model is shown of a question; only then a document has it, since harnesses copy every field.
+        settings: The user's settings.
+        table: The questions: the released ones, or those of an own culture.
+        country: The country that all of them are about; empty for the one that each row names.
+    """
+    found = table.rows(settings, images=set() if shown in WITH_IMAGE else None)
+    if table is QUESTION_TABLE:
+        found = _with_local_answers(found, settings)
+    rows = found.rows
+    without = [index for index, row in enumerate(rows) if not row.all_answers]
+    if without and len(without) < len(rows):
+        raise DataError(
+            f"{found.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
+            "while others have answers. Expected at least one answer in each row, or in none."
+        )
+    if column := {"country": "country", "lens": "entities", "fewshot": "all_answers"}.get(shown):
+        advice = f"add the column {column!r} to your data, or leave this task out."
+        found.require(f"culturalvqa_{shown} shows it to the model: {advice}", **{column: column})
+    keys = image_keys(found.table, [row.image for row in rows], found.table.folder)
+    data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
+
+    def shown_alone(row: CulturalVqaRow) -> dict[str, Any]:
+        if shown == "fewshot":
+            return {"examples": next(examples)}
+        if shown == "country":
+            return {"country_name": row.country}
+        return {"entities": ", ".join(row.entities)} if shown == "lens" else {}
+
+    documents = [
+        {
+            "id": identifier,
+            "question": row.question,
+            "references": row.all_answers,
+            "country": country or country_of(row.country),
+            "facet": facet_of(row.facet),
+            "image_id": key,  # the same for questions about one image
+            "data": data,
+            **shown_alone(row),
+        }
+        for (identifier, row), key in zip(found, keys, strict=True)
+    ]
+    return Documents(documents, found.images, found.reading)
+
+
+def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    """Draws the examples of each question, by a fixed seed, from the questions about other images."""
+    times = Counter(keys)
+    for index, key in enumerate(keys):
+        if len(keys) - times[key] < EXAMPLES:
+            raise DataError(
+                f"{found.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
+                f"are {len(keys) - times[key]}. Add questions, or leave this task out."
+            )
+        rng = random.Random(f"1234-{index}")  # noqa: S311
+        examples: list[int] = []
+        while len(examples) < EXAMPLES:
+            candidate = rng.randrange(len(keys))
+            if keys[candidate] != key and candidate not in examples:
+                examples.append(candidate)
+        rows = [(candidate, found.rows[candidate]) for candidate in examples]
+        yield [{"row": at, "question": row.question, "answer": row.all_answers[0]} for at, row in rows]
+
+
+def counts_of(documents: Sequence[Doc]) -> Iterator[Count]:
+    """Yields the counts of the released questions, with the answers of a local file."""
+    yield count("questions", len(documents), QUESTIONS)
+    yield count("answers", sum(len(doc["references"]) for doc in documents), ANSWERS)
+    for field, groups in (("country", COUNTRIES), ("facet", FACETS)):
+        values = [doc[field] for doc in documents]
+        yield from tally(f"{field} {{}}", values, groups)
+        yield count(f"{field}: none of the paper's", values.count(""), 0)
+
+
+# Prompts
+
+
+def render(prompt: str, doc: Doc) -> Prompt:
     """Returns the prompt for a question, the image before the text (section 5, Appendices H and I)."""
     file = prompt_file(__package__, prompt)
     if "examples" in doc:
@@ -185,49 +285,11 @@ def render(prompt: str, doc: CulturalVqaDoc) -> Prompt:
         for example in doc["examples"]:
             examples += [Picture(example["row"]), f"{example['question']}\n{example['answer']}"]
         return Prompt((file.text, *examples, Picture(), doc["question"]))
-    slots = {"question": doc["question"], "country": doc.get("country_name", ""), "entities": doc.get("entities", "")}
-    text = file.fill(slots)
+    text = file.fill({**doc, "country": doc.get("country_name", "")})
     return Prompt((Picture(), text) if prompt == "vlm.v1" else (text,))
 
 
-def metrics(groups: Mapping[str, Groups]) -> list[Metric]:
-    """Returns the metrics of a task, with a mean of the judge's score for some groups.
-
-    The judge's score, from 0 to 1, is ``lave`` (Appendix F): the share of answers that the judge calls correct,
-    accuracy in the paper's sense.
-    """
-    return [
-        JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups=groups),
-        MeanScore(name="exact_match", title="exact match", scale=SHARE),
-        ComputedScore(
-            name=SUBMISSION,
-            title="predictions for submission",
-            scale=Scale("count", 0.0, better=None),
-            value=len,
-            is_score=False,
-            finish=write_submission,
-        ),
-    ]
-
-
-def score(doc: CulturalVqaDoc, responses: Sequence[str]) -> Score:
-    """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
-    if not doc["references"]:
-        prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
-        return Score(item=doc["id"], responses=responses, values={SUBMISSION: prediction})
-    matches = [exact_match(answer_in(response), doc["references"]) for response in responses]
-    return Score(
-        item=doc["id"],
-        responses=responses,
-        question=doc["question"],
-        references=doc["references"],
-        groups=groups_of(doc, GROUPS),
-        cluster=doc["image_id"],
-        image=doc["image_id"],
-        data={"data": doc["data"]},
-        rubric=LAVE,
-        values={"exact_match": sum(matches) / len(matches)},
-    )
+# Scores
 
 
 def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: Run) -> None:
@@ -258,46 +320,133 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     )
 
 
-_ARTICLES = frozenset(("a", "an", "the"))
-_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_NUMBERS = {**{word: str(number) for number, word in enumerate(_WORDS)}, "none": "0"}
-_LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
-# A comma between the digits of a number, and a period that no digit follows.
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
-_STRAY_PERIOD = re.compile(r"\.(?!\d)")
+SHARE = Scale("share", 0.0, 1.0, digits=3)
+EXACT_MATCH = MeanScore(name="exact_match", title="exact match", scale=SHARE)
+SUBMISSION = ComputedScore(
+    name="predictions_for_submission",
+    title="predictions for submission",
+    scale=Scale("count", 0.0, better=None),
+    value=len,
+    is_score=False,
+    finish=lambda *run: write_submission(*run),
+)
 
 
-def normalised(answer: str) -> str:
-    """Returns an answer in the form in which two answers are compared."""
-    text = folded(answer).translate(_MARKS)
-    if "," in text:
-        text = _THOUSANDS.sub("", text).replace(",", " ")
-    if "." in text:
-        text = _STRAY_PERIOD.sub("", text)
-    words = text.split()
-    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
+def score(doc: Doc, responses: Sequence[str]) -> Score:
+    """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
+    if not doc["references"]:
+        prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
+        return Score(item=doc["id"], responses=responses, values={SUBMISSION.name: prediction})
+    matches = [exact_match(answer_in(response), doc["references"]) for response in responses]
+    return Score.of(
+        doc,
+        responses,
+        GROUPS,
+        question=doc["question"],
+        references=doc["references"],
+        cluster=doc["image_id"],
+        image=doc["image_id"],
+        rubric=LAVE,
+        values={EXACT_MATCH.name: sum(matches) / len(matches)},
+    )
 
 
-class _Marks(dict[int, int | str | None]):
-    """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
+# Tasks
 
-    Punctuation is as the VQA evaluation lists it (neither ``%`` nor ``$``), and outside of ASCII as Unicode does.
-    """
+_DECODING = Decoding(max_tokens=64)  # the paper doesn't give any: greedy
+VARIANTS = [
+    Variant(suffix, title, f"{shown}.v1", _DECODING, about=about, shown=shown)
+    for suffix, title, shown, about in (
+        ("", "", "vlm", "image and question (App. H)"),
+        ("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
+        ("_blind", "question alone", "blind", "question alone (section 5)"),
+        ("_country", "question and country", "country", "question and country (section 5)"),
+        ("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
+    )
+]
 
-    def __missing__(self, code: int) -> int | str | None:
-        mark = chr(code)
-        is_punctuation = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
-        self[code] = None if mark in "'’" else " " if is_punctuation else code
-        return self[code]
+
+def task_of(
+    variant: Variant,
+    benchmark: Benchmark,
+    table: Table[CulturalVqaRow] = QUESTION_TABLE,
+    file: CultureFile | None = None,
+) -> Task:
+    """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
+    country, shown = file.name if file else "", variant.facts["shown"]
+    rating = JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups=benchmark.groups)
+    return variant.task(
+        benchmark.name,
+        benchmark.title,
+        languages=(file.language if file else "en",),
+        metrics=lambda: (rating, EXACT_MATCH, SUBMISSION),
+        data=DataSet((table,), lambda settings: load(shown, settings, table, country)),
+        prompt=partial(render, variant.prompt),
+        score=score,
+        shows_images=shown in WITH_IMAGE,
+        target=lambda doc: doc["references"],
+    )
 
 
-_MARKS = _Marks()
+class _AskedAsInCulturalVqa(Benchmark):
+    culture_field, ability = "country", "perception"
+
+    def report(self) -> BenchmarkReport:
+        """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""
+        return replace(super().report(), further=())
 
 
-def exact_match(prediction: str, references: Iterable[str]) -> float:
-    """Returns 1.0 if the prediction equals any reference after :func:`normalised` and isn't empty, else 0.0."""
-    ours = normalised(prediction)
-    return float(bool(ours) and any(ours == normalised(reference) for reference in references))
+class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
+    """The questions about images of a culture of the user's; people rate models' answers, 1 is best (Appendix K)."""
+
+    ratings = Ratings(level="ordinal", scale=(1, 5), measures={"Spearman's rho": by_statistic("spearman")})
+
+    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        super().__init__(folder, file, like)
+        self.groups = {**GROUPS, "country": Groups({file.name: file.title}, places={file.name: file.place})}
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks."""
+        table = QUESTION_TABLE.of_culture(self.folder)
+        return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
+
+
+class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
+    """CulturalVQA (Nayak et al., 2024)."""
+
+    name, title, paper = "culturalvqa", "CulturalVQA", "Nayak et al., 2024"
+    judge, data = "LAVE, GPT-4o", "Hub mair-lab/CulturalVQA"
+    made_from = ("CANDLE",)
+    culture = CulturalVqaCulture
+    groups = GROUPS
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks."""
+        return tuple(task_of(variant, self) for variant in VARIANTS)
+
+    def rubrics(self) -> Sequence[Rubric]:
+        """Returns LAVE's rubric as the paper changed it."""
+        return (LAVE,)
+
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+        """Yields its tables by country and facet."""
+        for table in super().tables(units):
+            yield replace(table, notes=("LAVE: the share of answers that the judge calls correct.",))
+
+    def check(self, settings: Settings) -> DataReport:
+        """Checks questions, answers and images.
+
+        Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
+        """
+        report = super().check(settings)
+        if report.usable:
+            try:
+                report.counts = list(counts_of(load("blind", settings).rows))
+            except DataError as error:
+                report.problems.append(str(error))
+        return report
 
 
 BENCHMARK = CulturalVqa()

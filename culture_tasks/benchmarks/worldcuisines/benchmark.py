@@ -1,25 +1,32 @@
-"""WorldCuisines as a benchmark: four types of questions, with options and without, in a small and a large set.
+"""WorldCuisines: four types of questions about dishes, with options and without, in a small and a large set.
 
-All scores are shares here, as the harnesses have them, and percent in the report, as in the paper. The paper's mean is
-one over languages; every language has the same questions, so it is the mean over documents.
+The questions of both sets are on the Hub and, as a file for each language, in the authors' repository. They name their
+images by address. The authors read the images from the knowledge base, which has them beside the same addresses. The
+paper's mean is one over languages; every language has the same questions, so it is the mean over documents.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks import choices
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, read_choice, score_choices
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, score_options
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
     Decoding,
     Doc,
+    Documents,
     Entry,
     Group,
     MeanScore,
@@ -29,24 +36,262 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, groups_of
-from culture_tasks.benchmarks.worldcuisines.documents import (
-    CODES,
-    KNOWLEDGE_BASE,
-    LANGUAGES,
-    SETS,
-    TYPES,
-    Format,
-    SetName,
-    group_name,
-    load,
-    options_of,
-    question_table,
+from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, names_in
+from culture_tasks.data.checking import DataReport, check_tables, count
+from culture_tasks.data.files import RowTable, read_parquet
+from culture_tasks.data.images import image_column, image_problems
+from culture_tasks.data.reading import DataReading
+from culture_tasks.data.rows import (
+    Identifier,
+    Label,
+    OptionalIdentifier,
+    OptionalLabel,
+    TableRow,
+    Text,
+    one_of,
+    validated,
 )
-from culture_tasks.data.checking import DataReport, check_tables
+from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
+
+if TYPE_CHECKING:
+    import datasets
+
+SetName = Literal["small", "large"]
+SETS: tuple[SetName, ...] = get_args(SetName)
+"""Its evaluation sets. The large one has all questions of the small one."""
+
+QUESTIONS: Mapping[tuple[SetName, str], int] = {
+    ("small", "task1"): 300,
+    ("small", "task2"): 100,
+    ("large", "task1"): 1_500,
+    ("large", "task2"): 500,
+}
+"""Questions in each language, by set and part of the data."""
+
+LANGUAGES = names_in(__package__, "languages.txt")
+"""The 30 languages and registers, by their codes in the data. Each weighs the same in the paper's means."""
+
+Format = Literal["choices", "open"]
+
+
+class QuestionType(NamedTuple):
+    """A type of question: its names here and in the paper's tables, its part of the data, and its number there."""
+
+    name: str
+    title: str
+    config: str
+    code: str
+
+
+TYPES = (
+    QuestionType("dish", "Dish Name (No-Context)", "task1", "1"),
+    QuestionType("dish_context", "Dish Name (Contextualized)", "task1", "3"),
+    QuestionType("dish_adversarial", "Dish Name (Adversarial)", "task1", "4"),
+    QuestionType("origin", "Regional Cuisine", "task2", "2"),
+)
+
+
+# Data
+
+_OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
+
+
+def options_of(prompt: str) -> dict[str, str]:
+    r"""Returns the texts of the options that a prompt ends with, by their number.
+
+    Examples:
+        >>> options_of("What is this?\n1. Naan\n2. Pita\n\nPrint only the answer.")
+        {'1': 'Naan', '2': 'Pita'}
+    """
+    return dict(_OPTION.findall(prompt.rpartition("\n\nPrint only the answer")[0]))
+
+
+class CuisineRow(TableRow):
+    """A question in one language."""
+
+    qa_id: Identifier
+    lang: Annotated[Label, one_of(LANGUAGES)]
+    prompt_type: Annotated[Identifier, Field(pattern="^[1-4]$")]
+    multi_choice_prompt: Text
+    open_ended_prompt: Text
+    multi_choice_answer: int
+    answer: Text
+    image_url: OptionalLabel = None
+    image: OptionalLabel = None
+    food_id: OptionalIdentifier = None
+    prompt_id: OptionalIdentifier = None
+    task: OptionalLabel = None
+    lang_status: OptionalLabel = None
+
+    @field_validator("multi_choice_answer")
+    @classmethod
+    def _is_an_option(cls, number: int, info: ValidationInfo) -> int:
+        options = options_of(info.data.get("multi_choice_prompt", ""))
+        if str(number) not in options:
+            raise ValueError(f"Expected the number of an option in 'multi_choice_prompt', which has {len(options)}")
+        return number
+
+    @property
+    def picture(self) -> str:
+        """The name of its image: the user's file, else the address."""
+        return self.image or self.image_url or ""
+
+
+def _own_images(found: Rows[CuisineRow], settings: Settings) -> Iterator[str]:
+    """Yields the problems of the user's own image files; the Hub's are checked by each run."""
+    own = [index for index, row in enumerate(found.rows) if row.image]
+    names = [found.rows[index].image for index in own]
+    yield from image_problems(found.table.part(own), names, found.table.folder, settings.image_pixels, set())
+
+
+@cache
+def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
+    """Returns the table of a set's questions: one file, the authors' file for each language, or the Hub's."""
+    files, size = f"*_{set_name}_eval_{config}", QUESTIONS[set_name, config] * len(LANGUAGES)
+    return Table(
+        model=CuisineRow,
+        folder="worldcuisines",
+        stems=(f"{set_name}_{config}",),
+        parts=(files, f"*/{files}"),
+        hub="worldcuisines/vqa",
+        config=config,
+        split=f"test_{set_name}",
+        additions=("food-kb",),
+        id="qa_id",
+        id_of=lambda row: f"{row.qa_id} in {row.lang}",
+        release=Release(rows=size),
+        beside=_own_images,
+        counts=lambda rows: [count(f"{set_name} set, {config}: rows", len(rows), size)],
+    )
+
+
+class Dish(TableRow):
+    """Where a dish of the knowledge base is from."""
+
+    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
+
+
+KNOWLEDGE_BASE = Table(
+    model=Dish,
+    folder="worldcuisines",
+    stems=("food-kb",),
+    hub="worldcuisines/food-kb",
+    split="main",
+    additions=tuple(f"{name}_task{number}" for name in ("small", "large", "*_eval") for number in (1, 2)),
+)
+
+
+# Documents
+
+
+def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
+    """Loads the questions of a type with their images; raises DataError if either can't be used."""
+    found = question_table(set_name, question_type.config).rows(settings)
+    data = found.fingerprint(exclude={"image", "image_url"})
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in found.rows:
+        answers[row.qa_id][row.lang] = row.answer
+    questions = {found.where(at): row for at, row in enumerate(found.rows) if row.prompt_type == question_type.code}
+    if not questions:
+        raise DataError(f"{found.table.origin}: found no row of type {question_type.code}, {question_type.title}.")
+    base, base_reading = None, DataReading()
+    if not any(row.image for row in questions.values()):
+        base, base_reading = _knowledge_base(settings)
+    dish_countries = _countries(base)
+    documents = [
+        {
+            "id": f"{row.qa_id}-{row.lang}",
+            "language": row.lang,
+            "dish": row.food_id or row.picture,  # the same for all questions about it
+            "image_id": row.picture,
+            **_asked(row, form, answers[row.qa_id]),
+            "type": question_type.name,
+            "country": dish_countries.get(row.picture, ""),
+            "data": data,
+        }
+        for row in questions.values()
+    ]
+    images = _images(questions, base, found.table.folder, settings)
+    return Documents(documents, images, found.reading | base_reading)
+
+
+def _asked(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[str, Any]:
+    """Returns what is asked and expected in a form of answer, of a question with its answers by language."""
+    if form == "choices":
+        return {"prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
+    return {
+        "prompt": row.open_ended_prompt,
+        "answer": row.answer,
+        "english": answers.get("en", row.answer),
+        "references": list(dict.fromkeys([row.answer, *answers.values()])),
+    }
+
+
+def _images(
+    rows: Mapping[str, CuisineRow], base: datasets.Dataset | None, folder: Path, settings: Settings
+) -> datasets.Dataset:
+    """Returns the images of rows as a column, each read and checked once: files, or the knowledge base's."""
+    first = {row.picture: where for where, row in reversed(list(rows.items()))}
+    if "" in first:
+        raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
+    pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
+    table = RowTable(folder.name, [{}] * len(pictures), stored, places=[first[name] for name in pictures])
+    images = image_column(table, pictures, folder, settings.image_pixels)
+    position = {picture: index for index, picture in enumerate(pictures)}
+    return images.select([position[row.picture] for row in rows.values()])
+
+
+def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[list[str], datasets.Dataset]:
+    """Returns addresses of images in the order of the knowledge base, and the images."""
+    import datasets
+
+    missing = dict(first)
+    addresses: list[str] = []
+    parts = []
+    for column in (f"image{number}" for number in range(1, 9)):
+        if {column, f"{column}_url"} <= set(base.column_names):
+            rows = {address: row for row, address in enumerate(base[f"{column}_url"]) if missing.pop(address, "")}
+            addresses += rows
+            part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
+            parts.append(part.cast_column("image", datasets.Image(decode=False)))
+    for address, where in missing.items():
+        raise DataError(
+            f"{where}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {address!r:.200}, and "
+            f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
+        )
+    return addresses, datasets.concatenate_datasets(parts)
+
+
+def _countries(base: datasets.Dataset | None) -> dict[str, str]:
+    """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
+    names = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
+    if base is None or not names:
+        return {}
+    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": countries} for countries in base[names[0]]])
+    columns = [base[name] for name in base.column_names if name.endswith("_url")]
+    return {
+        address: dish.countries[0]
+        for dish, *addresses in zip(validated(table, Dish), *columns, strict=True)
+        if len(dish.countries) == 1 and dish.countries != ["Global"]
+        for address in addresses
+    }
+
+
+def _knowledge_base(settings: Settings) -> tuple[datasets.Dataset, DataReading]:
+    if paths := KNOWLEDGE_BASE.files(settings):
+        return read_parquet(paths[0]), DataReading()
+    return KNOWLEDGE_BASE.download(
+        settings,
+        "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column "
+        "'image', into the folder that CULTURE_TASKS_DATA names.",
+    )
+
+
+# Scores
 
 GROUPS = {
     "language": Groups(LANGUAGES),
@@ -54,9 +299,7 @@ GROUPS = {
     # "Korea" of the knowledge base is none of them: it may be either
     "country": Groups(places=lambda _: countries(), shown=False),
 }
-
-_PERCENT = replace(PERCENT, digits=2)
-_GROUPS = {"language": GROUPS["language"]}
+_PERCENT, _GROUPS = replace(PERCENT, digits=2), {"language": GROUPS["language"]}
 _CHOICES = replace(ACCURACY, scale=_PERCENT, groups=_GROUPS)
 AUTHORS = MeanScore(name="acc_authors", title="accuracy by the authors' reader", scale=_PERCENT)
 UNPARSED = replace(choices.UNPARSED, scale=replace(_PERCENT, better="lower"))
@@ -89,52 +332,42 @@ def authors_choice(reply: str) -> int | None:
 
 def score_choice(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which option the responses choose: by ``read_choice``, and by the authors' reader."""
-    options = options_of(doc["prompt"])
     by_authors = [authors_choice(answer_in(response)) == int(doc["answer"]) for response in responses]
-    return score_choices(
+    return score_options(
         doc,
         responses,
-        [read_choice(response, options) for response in responses],
-        doc["answer"],
-        values={AUTHORS.name: sum(by_authors) / len(by_authors)},
-        references=(f"{doc['answer']}. {options[doc['answer']]}",),
-        **_shared(doc),
+        options_of(doc["prompt"]),
+        GROUPS,
+        values=lambda _: {AUTHORS.name: sum(by_authors) / len(by_authors)},
+        question=doc["prompt"],
+        cluster=doc["dish"],
+        image=doc["image_id"],
     )
 
 
 def score_open(doc: Doc, responses: Sequence[str]) -> Score:
     """Looks in the responses for the answer in any language, in the question's or English, and in the question's."""
-    answers_by_metric = {
-        ANY.name: doc["references"],
-        DUAL.name: (doc["answer"], doc["english"]),
-        SINGLE.name: (doc["answer"],),
-    }
     texts = [answer_in(response).lower() for response in responses]
-    shares = {
-        name: sum(any(answer.lower() in text for answer in answers) for text in texts) / len(texts)
-        for name, answers in answers_by_metric.items()
-    }
-    return Score(
-        item=doc["id"],
-        responses=responses,
+
+    def share(*answers: str) -> float:
+        return sum(any(answer.lower() in text for answer in answers) for text in texts) / len(texts)
+
+    return Score.of(
+        doc,
+        responses,
+        GROUPS,
+        question=doc["prompt"],
         references=doc["references"],
-        data={"data": doc["data"]},
-        score=shares.pop(ANY.name),
-        values=shares,
-        **_shared(doc),
+        cluster=doc["dish"],
+        image=doc["image_id"],
+        score=share(*doc["references"]),
+        values={DUAL.name: share(doc["answer"], doc["english"]), SINGLE.name: share(doc["answer"])},
     )
 
 
-def _shared(doc: Doc) -> dict[str, Any]:
-    return {
-        "question": doc["prompt"],
-        "groups": groups_of(doc, GROUPS),
-        "cluster": doc["dish"],
-        "image": doc["image_id"],
-    }
+# Tasks
 
-
-_DECODING = Decoding(max_tokens=50)
+_DECODING = Decoding(max_tokens=50)  # the authors' code
 VARIANTS: Mapping[Format, Variant] = {
     "choices": Variant("", "options", "", _DECODING, metrics=(_CHOICES, AUTHORS, UNPARSED), score=score_choice),
     "open": Variant("_open", "open answers", "", _DECODING, metrics=(ANY, DUAL, SINGLE), score=score_open),
@@ -142,65 +375,28 @@ VARIANTS: Mapping[Format, Variant] = {
 """The forms of answer. The prompts are in the data."""
 
 
-class WorldCuisines(Benchmark):
-    """WorldCuisines (Winata et al., 2025)."""
-
-    name = "worldcuisines"
-    title = "WorldCuisines"
-    paper = "Winata et al., 2025"
-    data = "Hub worldcuisines/vqa, images from worldcuisines/food-kb"
-    made_from = ("Wikipedia", "Wikimedia Commons")
-    groups = GROUPS
-    culture_field = "language"
-    ability = "perception"
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns a group for each set and form of answer, with a task for each type of question."""
-        return tuple(entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form))
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        tables = [question_table(set_name, config) for set_name in SETS for config in ("task1", "task2")]
-        return check_tables(self.name, settings, tables)
-
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
-        """Yields each metric by type of question, as in the paper's tables, and the score by language."""
-        for unit in units:
-            form: Format = "open" if "_open" in unit.key else "choices"
-            printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
-            metrics = VARIANTS[form].facts["metrics"]
-            for metric in metrics:
-                statistic, is_whole = "score" if metric is metrics[0] else metric.name, len(unit.tasks) == len(TYPES)
-                yield self.table(
-                    f"{unit.key}_{statistic}_by_question",
-                    f"{unit.key}: {metric.in_words}, by type of question",
-                    columns_by("question", GROUPS["question"], unit.key, statistic, printed=printed, total="Average"),
-                    notes=("Average: the mean over the types, each of which weighs the same.",),
-                    papers=("worldcuisines_scores",) if metric is PUBLISHED[form] and is_whole else (),
-                )
-        yield from super().tables(units)
+def group_name(set_name: SetName, form: Format) -> str:
+    """Returns the name of the group of a set's tasks with a form of answer."""
+    return f"worldcuisines{'_large' if set_name == 'large' else ''}{VARIANTS[form].suffix}"
 
 
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     name, variant = group_name(set_name, form), VARIANTS[form]
     about = f"dishes and where they are from; {variant.title}, {set_name} set"
-    title = f"{WorldCuisines.title}, {set_name} set, {variant.title}"
-    metrics = variant.facts["metrics"]
+    title = f"WorldCuisines, {set_name} set, {variant.title}"
     tasks = [
         Task(
             name=f"{name}_{kind.name}",
             about=about,
             title=f"{title}: {kind.title}",
-            languages=CODES,
-            metrics=lambda: metrics,
+            languages=tuple(dict.fromkeys(code.partition("_")[0] for code in LANGUAGES)),  # registers aside
+            metrics=lambda: variant.facts["metrics"],
             data=DataSet((question_table(set_name, kind.config), KNOWLEDGE_BASE), partial(load, set_name, kind, form)),
             prompt=lambda doc: Prompt((Picture(), doc["prompt"])),
             score=variant.facts["score"],
             decoding=variant.decoding,
             shows_images=True,
             target=lambda doc: doc["answer"],
-            note="Decoding: the authors' code.",
         )
         for kind in TYPES
     ]
@@ -209,10 +405,46 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
         about=about,
         title=title,
         members=tuple(task.name for task in tasks),
-        means=tuple(metric.name for metric in metrics),
+        means=tuple(metric.name for metric in variant.facts["metrics"]),
         weight_by_size=False,  # as in the paper, each type weighs the same
     )
     yield from tasks
+
+
+ENTRIES = tuple(entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form))
+
+
+class WorldCuisines(Benchmark):
+    """WorldCuisines (Winata et al., 2025)."""
+
+    name, title, paper = "worldcuisines", "WorldCuisines", "Winata et al., 2025"
+    data = "Hub worldcuisines/vqa, images from worldcuisines/food-kb"
+    made_from = ("Wikipedia", "Wikimedia Commons")
+    groups, culture_field, ability = GROUPS, "language", "perception"
+
+    def entries(self) -> Sequence[Entry]:
+        """Returns a group for each set and form of answer, with a task for each type of question."""
+        return ENTRIES
+
+    def check(self, settings: Settings) -> DataReport:
+        """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
+        return check_tables(self.name, settings, [question_table(*part) for part in QUESTIONS])
+
+    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+        """Yields each metric by type of question, as in the paper's tables, and the score by language."""
+        for unit in units:
+            form: Format = "open" if "_open" in unit.key else "choices"
+            printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
+            for statistic, metric in self.metrics_of(unit).items():
+                is_published = metric is PUBLISHED[form] and len(unit.tasks) == len(TYPES)
+                yield self.table(
+                    f"{unit.key}_{statistic}_by_question",
+                    f"{unit.key}: {metric.in_words}, by type of question",
+                    columns_by("question", GROUPS["question"], unit.key, statistic, printed=printed, total="Average"),
+                    notes=("Average: the mean over the types, each of which weighs the same.",),
+                    papers=("worldcuisines_scores",) if is_published else (),
+                )
+        yield from super().tables(units)
 
 
 BENCHMARK = WorldCuisines()

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 
-import datasets
 import pytest
 
-from culture_tasks.benchmarks.care.documents import (
-    CATEGORIES,
-    RELEASED_NAMES,
-    TABLES,
-    CareDoc,
-    category_of,
-)
-from culture_tasks.benchmarks.care.documents import load as load_table
-from culture_tasks.data import tables
+from culture_tasks.benchmarks.care.benchmark import CATEGORIES, RELEASED_NAMES, TABLES, category_of
+from culture_tasks.benchmarks.care.benchmark import load as load_table
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -61,27 +52,25 @@ def test_a_category_is_known_by_its_own_and_its_released_name_and_by_variants_of
     assert {text: category_of(text) for text in variants} == variants
 
 
-def test_another_category_is_refused_with_what_is_allowed_and_a_near_miss():
+def test_another_category_is_none():
     for text in ("", "cultural", "social", "Nationwide", "文化", "norms and commonsense", "Literacie"):
-        with pytest.raises(DataError, match="Expected one of 'Cultural entities'") as caught:
-            category_of(text)
-        assert ("Did you mean 'Literacy'" in str(caught.value)) == (text == "Literacie")
+        assert category_of(text) is None
 
 
 def test_a_document_holds_what_the_row_says_and_the_cross_lingual_one_its_english(folder):
     data = folder(ROW | ENGLISH)
     (doc,), (english,) = load("ar", data), load("ar", data, english=True)
-    assert doc == CareDoc(
-        id="ar-0",
-        language="ar",
-        prompt_language="ar",
-        question="ما اسم هذا الطبق؟",
-        answer="كبسة",
-        category="entities",
-        culture="Native (Arab)",
-        scope="continent_wide",
-        data=doc["data"],
-    )
+    assert doc == {
+        "id": "ar-0",
+        "language": "ar",
+        "prompt_language": "ar",
+        "question": "ما اسم هذا الطبق؟",
+        "answer": "كبسة",
+        "category": "entities",
+        "culture": "Native (Arab)",
+        "scope": "continent_wide",
+        "data": doc["data"],
+    }
     translated = {"prompt_language": "en", "question": "What is this dish called?", "answer": "Kabsa"}
     assert english == {**doc, **translated, "data": english["data"]}
 
@@ -117,7 +106,7 @@ def test_spellings_of_the_scope(folder):
     ("change", "said"),
     [
         ({"answer": ""}, "row 2, field 'answer': found ''. Expected a text that isn't empty"),
-        ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
+        ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. Did you mean 'Literacy'?"),
         ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Expected one of"),
         ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
         ({"question": f" {ROW['question']} ", "culture_type": "Opinion"}, "with the answer of"),
@@ -134,11 +123,5 @@ def test_ids_of_the_data_are_kept_and_occur_once(folder):
     assert "row 2, field 'id': '7' is also the id of" in refused(folder({**ROW, "id": 7}, {**OTHER, "id": "7"}))
 
 
-def test_a_question_may_come_twice_with_other_answers_and_the_hub_s_repeats_are_named_in_the_log(
-    folder, monkeypatch, caplog
-):
+def test_a_question_may_come_twice_with_other_answers(folder):
     assert len(load("ar", folder(ROW, ROW | {"answer": "another"}))) == 2
-    monkeypatch.setattr(tables, "load_split", lambda *_, **__: (datasets.Dataset.from_list([ROW, OTHER, ROW]), "c0"))
-    with caplog.at_level(logging.WARNING):
-        assert len(load("ar", None)) == 3
-    assert "row 3, field 'question'" in caplog.text

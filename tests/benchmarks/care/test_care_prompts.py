@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.care.benchmark import render
-from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
+from culture_tasks.benchmarks.care.benchmark import PEOPLE, render
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.prompt_files import load
 
 
 def doc(question="Q?", language="ar"):
-    kind = {"category": "norms", "culture": "c", "scope": "nationwide"}
-    return CareDoc(id="x", language=language, prompt_language=language, question=question, answer="a", data="", **kind)
+    return {"question": question, "language": language}
 
 
 def prompt_text(prompt, doc):
@@ -26,7 +24,7 @@ def test_the_plain_prompt_is_the_question_alone():
     assert prompt_text("plain", doc(" ما اسمه؟\n")) == " ما اسمه؟\n"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", PEOPLE)
 @pytest.mark.parametrize(("prompt", "figure"), [("roleplay", "figure_8"), ("cot", "figure_9")])
 def test_the_other_prompts_are_those_of_their_figures(prompt, figure, language):
     text = printed("care", figure).replace("[Chinese/Arab/Japanese]", PEOPLE[language]).replace("{Question}", "Q?")

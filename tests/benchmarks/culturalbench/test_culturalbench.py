@@ -13,8 +13,6 @@ from culture_tasks.benchmarks.culturalbench.benchmark import (
     COUNTRIES,
     OF_ROWS,
     SAID_TRUE,
-    ask_easy,
-    ask_hard,
     load_easy,
     load_hard,
     score_easy,
@@ -38,12 +36,12 @@ HARD = {**EASY, "id": "7-2", "option": "milk", "answer": "True"}
 
 
 def test_the_prompts():
-    assert ask_easy(EASY).parts == (
+    assert task_named("culturalbench_easy").prompt(EASY).parts == (
         "To answer the following multiple-choice question, you should choose one option only among A,B,C,D. "
         "Instruction: You must select one option among A,B,C,D. Do not output any other things. Which?\n"
         "A. tea\nB. milk\nC. beer\nD. wine",
     )
-    assert ask_hard(HARD).parts == (
+    assert task_named("culturalbench_hard").prompt(HARD).parts == (
         "Question: Which?\nAnswer: milk\nIs this answer true or false for this question? "
         "You must choose either True or False.",
     )

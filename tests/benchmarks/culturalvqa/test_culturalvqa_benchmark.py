@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.culturalvqa.benchmark import exact_match, normalised, render
-from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Example
+from culture_tasks.benchmarks.culturalvqa.benchmark import render
+from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match, normalised
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.judges.rubric.verdicts import JudgeItem
@@ -18,7 +18,7 @@ from culture_tasks.prompt_files import load
 
 def doc(question="Q?", country="India", entities="plate, cup"):
     texts = {"question": question, "country": "india", "country_name": country, "entities": entities}
-    return CulturalVqaDoc(id="1", references=["a"], facet="", image_id="", data="", **texts)
+    return dict(id="1", references=["a"], facet="", image_id="", data="", **texts)
 
 
 def prompt_text(variant, doc):
@@ -32,7 +32,7 @@ def test_the_prompt_is_that_of_appendix_h_and_the_question():
 
 
 def test_the_few_shot_prompt_is_that_of_appendix_i():
-    examples = [Example(row=7, question="{question}", answer="{answer}"), Example(row=9, question="q", answer="a")]
+    examples = [{"row": 7, "question": "{question}", "answer": "{answer}"}, {"row": 9, "question": "q", "answer": "a"}]
     prompt = render("fewshot.v1", doc("the question") | {"examples": examples})
     instruction, image, first, *rest = prompt.parts
     assert wording(f"{instruction}\n{{image}}\n{first}") == wording(printed("culturalvqa", "appendix_i"))

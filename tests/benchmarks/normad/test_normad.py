@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.normad.benchmark import (
     BIN_OF,
     LABELS,
     SAID,
-    TOPICS,
+    TOPIC_OF,
     YES_OR_NO,
     authors_label,
     load,
@@ -77,7 +77,7 @@ def test_the_prompts(condition, task):
 def test_the_stories_and_their_groups(fixture_data):
     documents = load("rule", Settings(data=fixture_data)).rows
     assert [doc["label"] for doc in documents] == ["yes", "no", "neutral"] * 2
-    assert {doc["topic"] for doc in documents} == set(TOPICS)
+    assert {doc["topic"] for doc in documents} == set(TOPIC_OF.values())
     assert documents[0]["rule"] == "Guests should accept tea that the host pours."
     assert load("value", Settings(data=fixture_data)).rows[0]["rule"] == "Respect for hosts"
     assert len(BIN_OF) == 75

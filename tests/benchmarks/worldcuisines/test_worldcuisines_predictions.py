@@ -7,7 +7,7 @@ import json
 import pytest
 from support.scripts import speed_script
 
-from culture_tasks.benchmarks.worldcuisines.documents import TYPES
+from culture_tasks.benchmarks.worldcuisines.benchmark import TYPES
 from culture_tasks.results.loaded_runs import Names
 from culture_tasks.results.loaded_runs import load as load_runs
 

@@ -12,13 +12,14 @@ from culture_tasks.benchmarks.choices import read_choice
 from culture_tasks.benchmarks.worldcuisines.benchmark import (
     AUTHORS,
     DUAL,
+    LANGUAGES,
     SINGLE,
+    TYPES,
     UNPARSED,
     authors_choice,
     score_choice,
     score_open,
 )
-from culture_tasks.benchmarks.worldcuisines.documents import LANGUAGES, TYPES
 
 PREDICTIONS = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "worldcuisines" / "predictions.json").read_text(encoding="utf-8")
