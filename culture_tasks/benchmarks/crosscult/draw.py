@@ -57,7 +57,7 @@ class Draw:
     @cached_property
     def fingerprint(self) -> str:
         """Two runs compare only where this agrees."""
-        pairings = {name: [pair._asdict() for pair in getattr(self, name)] for name in _TESTS}
+        pairings: dict[str, Any] = {name: [pair._asdict() for pair in getattr(self, name)] for name in _TESTS}
         return fingerprint([{**_FORMER_OPTIONS, "data": self.data, "split": self.split, **pairings}])
 
 

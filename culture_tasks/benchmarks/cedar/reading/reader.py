@@ -284,10 +284,8 @@ def _is_plain(text: str, *further: str) -> bool:
 
 @cache
 def _cue(key: str) -> re.Pattern[str]:
-    """Matches what leads to a label: "answer:", "the emotion that fits best is", "I would choose"; as ``other``, "second".
-
-    The Hindi copula comes after the label.
-    """
+    """Matches what leads to a label: "answer:", "the emotion that fits best is", "I choose"; ``other``: "second …"."""
+    # the Hindi copula comes after the label
     copulas = _alternation([language for language in LANGUAGES if language != "hi"], "copulas")
     link = rf"{_CLOSERS}(?:[:=]|-{{1,2}}>|→|—|–|\s-\s|\n)|[^.\n:;?!{{}}]{{0,80}}?{copulas}{_CLOSERS}:?"
     direct = _alternation(LANGUAGES, "choose") if key == "choice" else "(?!)"

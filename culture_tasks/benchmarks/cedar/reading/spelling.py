@@ -13,9 +13,10 @@ _DROPPED = re.compile(
     "[\u0300-\u036f\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c\u0903\u00ad\u061c\u180e\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\u0000-\u0008]"
 )
-_QUOTES = str.maketrans(dict.fromkeys("’‘`´ʼ′", "'") | dict.fromkeys("“”„‟«»「」『』《》〈〉〝〞【】〖〗＂″", '"'))
-_STOPS = str.maketrans("،؛؟।॥。、・‐‑", ",;?...,,--") | dict.fromkeys(map(ord, "\r\v\f\x85\u2028\u2029"), "\n")
-_LETTERS = str.maketrans("ةىیکگےۀँ", "هييكگيهं")
+_ALIKE = str.maketrans(
+    "’‘`´ʼ′“”„‟«»「」『』《》〈〉〝〞【】〖〗＂″\r\v\f\x85\u2028\u2029،؛؟।॥。、・‐‑ةىیکگےۀँ",
+    "'" * 6 + '"' * 22 + "\n" * 6 + ",;?...,,--هييكگيهं",
+)
 
 
 def fold(text: str) -> str:
@@ -25,6 +26,5 @@ def fold(text: str) -> str:
     the ASCII ones. Kana keep their voicing marks.
     """
     text = _ESCAPE.sub(lambda escape: chr(int(escape.group(1), 16)), text)
-    decomposed = unicodedata.normalize("NFKD", text.translate(_QUOTES | _STOPS)).casefold()
-    letters = _DROPPED.sub("", decomposed).translate(_QUOTES | _STOPS | _LETTERS)
-    return _NASAL.sub("ं", unicodedata.normalize("NFC", letters))
+    decomposed = unicodedata.normalize("NFKD", text.translate(_ALIKE)).casefold()
+    return _NASAL.sub("ं", unicodedata.normalize("NFC", _DROPPED.sub("", decomposed).translate(_ALIKE)))
