@@ -8,7 +8,6 @@ and know nothing of it beyond this interface.
 
 from __future__ import annotations
 
-import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -551,9 +550,6 @@ class Benchmark(ABC):
             papers=papers,
             question=question,
         )
-
-    def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
-        """Adds the benchmark's actions to ``culture-tasks data``."""
 
 
 @cache

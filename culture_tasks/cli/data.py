@@ -1,4 +1,4 @@
-"""``culture-tasks data``: check a benchmark's data, and what else a benchmark offers for its data."""
+"""``culture-tasks data``: check a benchmark's data, and list the questions that benchmarks share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from culture_tasks.text_tables import as_text, write_csv
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser()
-    parser.set_defaults(handler=_print_text)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser(
         "check",
@@ -49,14 +48,6 @@ def register(add_parser: AddParser) -> None:
     overlap.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
     add_json(overlap)
     overlap.set_defaults(handler=_overlap)
-    for benchmark in benchmarks().values():
-        benchmark.add_data_commands(actions)
-
-
-def _print_text(options: argparse.Namespace) -> int:
-    """Prints the text that an action of a benchmark returns."""
-    show(options.make_text(options))
-    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.cedar.reading.reader import read_reply
 from culture_tasks.benchmarks.choices import read_choice
 
 ROWS = Path(__file__).parents[1] / "fixtures" / "replies" / "smollm2.jsonl"

@@ -8,7 +8,7 @@ import pytest
 from support.in_process import run_lm_eval, variant
 from support.scripted_lm import ScriptedLM
 
-from culture_tasks.benchmarks.blend.regions import REGIONS
+from culture_tasks.benchmarks.blend.questions import REGIONS
 from culture_tasks.benchmarks.registry import entries
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -56,7 +56,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     pair_of,
 )
 from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
-from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.benchmarks.cedar.reading.spelling import fold
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     ComputedScore,
@@ -88,7 +88,7 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
+    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -351,7 +351,7 @@ def score(
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
     """
-    from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
+    from culture_tasks.benchmarks.cedar.reading.reader import read_reply  # its word lists take a while to prepare
 
     predictions = [read_reply(response, added.words if added else None) for response in responses]
     counts = doc["supported"] or kind != "pooled"
@@ -395,7 +395,7 @@ RATIO_FROM = 30
 at 30, and 0.9 at 5, for a ratio near 1."""
 
 
-def _counts(modality: Modality, words: AddedWords, rows: Sequence[CedarRow]) -> Iterator[Count]:
+def _counts(modality: Modality, words: OwnWords, rows: Sequence[CedarRow]) -> Iterator[Count]:
     counts: Counter[str] = Counter()
     for row in rows:
         with suppress(DataError):

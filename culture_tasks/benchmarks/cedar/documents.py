@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Language,
     Modality,
 )
-from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.benchmarks.cedar.reading.spelling import fold
 from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
 from culture_tasks.data.checking import Count, DataReport, check_tables, count
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
@@ -36,7 +36,7 @@ from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
+    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 _log = logging.getLogger(__name__)
 
@@ -100,11 +100,11 @@ class AddedCulture:
     prompts: Mapping[Modality, PromptFile]
 
     @cached_property
-    def words(self) -> AddedWords:
+    def words(self) -> OwnWords:
         """Its words in replies."""
-        from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
+        from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
-        return AddedWords(self.language, self.forms)
+        return OwnWords(self.language, {fold(form).strip(): emotion for form, emotion in self.forms.items()})
 
 
 def prompt_of(doc: CedarDoc, added: AddedCulture | None) -> PromptFile:
@@ -185,7 +185,7 @@ def load(modality: Modality, language: Language, settings: Settings, checked: se
 def documents_of(
     found: Rows[CedarRow],
     modality: Modality,
-    label_language: Language | AddedWords,
+    label_language: Language | OwnWords,
     language: str,
 ) -> Documents:
     """Returns the documents of a table's rows."""
@@ -220,30 +220,30 @@ def _labels(language: Language) -> Mapping[str, Emotion]:
     return {fold(word).strip(): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
-def translated(word: str, language: Language | AddedWords) -> Emotion | None:
+def translated(word: str, language: Language | OwnWords) -> Emotion | None:
     """Returns the English label of one in a language or in an own culture's words; None for an unknown word."""
     labels = _labels(language) if isinstance(language, str) else language.labels
     return labels.get(fold(word).strip())
 
 
-def gold_label(row: CedarRow, language: Language | AddedWords, place: str) -> Emotion:
+def gold_label(row: CedarRow, language: Language | OwnWords, place: str) -> Emotion:
     """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``."""
     if row.english_ver_answer:
         return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
-def minority_label(row: CedarRow, language: Language | AddedWords, place: str) -> Emotion | None:
+def minority_label(row: CedarRow, language: Language | OwnWords, place: str) -> Emotion | None:
     """Returns the English minority label, in whichever language it is written; None where the row has none."""
     return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
-def contradicts(row: CedarRow, gold: Emotion, language: Language | AddedWords) -> bool:
+def contradicts(row: CedarRow, gold: Emotion, language: Language | OwnWords) -> bool:
     """Returns whether ``answer`` is a known word for another label than the gold one."""
     return translated(row.answer, language) not in (gold, None)
 
 
-def english_label(word: str, language: Language | AddedWords, place: str) -> Emotion:
+def english_label(word: str, language: Language | OwnWords, place: str) -> Emotion:
     """Returns the English label of a gold label in a language or in English; the place begins the message of an error.
 
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
@@ -254,7 +254,7 @@ def english_label(word: str, language: Language | AddedWords, place: str) -> Emo
     if isinstance(language, str):
         data, labels, words = FILE_NAMES[language], _labels(language), list(OPTION_WORDS[language].values())
     else:
-        data, labels, words = language.language, language.labels, list(language.forms)
+        data, labels, words = language.language, language.labels, list(language.labels)
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {data} data.{nearest(fold(word).strip(), labels)} "
         f"Expected one of: {', '.join(words)}. Correct it."
@@ -298,7 +298,7 @@ def check(settings: Settings) -> DataReport:
     return report
 
 
-def label_problems(language: Language | AddedWords, found: Rows[CedarRow]) -> Iterator[str]:
+def label_problems(language: Language | OwnWords, found: Rows[CedarRow]) -> Iterator[str]:
     """Yields the rows with an unknown label."""
     for index, row in enumerate(found.rows):
         for label in (gold_label, minority_label):

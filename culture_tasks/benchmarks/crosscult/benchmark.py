@@ -6,14 +6,13 @@ the same order, everything about a chain stays on one rank, and ``--limit`` keep
 
 from __future__ import annotations
 
-import argparse
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from culture_tasks.benchmarks.crosscult import documents, draw
+from culture_tasks.benchmarks.crosscult import documents
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
@@ -162,7 +161,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         """Checks the raw cases, and whether they can be paired."""
         report = super().check(settings)
         if report.usable:
-            report.counts += documents.part_counts(settings, load(settings, self.edition))
+            report.counts += documents.part_counts(load(settings, self.edition))
         return report
 
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
@@ -225,10 +224,6 @@ class CrossCult(InsertionBenchmark, LikeBenchmark):
     made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
     culture = CrossCultCulture
 
-    def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
-        """Adds ``culture-tasks data draw``."""
-        draw.register(actions)
-
 
 def _words(role: Role) -> str:
     return role.replace("cross_", "cross-").replace("_", " ")
@@ -257,8 +252,9 @@ _lock = threading.Lock()
 
 def open_release(settings: Settings, edition: Edition = PAPER) -> Release:
     """Returns the release that all tasks of an edition are made of, read once as long as its files stay as they are."""
-    files = [*table_of(edition).files(settings), draw.draw_file(settings.data_folder)]
-    stats = [(path, path.stat()) for path in files if path]  # of a replaced file, the time of change may be the old one
+    stats = [
+        (path, path.stat()) for path in table_of(edition).files(settings)
+    ]  # of a replaced file, the time of change may be the old one
     state = tuple((path, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in stats)
     with _lock:
         return _read(settings, edition, state)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, get_args
 
-from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
+from culture_tasks.benchmarks.crosscult.draw import Draw, make_draw
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, count_of, load
 from culture_tasks.benchmarks.crosscult.vocabulary import (
@@ -70,7 +70,7 @@ class CrossCultDoc(TypedDict):
 
 @dataclass(frozen=True)
 class Release:
-    """All raw cases, and the split and pairing that is in force."""
+    """All raw cases, with their split and pairing."""
 
     raw: RawCases
     draw: Draw
@@ -155,7 +155,7 @@ class Release:
 def load_release(settings: Settings, edition: Edition = PAPER) -> Release:
     """Loads the raw cases of an edition with their split and pairing; raises DataError if they can't be used."""
     raw = load(settings, edition)
-    return Release(raw, draw_in_force(settings.data_folder, raw))
+    return Release(raw, make_draw(raw))
 
 
 def training_cases(settings: Settings, limit: int | None = None, edition: Edition = PAPER) -> TrainingCases:
@@ -189,10 +189,10 @@ def training_cases(settings: Settings, limit: int | None = None, edition: Editio
     return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
 
 
-def part_counts(settings: Settings, raw: RawCases) -> list[Count]:
+def part_counts(raw: RawCases) -> list[Count]:
     """Returns the counts of the task cases of each part."""
     try:
-        split = draw_in_force(settings.data_folder, raw).split
+        split = make_draw(raw).split
     except DataError as error:
         return [count("split and pairing", f"not possible ({error})")]
     parts = Counter(split[case.scenario] for case in raw.cases)

@@ -10,10 +10,8 @@ import datasets
 import pandas
 import pytest
 
-from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, english_prompt, load_choices
-from culture_tasks.benchmarks.blend.documents import check as check_data
-from culture_tasks.benchmarks.blend.documents import load as load_documents
-from culture_tasks.benchmarks.blend.regions import REGIONS, TOPICS
+from culture_tasks.benchmarks.blend.benchmark import BENCHMARK
+from culture_tasks.benchmarks.blend.questions import REGIONS, TOPICS, english_prompt, load_choices, load_questions
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import tables
 from culture_tasks.errors import DataError, DataUnavailableError
@@ -43,12 +41,12 @@ CHOICE = {
 }
 
 
-def load(region, folder, **way):
-    return load_documents(region, Settings(data=folder), **way).rows
+def load(region, folder, wording="inst-4", english=False):
+    return load_questions([region], wording, Settings(data=folder), english=english).rows
 
 
 def check(folder):
-    return check_data(Settings(data=folder))
+    return BENCHMARK.check(Settings(data=folder))
 
 
 @pytest.fixture
@@ -85,7 +83,7 @@ def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
 
 
 def test_the_english_prompts_are_those_of_the_paper():
-    assert {english_prompt(wording).name: english_prompt(wording).text for wording in PAPER_NAMES} == {
+    assert {english_prompt(wording).name: english_prompt(wording).text for wording in ("inst-4", "pers-3")} == {
         "inst_4.en.v1": "Read the following question and provide a single answer without any explanations.\n\n"
         "Question: {question}\nAnswer:",
         "pers_3.en.v1": "You are a person from {region} who is trying to explain your country's culture to a "
@@ -95,7 +93,7 @@ def test_the_english_prompts_are_those_of_the_paper():
 
 @pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.code)
 def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data, region):
-    ways = {}, {"english": True}, {"wording": "pers"}
+    ways = {}, {"english": True}, {"wording": "pers-3"}
     native, english, person = (load(region, fixture_data, **way) for way in ways)
     assert [doc["id"] for doc in native] == [doc["id"] for doc in english] == [doc["id"] for doc in person]
     assert len(native) == 3  # the fourth is no valid question
@@ -119,7 +117,7 @@ def test_a_document_asks_in_the_region_s_language_with_the_authors_prompt(folder
 
 
 def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
-    (doc,) = load(KOREA, folder({"Q1": ENTRY}, prompts=()), wording="pers", english=True)
+    (doc,) = load(KOREA, folder({"Q1": ENTRY}, prompts=()), wording="pers-3", english=True)
     assert doc["prompt"] == (
         "You are a person from South Korea who is trying to explain your country's culture to a foreigner. Answer the "
         "following question, providing a single answer without any explanations.\n\n"
@@ -166,7 +164,7 @@ def changed(**fields):
         ({"annotations": {"Q1": [1]}}, "data.json, row 1: found [1]. Expected an object"),
         (
             {"annotations": {"Q2": ENTRY}},
-            "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_",
+            "row 1, field 'ID': 'Q2' is not among the questions that have a topic",
         ),
         (changed(annotations=[]), "no question is valid"),
         (
@@ -174,11 +172,11 @@ def changed(**fields):
             "South_Korea_data.json, row 1, field 'annotations.0.count': found 0",
         ),
         (changed(idks={"idk": 0}), "'idks': found {'idk': 0}. Expected idk, no-answer, not-applicable, and"),
-        (changed(idks=["idk"]), "field 'idks': found ['idk']. Expected a reason and a number in each entry"),
+        (changed(idks=["idk"]), "field 'idks': found ['idk']"),
         (changed(idks=NOBODY | {"idk": "many"}), "field 'idks.idk': found 'many'"),
         (changed(votes=3), "unknown column 'votes'"),
         ({"questions": [TOPIC | {"Topic": "Foods"}]}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
-        ({"prompts": []}, "found no prompts in Korean. Expected blend/prompts/South_Korea_prompts.csv in the folder"),
+        ({"prompts": []}, "blend: holds no prompts/South_Korea_prompts.json"),
         ({"prompts": [PROMPT | {"id": "inst-1"}]}, "no row with the id 'inst-4'"),
         ({"prompts": [PROMPT | {"Translation": "{ㅋ}"}]}, "row 2, field 'Translation': found '{ㅋ}'. Expected"),
         ({"prompts": [{"id": "inst-4", "English": "x {q}"}]}, "field 'Translation': found None"),
@@ -186,16 +184,6 @@ def changed(**fields):
 )
 def test_what_does_not_fit_is_refused_by_file_row_and_field(folder, files, message):
     assert message in refused(load, KOREA, folder(**{"annotations": {"Q1": ENTRY}} | files))
-
-
-def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
-    data = folder({"Q1": ENTRY | {"question": "  "}})  # as one Chinese question of the release
-    with caplog.at_level(logging.WARNING):
-        (doc,) = load(KOREA, data)
-        load(KOREA, data, english=True)
-    assert doc["question"] == "  "
-    (record,) = caplog.records
-    assert "1 valid questions have no text in Korean (first Q1)" in record.getMessage()
 
 
 def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monkeypatch):
@@ -248,9 +236,9 @@ def test_the_regions_in_the_user_s_folder_are_asked_by_turns_and_the_others_are_
         with caplog.at_level(logging.WARNING):
             docs = task_named(task).data.load(Settings(data=data)).rows
         assert [doc["region"] for doc in docs] == ["China", "South Korea", "China", "South Korea", "China"]
-        assert "neither answers nor prompts of Algeria, Assam, Azerbaijan, Ethiopia, Greece" in caplog.text
+        assert "these regions aren't asked: Algeria, Assam, Azerbaijan, Ethiopia, Greece" in caplog.text
     shutil.rmtree(data / "blend" / "prompts")
-    assert "no prompts in Chinese" in refused(task_named("blend").data.load, Settings(data=data))
+    assert "holds no prompts/China_prompts.json" in refused(task_named("blend").data.load, Settings(data=data))
 
 
 # The check
@@ -263,19 +251,14 @@ def copied(fixture_data, tmp_path):
     return tmp_path
 
 
-def test_the_bundled_questions_are_usable_and_counted_and_a_blank_one_is_no_problem(copied):
-    china = copied / "blend" / "annotations" / "China_data.json"
-    entries = json.loads(china.read_text(encoding="utf-8"))
-    entries["Toy-01"]["question"] = "  "
-    china.write_text(json.dumps(entries), encoding="utf-8")
-    report = check(copied)
+def test_the_bundled_questions_are_usable_and_counted(fixture_data):
+    report = check(fixture_data)
     assert report.usable
     found = {line.name: (line.found, line.paper) for line in report.counts}
     assert found["South Korea: questions"] == ("4", "500")
     assert found["South Korea: valid"] == ("3", "475")
     assert found["South Korea: multiple choice"] == ("2", None)
-    assert found["China: valid, without a text in Chinese"] == ("1", None)
-    assert len(found) == 3 * len(REGIONS) + 1
+    assert len(found) == 3 * len(REGIONS)
 
 
 def test_every_problem_is_told(copied, monkeypatch):
@@ -300,9 +283,9 @@ def test_every_problem_is_told(copied, monkeypatch):
     for part in (
         "holds no annotations/UK_data.json",
         "nayeon212/BLEnD (short-answer-questions): ",
-        "found no prompts in Chinese. Expected blend/prompts/China_prompts.csv",
+        "holds no prompts/China_prompts.json",
         "Greece_data.json, row 2, field 'annotations.0.count': found -1",
-        "Greece_data.json, row 5, field 'ID': 'Toy-99' is not among the questions of",
+        "Greece_data.json, row 5, field 'ID': 'Toy-99' is not among the questions that",
         "field 'country': found 'USA'. Expected one of Algeria",
     ):
         assert sum(part in problem for problem in problems) == 1, part

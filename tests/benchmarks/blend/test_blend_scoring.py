@@ -6,8 +6,7 @@ import pytest
 
 from culture_tasks.benchmarks.blend import benchmark
 from culture_tasks.benchmarks.blend.benchmark import Hit, cleaned, first_hit, metrics, score, score_choice, token_match
-from culture_tasks.benchmarks.blend.documents import load, load_choices
-from culture_tasks.benchmarks.blend.regions import REGIONS
+from culture_tasks.benchmarks.blend.questions import REGIONS, load_choices, load_questions
 from culture_tasks.settings import Settings
 
 VOTES = [
@@ -99,7 +98,9 @@ KOREA = next(region for region in REGIONS if region.name == "South_Korea")
 
 @pytest.fixture
 def doc(fixture_data):
-    return load(KOREA, Settings(data=fixture_data)).rows[0]  # coffee 4 votes, milk 1
+    return load_questions([KOREA], "inst-4", Settings(data=fixture_data), english=False).rows[
+        0
+    ]  # coffee 4 votes, milk 1
 
 
 def test_repeated_runs_are_averaged_and_reasoning_is_no_answer(doc):

@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.cedar.documents import (
 )
 from culture_tasks.benchmarks.cedar.documents import load as load_documents
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS, QUADRANTS
-from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.cedar.reading.reader import read_reply
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
 from culture_tasks.settings import Settings

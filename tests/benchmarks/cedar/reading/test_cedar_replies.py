@@ -12,9 +12,7 @@ from support.steps import steps
 
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.reading.choice import read_reply
-from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning
-from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentions, language_file
+from culture_tasks.benchmarks.cedar.reading.reader import entries, find_mentions, language_file, read_reply
 
 TABLES = Path(__file__).parent / "replies"
 
@@ -152,19 +150,14 @@ def test_two_joined_labels_are_unparsed(one, other, joint):
 
 
 def test_reasoning_is_cut():
-    cut = {
-        "<think>a</think>b": "b",
-        "a</think>b": "b",
-        "b<think>a": "b",
-        "<think><think>a</think>b": "b",
-        "<think>a<think>b</think>c</think>d": "d",
-        '<Reasoning effort="high">a</Reasoning>b': "b",
-        "[THINK]a[/THINK]b": "b",
-        "◁think▷a◁/think▷b": "b",
-        "<|channel|>analysis<|message|>a<|channel|>final<|message|>b": "b",
-        "<thinker>a</thinker>": "<thinker>a</thinker>",
-    }
-    assert {reply: cut_reasoning(reply) for reply in cut} == cut
+    replies = (
+        *("<think>anger</think>fear", "anger</think>fear", "fear<think>anger", "<think><think>anger</think>fear"),
+        *("<think>anger<think>awe</think>pain</think>fear", '<Reasoning effort="high">anger</Reasoning>fear'),
+        *("[THINK]anger[/THINK]fear", "◁think▷anger◁/think▷fear"),
+        "<|channel|>analysis<|message|>anger<|channel|>final<|message|>fear",
+    )
+    assert {reply: read_reply(reply) for reply in replies} == dict.fromkeys(replies, "fear")
+    assert read_reply("<thinker>anger</thinker>") == "anger"
 
 
 UNITS = (
