@@ -26,7 +26,7 @@ from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.judges.batch.batch_rounds import BatchJudge
-from culture_tasks.judges.cache.cache_files import stats
+from culture_tasks.judges.cache import stats
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.rejudge.estimates import (
     FEWEST_REPLIES,

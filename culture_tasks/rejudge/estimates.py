@@ -19,7 +19,7 @@ from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import draw_subset
 from culture_tasks.judges.batch.batch_rounds import BatchJudge
-from culture_tasks.judges.cache.cache_files import JudgeStats
+from culture_tasks.judges.cache import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings

@@ -30,12 +30,14 @@ from culture_tasks.judges.batch.batch_endpoint import (
     name_of,
     read_results,
 )
+from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
-from culture_tasks.judges.endpoint.asker import limit_of
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
-from culture_tasks.judges.endpoint.jobs import VerdictJob, open_requests
+from culture_tasks.judges.grading import Grading, open_requests
+from culture_tasks.judges.parameters import limit_of
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.judges.tickets import GradingTicket
 from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
 
@@ -53,12 +55,13 @@ class BatchJudge(EndpointJudge):
     def __init__(self, model: str, settings: Settings, *, asks: bool) -> None:
         super().__init__(model, settings)
         self.model = model
-        self.unfinished: list[VerdictJob] = []
+        self.unfinished: list[GradingTicket] = []
+        self.cache = VerdictCache(settings.cache_file)
         self._asks = asks
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> GradingTicket:
         """Notes an item."""
-        self.unfinished.append(VerdictJob(self._grader, rubric, item, progress=self._progress))
+        self.unfinished.append(GradingTicket(Grading(self._grader, rubric, item), self._progress))
         return self.unfinished[-1]
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
@@ -75,12 +78,19 @@ class BatchJudge(EndpointJudge):
         self._grader.adaptations.adopt(self._grader.wording(rubric).sampling, sampling)
 
     def open_jobs(
-        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, cached: cached
-    ) -> dict[str, VerdictJob]:
+        self, answer: Callable[[Grading, Answer | None], Answer | None] = lambda _, cached: cached
+    ) -> dict[str, Grading]:
         """Returns a job for each open request, by the name of its line; all others are answered."""
-        open_ = open_requests(self.unfinished, self.engine.cache, answer)
-        self.unfinished = [job for jobs in open_.values() for job in jobs]
+        open_ = open_requests([ticket.grading for ticket in self.unfinished], self.cache, answer)
+        self.settle()
         return {name_of(key): jobs[0] for key, jobs in open_.items()}
+
+    def settle(self) -> None:
+        """Hands the verdicts out that are there."""
+        for ticket in self.unfinished:
+            if ticket.grading.verdict is not None:
+                ticket.settle()
+        self.unfinished = [ticket for ticket in self.unfinished if ticket.grading.verdict is None]
 
 
 class _Reply(NamedTuple):
@@ -140,7 +150,6 @@ class BatchRounds:
     _replies: dict[str, _Reply] = field(default_factory=dict, init=False)
     _used: set[str] = field(default_factory=set, init=False)  # names of replies that answered a request
     _requested: set[str] = field(default_factory=set, init=False)
-    _reserves: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
 
     def __post_init__(self) -> None:
         self._state = self._read(next(iter(self.judges.values())).address.name)
@@ -240,12 +249,11 @@ class BatchRounds:
             reason = "no batch has answered it" if budget is None else budget.reason
             if unsent and budget is not None:
                 budget.refuse(unsent)
-            for job in judge.unfinished:
+            for job in [ticket.grading for ticket in judge.unfinished]:
                 reply = self._replies.get(name_of(job.request.key))
                 problem = reply.result if reply is not None else None
                 job.take(Answer(problem if isinstance(problem, Problem) else Problem(reason)))
-            judge.unfinished = []
-            judge.engine.cache.flush()
+            judge.settle()
 
     def finish(self) -> None:
         """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
@@ -272,7 +280,7 @@ class BatchRounds:
                     ) from None
                 self._begin(batch, batch.file)
 
-    def _answer(self, job: VerdictJob, cached: Answer | None) -> Answer | None:
+    def _answer(self, job: Grading, cached: Answer | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
         name = name_of(job.request.key)
         self._requested.add(name)
@@ -289,21 +297,19 @@ class BatchRounds:
         if name in self._used:
             return Answer(result)
         self._used.add(name)
-        self.judges[grader.model].engine.cache.put([replace(job.row(result), replaces=True)])
+        self.judges[grader.model].cache.put_many([replace(job.row(result), replaces=True)])
         return Answer(result, attempts=reply.times)
 
-    def _affordable_lines(
-        self, judge: BatchJudge, jobs: Iterable[tuple[str, VerdictJob]]
-    ) -> Iterator[tuple[str, bytes]]:
+    def _affordable_lines(self, judge: BatchJudge, jobs: Iterable[tuple[str, Grading]]) -> Iterator[tuple[str, bytes]]:
         """Yields the lines that the budget pays for, and sets their highest cost aside."""
+        reserved = 0.0
         for name, job in jobs:
             sampling = judge.sent_sampling(job.rubric)
             body = job.request.body(sampling)
             if judge.budget is not None:
-                most = judge.budget.most(judge.model, body, limit_of(sampling), in_a_batch=True)
-                if not judge.budget.reserve_now(most):
+                reserved += judge.budget.cost(judge.model, Usage(len(body), limit_of(sampling) or 32_768).in_a_batch)
+                if reserved > judge.budget.left:
                     return
-                self._reserves[name] = most
             yield name, body
 
     def _send(self, judge: BatchJudge, content: bytes, names: list[str]) -> int:
@@ -384,9 +390,8 @@ class BatchRounds:
             result = replace(result, usage=result.usage.in_a_batch)
         times = 1 if before is None else before.times + 1
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, usage, times)
-        if judge.budget is not None and name in self._reserves:
-            most = self._reserves.pop(name)
-            judge.budget.settle(most, judge.budget.charge_of(judge.model, result, most))
+        if judge.budget is not None and isinstance(result, Completion):
+            judge.budget.spend(judge.model, result.usage)
 
     def _read(self, endpoint: str) -> _State:
         try:

@@ -21,14 +21,14 @@ from typing import Any
 from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
-from culture_tasks.judges.cache.verdict_cache import CacheThread, open_cache, release_cache
+from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
-from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
-from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
+from culture_tasks.judges.grading import Grader, Grading, is_at_hand, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.judges.tickets import GradingTicket, JudgingProgress
 from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_arguments
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable, without_reasoning
@@ -100,20 +100,20 @@ class InProcessJudge(Judge):
         )
         self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
         self._lock = threading.RLock()
-        self._pending: deque[VerdictJob] = deque()
+        self._pending: deque[GradingTicket] = deque()
         self._model: LocalModel | None = None
         self._broken: str | None = None
-        self._cache: CacheThread | None = None
+        self._cache: VerdictCache | None = None
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
         return self._grader.identity(rubric)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> GradingTicket:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        job = VerdictJob(self._grader, rubric, item, progress=self._progress)
-        self._pending.append(job)
-        return job
+        ticket = GradingTicket(Grading(self._grader, rubric, item), self._progress)
+        self._pending.append(ticket)
+        return ticket
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Makes sure that lm-eval has the backend here and, where the responses are known, loads the model."""
@@ -131,44 +131,49 @@ class InProcessJudge(Judge):
         """Grades no more, and lets go of the model."""
         with self._lock:
             for job in self._pop_pending():
-                job.abandon("the judge was closed before it answered")
+                job.grading.abandon("the judge was closed before it answered")
+                job.settle()
             if self._model is not None:
                 self._model.close()
                 self._model = None
             if self._cache is not None:
-                release_cache(self._settings.cache_file)
+                self._cache.close()
                 self._cache = None
 
     def _flush(self) -> None:
         """Grades all that was submitted."""
         with self._lock:
-            jobs = self._pop_pending()
+            tickets = self._pop_pending()
+            jobs = [ticket.grading for ticket in tickets]
             try:
                 while open_ := open_requests(jobs, self._open_cache()):
                     jobs = self._answer(open_)
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
-                for job in jobs:
-                    job.abandon(self._reason(error))
+                for ticket in tickets:
+                    ticket.grading.abandon(self._reason(error))
                 if not isinstance(error, Exception):
                     raise
+            finally:
+                for ticket in tickets:
+                    ticket.settle()
 
-    def _pop_pending(self) -> list[VerdictJob]:
+    def _pop_pending(self) -> list[GradingTicket]:
         # One by one, since other threads may submit meanwhile.
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _answer(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
+    def _answer(self, open_: dict[bytes, list[Grading]]) -> list[Grading]:
         """Has the model answer open requests and stores its completions; returns the jobs that have another request.
 
         What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
         model, adaptations, most_tokens = self._load(), self._grader.adaptations, self._grader.most_tokens
-        open_jobs: list[VerdictJob] = []
+        open_jobs: list[Grading] = []
         batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
         def settle(key: bytes, reply: Completion | Problem) -> None:
             jobs = open_.pop(key, [])  # none where the completion was reported before
             if jobs and isinstance(reply, Completion):
-                self._open_cache().put([jobs[0].row(reply)])
+                self._open_cache().put_many([jobs[0].row(reply)])
                 jobs[0].attempts += 1
             open_jobs.extend(job for job in jobs if not job.take(Answer(reply)))
 
@@ -221,9 +226,9 @@ class InProcessJudge(Judge):
         text = self._secrets.hidden(str(error))
         return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
-    def _open_cache(self) -> CacheThread:
+    def _open_cache(self) -> VerdictCache:
         if self._cache is None:
-            self._cache = open_cache(self._settings.cache_file)
+            self._cache = VerdictCache(self._settings.cache_file)
         return self._cache
 
 
