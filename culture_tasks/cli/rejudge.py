@@ -24,7 +24,7 @@ from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
 from culture_tasks.harness.session import Session
-from culture_tasks.judges.batch.batches import Batches, state_file
+from culture_tasks.judges.batch.batch_judge import BatchJudge, state_file
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.judges.selection import close_judges, parse_spec
@@ -90,14 +90,14 @@ def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
     result_files = [run.files.result_file for run, _ in runs]
     settings = Settings.from_environment()
     prices = read_prices(settings.prices_file)
-    batches: Batches | None = None
+    in_batches: BatchJudge | None = None
     sessions = _sessions(options.judge, settings)
     if options.batch:
         if len(sessions) > 1:
             raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
-        batches = Batches(sessions[0].settings, result_files, say=_say, resend=options.resend)
-        stack.callback(batches.close)
-        sessions = [Session(sessions[0].settings, batches.judge_for)]
+        judge = in_batches = BatchJudge(sessions[0].settings, result_files, say=_say, resend=options.resend)
+        stack.callback(judge.close)
+        sessions = [Session(sessions[0].settings, lambda _: judge)]
     elif (file := state_file(result_files)).exists():
         _say(f"Batches of these results were sent ({file}). Without --batch, their verdicts are paid for again.")
     gradings = [Rejudging.of(runs, session, failed_only=options.failed_only) for session in sessions]
@@ -113,8 +113,8 @@ def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
             summaries.append(_summary(new, run.tasks, grading.session.settings.judge))
             if not options.json:
                 _print(summaries[-1], prices, shows_judge=len(gradings) > 1)
-    if batches is not None:
-        batches.finish()
+    if in_batches is not None:
+        in_batches.finish()
     if options.json:
         print_json({"currency": prices.currency, "runs": summaries})
     if refusal := refused_requests():

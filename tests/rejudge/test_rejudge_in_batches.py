@@ -13,7 +13,7 @@ from support.judging import KEY
 from support.rejudged import content, result_files, verdicts_of
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.batch import batch_endpoint, batches
+from culture_tasks.judges.batch import batch_endpoint, batch_judge
 from culture_tasks.judges.cache import VerdictCache
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -38,7 +38,7 @@ def server(monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache" / "verdicts.sqlite3"))
     monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "20")
     monkeypatch.setattr(batch_endpoint, "_FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(batches, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(batch_judge, "_FIRST_PAUSE", 0.01)
     yield running
     running.close()
 
@@ -216,7 +216,7 @@ class Killed(BaseException):
 
 STEPS = [
     *((batch_endpoint.BatchEndpoint, step) for step in ("upload", "begin", "status", "content")),
-    (batches.Batches, "_save"),
+    (batch_judge.BatchJudge, "_save"),
     (VerdictCache, "put_many"),
 ]
 
@@ -331,7 +331,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(se
 @pytest.mark.parametrize(
     ("environment", "options", "said"),
     [
-        ({}, ["--judge", "lexical", "--batch"], "lexical has no batches"),
+        ({}, ["--judge", "lexical", "--batch"], "batches ask a judge behind an endpoint, found lexical"),
         ({}, ["--judge", "openai:a", "--judge", "openai:b", "--batch"], "batches ask one judge"),
         ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "batches need the verdict cache"),
         ({}, ["--judge", "openai:a", "--resend"], "--resend needs --batch"),
@@ -362,19 +362,13 @@ def interrupted(server, results, monkeypatch):
     return results
 
 
-def test_a_file_of_the_former_layout_is_read_and_a_foreign_or_damaged_one_refused(
-    server, interrupted, monkeypatch, capsys
-):
+def test_a_file_of_the_former_layout_is_read_and_a_damaged_one_refused(server, interrupted, capsys):
     file = state_file(interrupted)
-    state = content(file)
+    [batch] = content(file)["batches"]
     assert KEY not in file.read_text("utf-8")
-    unsent = {**state["batches"][0], "names": ["x"], "file": None, "id": None}
-    file.write_text(json.dumps({**state, "batches": [*({**one, "results": None} for one in state["batches"]), unsent]}))
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("/v1", "/v2"))
-    assert rejudge(interrupted) == 1
-    assert "and the endpoint now is" in capsys.readouterr().err
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    written = file.read_text("utf-8")
+    former = {**batch, "model": "judge", "results": None}
+    batches = [former, {**former, "names": ["x"], "file": None, "id": None}]
+    written = json.dumps({"format": 1, "endpoint": server.url, "batches": batches})
     file.write_text("{", encoding="utf-8")
     assert rejudge(interrupted) == 1
     assert "which batches were sent: restore it" in capsys.readouterr().err
@@ -407,16 +401,16 @@ def test_a_part_of_the_results_finds_the_batches_of_all(server, interrupted, cap
 
 def test_two_commands_at_a_time_begin_nothing_twice(server, results, monkeypatch, capsys):
     """The second one sends all between the look of the first one at what was sent and its sending."""
-    original = batches.Batches._send
+    original = batch_judge.BatchJudge._send
 
     def late(self, requests):
         with monkeypatch.context() as patch:
-            patch.setattr(batches.Batches, "_send", original)
-            patch.setattr(batches.Batches, "finish", lambda self: None)
+            patch.setattr(batch_judge.BatchJudge, "_send", original)
+            patch.setattr(batch_judge.BatchJudge, "finish", lambda self: None)
             assert rejudge(results) == 0
         return original(self, requests)
 
-    monkeypatch.setattr(batches.Batches, "_send", late)
+    monkeypatch.setattr(batch_judge.BatchJudge, "_send", late)
     assert rejudge(results) == 1
     assert "another command has changed it" in capsys.readouterr().err
     assert sizes(server) == [10]

@@ -1,4 +1,4 @@
-"""Verdicts in an endpoint's batches, over as many rounds and commands as it takes.
+"""A judge that is asked in an endpoint's batches, over as many rounds and commands as it takes.
 
 Requests, reading and the reminder after an unreadable reply are the endpoint judge's. A request is open if neither the
 verdict cache nor a batch answers it. Open requests that no batch has are sent, in a batch; one that failed for a reason
@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,14 +24,12 @@ from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, Status, batch_files, read_results
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
-from culture_tasks.judges.endpoint.addresses import address_of
-from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 from culture_tasks.judges.grading import DeferredTicket, Grading, open_requests
 from culture_tasks.judges.parameters import limit_of
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
-from culture_tasks.judges.selection import spec_for
+from culture_tasks.judges.selection import parse_spec
 from culture_tasks.plain_files import write_whole
 from culture_tasks.settings import Settings
 
@@ -46,7 +43,6 @@ _NO_REPLY = Problem("the batch ended without a reply", retry=True)
 
 
 class _Batch(BaseModel):
-    model: str  # who is asked
     names: list[str]  # the requests
     sampling: dict[str, dict[str, Any]]  # sampling parameters as sent, by rubric
     file: str | None  # the uploaded file; None in a file of an older version that was killed before the upload
@@ -54,8 +50,7 @@ class _Batch(BaseModel):
 
 
 class _State(BaseModel):
-    format: Literal[1] = 1
-    endpoint: str
+    format: Literal[1, 2] = 2
     batches: list[_Batch] = []
 
 
@@ -83,55 +78,59 @@ def state_file(results: Sequence[Path]) -> Path:
 
 
 class BatchJudge(EndpointJudge):
-    """Notes the items to grade; the first verdict that is waited for has all of them graded in batches."""
+    """Notes the items to grade; the first verdict that is waited for has all of them graded in batches.
 
-    def __init__(self, model: str, settings: Settings, batches: Batches) -> None:
-        super().__init__(model, settings)
-        self._batches = batches
-
-    def submit(self, rubric: Rubric, item: JudgeItem) -> DeferredTicket:
-        """Notes an item."""
-        grading = Grading(self.grader, rubric, item)
-        self._batches.gradings.append(grading)
-        return DeferredTicket(grading, self._batches.grade)
-
-
-class Batches:
-    """The batches of some results; ``say`` prints a line, ``resend`` sends requests again whose results are lost."""
+    ``say`` prints a line; ``resend`` sends requests again whose results can't be fetched.
+    """
 
     def __init__(
         self, settings: Settings, results: Sequence[Path], *, say: Callable[[str], None], resend: bool = False
     ) -> None:
+        spec = parse_spec(settings.judge) if settings.judge else None
+        if spec is None or spec.backend != "openai":
+            raise SettingsError(
+                f"rejudge: batches ask a judge behind an endpoint, found {spec or 'none'}. Name it as --judge "
+                "openai:<model>."
+            )
         if settings.cache_file is None:
             raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
-        self.gradings: list[Grading] = []
-        self._settings = settings
-        self._file = state_file(results)
+        super().__init__(spec.model, settings)
         self._say = say
         self._resend = resend
-        self._address = address_of(settings, "")
-        self._endpoint = BatchEndpoint(self._address, settings)
-        self._judges: dict[str, BatchJudge] = {}
-        self._budget = shared_budget(settings)
+        self._file = state_file(results)
         self._content: bytes | None = None  # of the file, as this command has read or written it
-        self._state = self._read()
+        self._batches = self._read()
+        self._batch_endpoint = BatchEndpoint(self.address, settings)
+        self._cache = VerdictCache(settings.cache_file)
+        self._gradings: list[Grading] = []
         self._collected: set[str | None] = set()
         self._replies: dict[str, _Reply] = {}  # by the requests' names
         self._requested: set[str] = set()
         self._used: set[str] = set()  # names of the requests whose completions are in the cache
         self._lost: set[str] = set()  # names of requests that were paid for and whose results can't be fetched
-        self._cache = VerdictCache(settings.cache_file)
 
-    def judge_for(self, paper_model: str) -> BatchJudge:
-        """Returns the judge that grades in these batches; ``paper_model`` is the default."""
-        spec = spec_for(self._settings, paper_model)
-        if spec.backend != "openai":
-            raise SettingsError(f"rejudge: {spec} has no batches. Name a judge behind an endpoint: openai:<model>.")
-        if spec.model not in self._judges:
-            self._judges[spec.model] = BatchJudge(spec.model, self._settings, self)
-        return self._judges[spec.model]
+    def submit(self, rubric: Rubric, item: JudgeItem) -> DeferredTicket:
+        """Notes an item."""
+        self._gradings.append(Grading(self.grader, rubric, item))
+        return DeferredTicket(self._gradings[-1], self._grade_all)
 
-    def grade(self) -> None:
+    def finish(self) -> None:
+        """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
+        if self._requested.issuperset(name for batch in self._batches if batch.id for name in batch.names):
+            self._save([])
+        else:
+            self._say(
+                f"{self._file} is kept: it lists batches of other samples, judges or settings. Run the command with "
+                "those to use their results, or delete the file."
+            )
+
+    def close(self) -> None:
+        """Closes the cache and all connections."""
+        super().close()
+        self._batch_endpoint.close()
+        self._cache.close()
+
+    def _grade_all(self) -> None:
         """Collects and sends batches until each verdict is there.
 
         Raises:
@@ -139,7 +138,7 @@ class Batches:
         """
         pause = _FIRST_PAUSE
         while open_ := self._open_requests():
-            batches = [batch for batch in self._state.batches if not open_.keys().isdisjoint(batch.names)]
+            batches = [batch for batch in self._batches if not open_.keys().isdisjoint(batch.names)]
             if under_way := [batch for batch in batches if batch.id not in self._collected]:
                 if running := [status for batch in under_way if not (status := self._collect(batch)).has_ended]:
                     done = sum(status.answered + status.failed for status in running)
@@ -147,7 +146,7 @@ class Batches:
                     self._say(f"{len(running)} batches are under way: {done:,} of {total:,} requests have a result")
                     time.sleep(pause)
                     pause = min(1.5 * pause, _LONGEST_PAUSE)
-            elif not self._send([pair for pair in open_.items() if pair[0] not in self._lost]):
+            elif not self._send([grading for name, grading in open_.items() if name not in self._lost]):
                 break
             else:
                 pause = _FIRST_PAUSE
@@ -157,45 +156,27 @@ class Batches:
                 "so they aren't sent again. The same command tries once more. With --resend, it sends them again, and "
                 "they are paid for a second time."
             )
-        if open_ and self._budget is not None:
-            self._budget.refuse(len(open_))
-            for grading in self.gradings:
-                grading.abandon(self._budget.reason)
-
-    def finish(self) -> None:
-        """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
-        if self._requested.issuperset(name for batch in self._state.batches for name in batch.names):
-            self._state.batches.clear()
-            self._save()
-        else:
-            self._say(
-                f"{self._file} is kept: it lists batches of other samples, judges or settings. Run the command with "
-                "those to use their results, or delete the file."
-            )
-
-    def close(self) -> None:
-        """Closes judges, cache and connections."""
-        for judge in self._judges.values():
-            judge.close()
-        self._endpoint.close()
-        self._cache.close()
+        if open_ and self.budget is not None:
+            self.budget.refuse(len(open_))
+            for grading in self._gradings:
+                grading.abandon(self.budget.reason)
 
     def _open_requests(self) -> dict[str, Grading]:
         """Answers requests by the batches and the cache, and returns one grading for each open one by its name."""
-        gradings = [grading for grading in self.gradings if grading.verdict is None]
+        gradings = [grading for grading in self._gradings if grading.verdict is None]
         return {_name_of(first): first for first, *_ in open_requests(gradings, self._cache, self._answer).values()}
 
     def _answer(self, grading: Grading, kept: Answer | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
-        name, adaptations = _name_of(grading), grading.grader.adaptations
+        name = _name_of(grading)
         self._requested.add(name)
         if (reply := self._replies.get(name)) is None:
             return kept
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return kept or (None if result.retry and may_go_on else Answer(result, attempts=reply.times))
-        sampling = reply.sampling.get(grading.rubric.name, grading.request.sampling)
-        if may_go_on and result.is_cut_off_by_thinking and adaptations.grow(sampling, grading.grader.most_tokens):
+        sampling, grader = reply.sampling.get(grading.rubric.name, grading.request.sampling), self.grader
+        if may_go_on and result.is_cut_off_by_thinking and grader.adaptations.grow(sampling, grader.most_tokens):
             return kept
         result = replace(result, usage=reply.usage + result.usage, sampling=sampling)
         if name in self._used:
@@ -204,57 +185,58 @@ class Batches:
         self._cache.put_many([grading.row(result)])
         return Answer(result, attempts=reply.times)
 
-    def _send(self, requests: list[tuple[str, Grading]]) -> bool:
-        """Uploads requests as batches to begin, as far as the budget pays for them; False if it pays for none."""
+    def _send(self, gradings: list[Grading]) -> bool:
+        """Sends requests as batches, as far as the budget pays for them; False if it pays for none."""
         # Requests that begin alike together, for the endpoint's prompt cache.
-        requests.sort(key=lambda pair: (pair[1].grader.model, pair[1].rubric.prompt_order(pair[1].item)))
-        sampling = {grading.rubric.name: dict(_sampling_now(grading)) for _, grading in requests}
-        count = len(self._state.batches)
-        for model, lines in groupby(self._affordable_lines(requests), key=lambda line: line[0]):
-            for content, names in batch_files((name, body) for _, name, body in lines):
-                file = self._endpoint.upload(content)
-                self._state.batches.append(_Batch(model=model, names=names, sampling=sampling, file=file))
-                self._save()
-                self._begin(self._state.batches[-1])
-        return len(self._state.batches) > count
+        gradings.sort(key=lambda grading: grading.rubric.prompt_order(grading.item))
+        sampling = {grading.rubric.name: dict(self._sampling_of(grading)) for grading in gradings}
+        count = len(self._batches)
+        for content, names in batch_files(self._affordable_lines(gradings)):
+            batch = _Batch(names=names, sampling=sampling, file=self._batch_endpoint.upload(content))
+            self._save([*self._batches, batch])
+            self._begin(batch)
+        return len(self._batches) > count
 
-    def _affordable_lines(self, requests: Iterable[tuple[str, Grading]]) -> Iterator[tuple[str, str, bytes]]:
-        """Yields model, name and body of requests, as long as the budget pays for the most that they can cost."""
+    def _affordable_lines(self, gradings: Sequence[Grading]) -> Iterator[tuple[str, bytes]]:
+        """Yields names and bodies of requests, as long as the budget pays for the most that they can cost."""
         cost = 0.0
-        for name, grading in requests:
-            model, sampling = grading.grader.model, _sampling_now(grading)
+        for grading in gradings:
+            sampling = self._sampling_of(grading)
             body = grading.request.body(sampling)
-            if self._budget is not None:  # a token has at least one byte
-                cost += self._budget.cost(model, Usage(len(body), limit_of(sampling) or _LONGEST_REPLY).in_a_batch)
-                if cost > self._budget.left:
+            if self.budget is not None:  # a token has at least one byte
+                most = Usage(len(body), limit_of(sampling) or _LONGEST_REPLY).in_a_batch
+                cost += self.budget.cost(self.grader.model, most)
+                if cost > self.budget.left:
                     return
-            yield model, name, body
+            yield _name_of(grading), body
+
+    def _sampling_of(self, grading: Grading) -> Mapping[str, Any]:
+        return self.grader.adaptations.apply(grading.request.sampling, self.grader.most_tokens)
 
     def _begin(self, batch: _Batch) -> None:
         """Begins a batch, unless it was begun before a kill."""
         assert batch.file is not None
-        batch.id = self._endpoint.begin(batch.file)
-        self._save()
-        self._say(f"sent batch {batch.id}: {len(batch.names):,} requests to {batch.model}")
+        batch.id = self._batch_endpoint.begin(batch.file)
+        self._save(self._batches)
+        self._say(f"sent batch {batch.id}: {len(batch.names):,} requests")
 
     def _collect(self, batch: _Batch) -> Status:
         """Takes the results of a batch that has ended; returns its status."""
         if batch.id is None:
             self._begin(batch)
         assert batch.id is not None
-        status = self._endpoint.status(batch.id)
+        status = self._batch_endpoint.status(batch.id)
         if not status.has_ended:
             return status
         if status.name == "failed" and not status.outputs:
-            self._state.batches.remove(batch)
-            self._save()
+            self._save([other for other in self._batches if other is not batch])
             raise JudgeUnreachableError(
                 f"rejudge: the endpoint refused batch {batch.id}: {status.error or 'no reason given'}. None of it was "
                 "answered. Fix the cause, or wait until other batches have ended, and run the command again."
             )
         results: dict[str, Completion | Problem] = {}
         for file in status.outputs:
-            results |= read_results(self._endpoint.content(file), self._address.secrets)
+            results |= read_results(self._batch_endpoint.content(file), self.address.secrets)
         answers = sum(isinstance(result, Completion) or result.status == _ANSWERED for result in results.values())
         is_counted = status.answered + status.failed > 0 or status.name != "completed"
         missing = set(batch.names) - results.keys()
@@ -274,38 +256,33 @@ class Batches:
         usage = before.usage + (before.result.usage if isinstance(before.result, Completion) else Usage())
         if isinstance(result, Completion):
             result = replace(result, usage=result.usage.in_a_batch)
-            if self._budget is not None:
-                self._budget.spend(batch.model, result.usage)
+            if self.budget is not None:
+                self.budget.spend(self.grader.model, result.usage)
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, before.times + 1, usage)
 
-    def _read(self) -> _State:
+    def _read(self) -> list[_Batch]:
         """Reads the file; a batch without an upload, as older versions list it, was never sent."""
         try:
             self._content = self._on_disk()
-            state = _State.model_validate_json(self._content) if self._content else _State(endpoint=self._address.name)
+            state = _State() if self._content is None else _State.model_validate_json(self._content)
         except (OSError, ValidationError) as error:
             raise DataError(
                 f"{self._file}: can't be read ({str(error).splitlines()[0]}). It says which batches were sent: restore "
                 "it, or delete it to send them, and pay for them, again."
             ) from None
-        if state.endpoint != self._address.name:
-            raise SettingsError(
-                f"rejudge: batches of these results were sent to {state.endpoint}, and the endpoint now is "
-                f"{self._address.name}. Set the same OPENAI_BASE_URL, or delete {self._file} to forget what was sent."
-            )
-        state.batches = [batch for batch in state.batches if batch.file is not None]
-        return state
+        return [batch for batch in state.batches if batch.file is not None]
 
     def _on_disk(self) -> bytes | None:
         return self._file.read_bytes() if self._file.exists() else None
 
-    def _save(self) -> None:
+    def _save(self, batches: list[_Batch]) -> None:
         if self._on_disk() != self._content:
             raise DataError(
                 f"{self._file}: another command has changed it. Nothing more is sent, so that nothing is paid for "
                 "twice: wait for the other command to end, and run this one again."
             )
-        self._content = self._state.model_dump_json(indent=1).encode() if self._state.batches else None
+        self._batches = batches
+        self._content = _State(batches=batches).model_dump_json(indent=1).encode() if batches else None
         if self._content is None:
             self._file.unlink(missing_ok=True)
         else:
@@ -314,8 +291,3 @@ class Batches:
 
 def _name_of(grading: Grading) -> str:
     return grading.request.key.hex()[:32]
-
-
-def _sampling_now(grading: Grading) -> Mapping[str, Any]:
-    grader = grading.grader
-    return grader.adaptations.apply(grading.request.sampling, grader.most_tokens)
