@@ -1,4 +1,4 @@
-"""``culture-tasks cache``: show what the verdict cache holds, clear it, export it, or merge several."""
+"""``culture-tasks cache``: show what the verdict cache holds, clear it, or merge several."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import jsonlines
-
-from culture_tasks.cli.options import AddParser, add_json, print_json, show, writing
+from culture_tasks.cli.options import AddParser, add_json, print_json, show
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.cache import cache_files
+from culture_tasks.judges import cache
 from culture_tasks.judges.rubric.verdicts import discounts_of
-from culture_tasks.plain_files import written
 from culture_tasks.settings import Settings
 
 
@@ -24,7 +21,6 @@ def register(add_parser: AddParser) -> None:
     for name, handler, text in (
         ("stats", _stats, "count the completions by judge and rubric"),
         ("clear", _clear, "delete completions"),
-        ("export", _export, "write all completions as JSON lines"),
     ):
         action = actions.add_parser(name, help=text)
         file = "the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
@@ -36,10 +32,9 @@ def register(add_parser: AddParser) -> None:
     merge.set_defaults(handler=_merge)
     add_json(actions.choices["stats"])
     add_json(merge)
-    clear, export = actions.choices["clear"], actions.choices["export"]
+    clear = actions.choices["clear"]
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -51,7 +46,7 @@ def _file(options: argparse.Namespace) -> Path:
 
 def _stats(options: argparse.Namespace) -> int:
     file = _file(options)
-    judges = cache_files.stats(file)
+    judges = cache.stats(file)
     size = file.stat().st_size if file.exists() else 0
     prices = read_prices(Settings.from_environment().prices_file)
     if options.json:
@@ -72,32 +67,21 @@ def _stats(options: argparse.Namespace) -> int:
 
 def _clear(options: argparse.Namespace) -> int:
     file = _file(options)
-    count = sum(judge.completions for judge in cache_files.stats(file) if options.model in (None, judge.model))
+    count = sum(judge.completions for judge in cache.stats(file) if options.model in (None, judge.model))
     if count and not options.yes:
         question = f"Delete {count:,} completions from {file}? [y/N] "
         if not sys.stdin.isatty() or input(question).strip().lower() not in ("y", "yes"):
             print("Nothing was deleted: confirm with y, or use --yes.")
             return 1
-    print(f"{file}: {cache_files.clear(file, options.model):,} completions deleted")
+    print(f"{file}: {cache.clear(file, options.model):,} completions deleted")
     return 0
 
 
 def _merge(options: argparse.Namespace) -> int:
-    copies = cache_files.merge(options.files, options.output)
+    copies = cache.merge(options.files, options.output)
     if options.json:
         print_json([copy._asdict() for copy in copies])
         return 0
     for copy in copies:
-        unreadable = f", {copy.unreadable:,} rows left out that are not as they were written" if copy.unreadable else ""
-        print(f"{copy.file}: {copy.completions:,} completions, {copy.copied:,} copied to {options.output}{unreadable}")
-    return 0
-
-
-def _export(options: argparse.Namespace) -> int:
-    completions = cache_files.export(_file(options))
-    if options.output is None:
-        jsonlines.Writer(sys.stdout).write_all(completions)
-        return 0
-    with writing("cache", options.output), written(options.output) as output:
-        jsonlines.Writer(output).write_all(completions)
+        print(f"{copy.file}: {copy.completions:,} completions, {copy.copied:,} copied to {options.output}")
     return 0

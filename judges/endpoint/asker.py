@@ -1,115 +1,133 @@
-"""Asks one endpoint for one completion: paced, repeated while patience lasts, with parameters that it accepts.
-
-Reasoning models want ``max_completion_tokens`` instead of ``max_tokens``, and no temperature; other servers lack
-other parameters, or take a simpler value. Names of models say nothing reliable about that, so the rule is the error
-alone: a 400 or 422 that names a parameter which was sent changes that parameter, for this model, as long as the process
-lives. In the same way the limit of tokens grows, for all requests that follow, where thinking used it up.
-"""
+"""Asks one endpoint for one completion, and repeats it while patience lasts: the retries of all requests."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+import math
 import random
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.budget import USED_UP, Budget
-from culture_tasks.judges.endpoint.client import Client
-from culture_tasks.judges.endpoint.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
+from culture_tasks.judges.endpoint.client import Client, Reply
+from culture_tasks.judges.endpoint.pacing import Gate, Patience
+from culture_tasks.judges.parameters import Adaptations, limit_of
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.text import may_be_cut, without_reasoning
+from culture_tasks.text import may_be_cut
 
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS = 429
-# How often a redirect or an over-long body is asked again.
-_STRAYS = 2
-# Names of the limit of tokens.
-LIMITS = ("max_tokens", "max_completion_tokens")
-# How far a limit grows by itself.
-MOST_TOKENS = 32_768
-_GROWTH = 4
-_SUCCESSORS = {"max_tokens": "max_completion_tokens"}
-# Parameters that hold a reply to a form.
-_FORMS = ("response_format", "structured_outputs")
-_SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
-# Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
-_ALIASES = {"response_format": r"\b(?:response_format|json_schema|json_object|schema)\b"}
-# What endpoints say of a parameter that they don't take.
-_COMPLAINT = re.compile(
-    r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|not (?:allowed|permitted)|extra inputs|deprecated",
-    re.IGNORECASE,
-)
+_STRAYS = 2  # how often a redirect or an over-long body, which may be a proxy's, is asked again
+_WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
+_NO_ANSWER = "the endpoint gives no answers, and the judge waits"
+_SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
+_SECONDS_BETWEEN_LATE_PROBES = 30.0
+# At most this many requests that wait after a fault have others asked in their place: the prompts of all exist. Few
+# where nothing is answered: a request that always fails must not keep the endpoint from showing that it answers.
+_MOST_REPLACED, _REPLACED_IN_SILENCE = 1_000, 8
+_FAULTS_OF_AN_OUTAGE = 8
 
 
-@dataclass(eq=False)
 class Asker:
-    """The way to one endpoint's model, which connects with the first request. To be used inside the event loop."""
+    """The way to one endpoint's model, which connects with the first request. To be used inside one event loop."""
 
-    connect: Callable[[], Client]
-    _: KW_ONLY
-    name: str  # who is asked, without secrets, for the log
-    concurrency: int
-    patience: Patience
-    budget: Budget | None = None
-    adaptations: Adaptations = field(default_factory=lambda: Adaptations())
-    resting: int = field(default=0, init=False)  # requests that wait after a fault, and let others go first
-    _client: Client | None = field(default=None, init=False)
-    _last_problem: Problem = field(default=Problem("the judge was closed", retry=False), init=False)
-    _news: str | None = field(default=None, init=False)
+    def __init__(
+        self,
+        connect: Callable[[], Client],
+        *,
+        name: str,
+        concurrency: int,
+        patience: Patience,
+        budget: Budget | None = None,
+        adaptations: Adaptations | None = None,
+    ) -> None:
+        self.gate = Gate(concurrency)
+        self.is_closed = False  # whether nothing more is asked
+        self._connect, self._name, self._patience, self._budget = connect, name, patience, budget
+        self._adaptations = adaptations or Adaptations()
+        self._client: Client | None = None
+        self._resting = 0
+        self._faults_in_a_row = 0
+        self._silent_since = math.inf  # when the first fault since the last answer came
+        self._is_told = False  # whether the log says that there are no answers
+        self._news = asyncio.Event()  # ends the waits after faults
+        self._given_up: str | None = None  # why nothing is asked but a probe now and then
+        self._next_probe = 0.0
+        self._last_fault = Problem("no reply")
 
-    def __post_init__(self) -> None:
-        self.gate = Gate(self.concurrency, self.patience)
+    @property
+    def replaced(self) -> int:
+        """How many requests that wait after a fault have others asked in their place."""
+        return min(
+            self._resting, _MOST_REPLACED if self._faults_in_a_row < _FAULTS_OF_AN_OUTAGE else _REPLACED_IN_SILENCE
+        )
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
     ) -> Answer:
         """Asks the endpoint until there is a completion, or patience ends.
 
-        All requests share the time that an endpoint without answers is given. A request that fails while others are
-        answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
-        the rate is never given up. With less patience, no further attempt begins after that long.
-
-        ``on_rest`` is called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
-        request that always fails must not keep the endpoint from showing that it answers.
+        An endpoint that answers nobody for as long as patience is given up for all requests at once, and found again
+        by a late probe. A request that alone fails has that long for its attempts and the waits between them.
+        ``on_rest`` is called whenever this request begins to wait after a fault.
         """
         loop = asyncio.get_running_loop()
-        ends = loop.time() + patience.longest if patience else float("inf")
-        patience = patience or self.patience
-        exchange = _Exchange(request, self.adaptations, patience, request.most_tokens)
-        gate = self.gate
-        attempts = strays = 0
-        began = await self._admit(exchange)
-        while began is not None:
-            reply = await self._send(exchange, began)
-            attempts += 1
-            result = exchange.outcome_of(reply)
-            if result is None:
-                began = await self._admit(exchange)
-                continue
-            if isinstance(result, Completion):
-                return Answer(result, attempts)
+        in_a_check, patience = patience is not None, patience or self._patience
+        attempts = faults = strays = 0
+        seconds, usage, most_tokens = 0.0, Usage(), request.most_tokens
+        cut_off: Completion | None = None
+        while (refusal := self._refusal(loop.time())) is None:
+            was_given_up = self._given_up
+            began = await self.gate.enter()
+            try:
+                if self.is_closed or self._given_up != was_given_up:
+                    continue
+                if self._client is None:
+                    self._client = self._connect()
+                sampling = self._adaptations.apply(request.sampling, most_tokens)
+                body = request.body(sampling)
+                reply = await self._client.post(body)
+            finally:
+                self.gate.leave()
             now = loop.time()
-            is_slowed = _kind(result) == "limited" and gate.rate.value is not None
-            wait = 0.0 if is_slowed else exchange.pause_after_fault(began, now, gate.silence)
-            next_attempt = now + max(wait, gate.delay(now) or 0.0)
-            hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
+            attempts += 1
+            result = reply.result
+            self._count(reply, began, now)
+            if isinstance(result, Completion):
+                if self._budget is not None:
+                    self._budget.spend(request.model, result.usage)
+                if may_be_cut(len(body), result.usage.prompt_tokens):
+                    self._adaptations.warn_of_a_cut(request, result.usage.prompt_tokens)
+                usage = result.usage if cut_off is None else usage + result.usage
+                result = Completion(result.text, result.finish_reason, result.model, usage, sampling, result.thought)
+                if not (result.is_cut_off_by_thinking and self._adaptations.grow(sampling, most_tokens)):
+                    return Answer(result, attempts)
+                cut_off = result
+                continue
+            if result.status in (400, 422) and (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0):
+                # The endpoint takes no larger limit, or has no room for it beside this prompt.
+                if cut_off is not None and cut_off.sampling is not None:
+                    self._adaptations.shrink(limit_of(cut_off.sampling) or 0)
+                    return Answer(cut_off, attempts)
+                most_tokens = 0
+                continue
+            if self._adaptations.learn(result, sampling):
+                continue
             strays += result.is_stray
-            may_pass = result.retry or (result.is_stray and strays <= _STRAYS)
-            if not may_pass or (hopeless and gate.silence.given_up is None):
+            seconds += now - began
+            if not (result.retry or (result.is_stray and strays <= _STRAYS)):
                 return Answer(result, attempts)
-            began = await (self._admit(exchange) if is_slowed else self._rest(exchange, wait, on_rest))
-        why, last = gate.silence.given_up, self._last_problem
-        refusal = Problem("the judge was closed before it answered")
-        if exchange.unaffordable and self.budget is not None:
-            refusal = Problem(self.budget.reason, code=USED_UP)
-        elif why is not None:
-            refusal = replace(last, message=f"{why}. Its last reply: {last.message}", retry=False)
+            if self._given_up is None and max(seconds, reply.wait or 0.0) >= patience.longest:
+                return Answer(result if in_a_check else self._given_up_problem(_NO_ANSWER, result), attempts)
+            longest = min(patience.cap, patience.first * 2.0 ** min(faults, 60))
+            wait = (reply.wait or longest) * random.uniform(0.5, 1.0)  # noqa: S311
+            faults += 1
+            await self._rest(wait, on_rest)
+            seconds += wait
         return Answer(refusal, attempts)
 
     async def close(self) -> None:
@@ -118,264 +136,71 @@ class Asker:
             await self._client.close()
             self._client = None
 
-    async def _admit(self, exchange: _Exchange) -> float | None:
-        """Waits until a request may be sent, and returns when that is; None where it may not."""
-        if self.budget is None:
-            return await self.gate.enter()
-        # Made before it may be sent, so that the amount set aside for it fits.
-        exchange.encode()
-        exchange.most = self.budget.most(exchange.request.model, exchange.body, limit_of(exchange.sampling))
-        exchange.unaffordable = not await self.budget.reserve(exchange.most)
-        if exchange.unaffordable:
-            return None
-        began: float | None = None
-        try:
-            began = await self.gate.enter()
-        finally:
-            if began is None:
-                self.budget.settle(exchange.most, 0.0)
-        return began
+    def _refusal(self, now: float) -> Problem | None:
+        """Returns why a request isn't sent; None where it is."""
+        if self.is_closed:
+            return Problem("the judge was closed before it answered")
+        if self._budget is not None and self._budget.is_spent:
+            self._budget.refuse()
+            return Problem(self._budget.reason, code=USED_UP)
+        if self._given_up is not None:
+            if now < self._next_probe:
+                return self._given_up_problem(self._given_up, self._last_fault)
+            self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
+        return None
 
-    async def _send(self, exchange: _Exchange, began: float) -> Completion | Problem:
-        if self._client is None:
-            self._client = self.connect()
-        kind: Kind | None = None
-        pause = 0.0
-        result: Completion | Problem | None = None
-        try:
-            if self.budget is None:
-                exchange.encode()
-            result, wait = await self._client.post(exchange.body)
-            kind, pause = _kind(result), wait or 0.0
-            if isinstance(result, Problem) and kind != "answer":
-                self._last_problem = result
-        finally:
-            self.gate.leave(began, kind, pause)
-            if self.budget is not None:
-                cost = self.budget.charge_of(exchange.request.model, result, exchange.most)
-                self.budget.settle(exchange.most, cost)
-        self._tell()
-        return result
+    def _given_up_problem(self, why: str, last: Problem) -> Problem:
+        text = f"{why} {self._patience.longest:g} s at most (CULTURE_JUDGE_PATIENCE). Its last reply: {last.message}"
+        return replace(last, message=text, retry=False)
 
-    async def _rest(self, exchange: _Exchange, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
-        self.resting += 1
+    def _count(self, reply: Reply, began: float, now: float) -> None:
+        """Learns from a reply what the endpoint takes, and whether it answers at all."""
+        result, pause, longest = reply.result, reply.wait or 0.0, self._patience.longest
+        if isinstance(result, Completion) or not (result.retry or result.overload):
+            self.gate.count_answer(began, now)
+            self._faults_in_a_row = 0
+            if self._silent_since < math.inf:
+                if self._is_told:
+                    logger.warning("%s: the endpoint answers again", self._name)
+                    self._end_rests()
+                self._silent_since, self._is_told, self._given_up = math.inf, False, None
+            if pause:
+                self.gate.pause(now + min(pause, longest))
+            return
+        self._last_fault = result
+        self._faults_in_a_row += 1
+        self._silent_since = min(self._silent_since, now)
+        if result.status == _TOO_MANY_REQUESTS:
+            self.gate.count_limit(began, now)
+        elif result.overload:
+            self.gate.count_overload(began, now)
+        why = _NO_ANSWER
+        if pause > longest:
+            why = f"the endpoint asks to be left alone for {pause:g} s, and the judge waits"
+        elif pause > _WHOLE_SECOND:
+            self.gate.pause(now + pause)
+        if self._given_up is None and (pause > longest or now - self._silent_since >= longest):
+            self._given_up = why
+            self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
+            self.gate.open()
+            self._end_rests()
+        if not self._is_told and (self._given_up is not None or now - self._silent_since >= _SECONDS_OF_SILENCE):
+            self._is_told = True
+            logger.warning("%s: %s", self._name, self._given_up_problem(why, result).message)
+
+    def _end_rests(self) -> None:
+        self._news.set()
+        self._news.clear()
+
+    async def _rest(self, seconds: float, on_rest: Callable[[], None] | None) -> None:
+        """Waits after a fault, no longer than until the endpoint answers again, or is given up."""
+        if self._given_up is not None:
+            return
+        self._resting += 1
         try:
             if on_rest is not None:
                 on_rest()
-            await asyncio.sleep(seconds)
-            return await self._admit(exchange)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), seconds)
         finally:
-            self.resting -= 1
-
-    def _tell(self) -> None:
-        """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""
-        silence = self.gate.silence
-        news = silence.given_up
-        if news is None and silence.out:
-            news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
-        if news != self._news:
-            self._news = news
-            message = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
-            logger.warning("%s: %s", self.name, message)
-
-
-def _kind(result: Completion | Problem) -> Kind:
-    if isinstance(result, Completion) or not (result.retry or result.overload):
-        return "answer"
-    if result.status == _TOO_MANY_REQUESTS:
-        return "limited"
-    return "overload" if result.overload else "fault"
-
-
-@dataclass(slots=True, eq=False)
-class _Exchange:
-    """One request with its replies: the parameters that it is sent with, which they change, and its faults."""
-
-    request: ChatRequest
-    adaptations: Adaptations
-    patience: Patience
-    most_tokens: int
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    body: bytes = b""
-    most: float = 0.0  # its highest cost, where there is a budget
-    unaffordable: bool = False
-    seconds_of_faults: float = 0.0  # how long it has failed while others were answered
-    usage: Usage | None = None
-    cut_off: Completion | None = None
-    faults: int = 0
-    last_fault: float = float("inf")
-
-    def encode(self) -> None:
-        """Makes the request as it is to be sent now."""
-        self.sampling = self.adaptations.apply(self.request.sampling, self.most_tokens)
-        self.body = self.request.body(self.sampling)
-
-    def outcome_of(self, reply: Completion | Problem) -> Completion | Problem | None:
-        """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
-        size, self.body = len(self.body), b""
-        if isinstance(reply, Completion):
-            if may_be_cut(size, reply.usage.prompt_tokens):
-                self.adaptations.warn_of_a_cut(self.request, reply.usage.prompt_tokens)
-            self.usage = reply.usage if self.usage is None else self.usage + reply.usage
-            if reply.is_whole:
-                self.adaptations.see_form(reply.text, self.sampling)
-            sampling = self.adaptations.without_ignored(self.sampling)
-            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, sampling, reply.thought)
-            if not (reply.is_cut_off_by_thinking and self.adaptations.grow(self.sampling, self.most_tokens)):
-                return reply
-            self.cut_off = reply
-            return None
-        has_grown = (limit_of(self.sampling) or 0) > (limit_of(self.request.sampling) or 0)
-        if reply.status in (400, 422) and has_grown:
-            # The endpoint takes no larger limit, or has no room for it beside this prompt.
-            if self.cut_off is not None and self.cut_off.sampling is not None:
-                self.adaptations.shrink(limit_of(self.cut_off.sampling) or 0)
-                return self.cut_off
-            self.most_tokens = 0
-            return None
-        return None if self.adaptations.learn(reply, self.sampling) else reply
-
-    def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
-        """Counts a fault, and returns the seconds to wait before the request is sent again."""
-        self.faults += 1
-        longest = min(self.patience.cap, self.patience.first * 2.0 ** min(self.faults - 1, 60))
-        wait = 0.0 if silence.out else longest * random.uniform(0.5, 1.0)  # noqa: S311
-        # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
-        if silence.answered_at >= min(began, self.last_fault):
-            self.seconds_of_faults += now - began + wait
-        self.last_fault = now
-        return wait
-
-
-def limit_of(sampling: Mapping[str, Any]) -> int | None:
-    """Returns the limit of tokens among sampling parameters, or None."""
-    return next((value for name in LIMITS if isinstance(value := sampling.get(name), int)), None)
-
-
-class Adaptations:
-    """The parameters that one model takes in place of others."""
-
-    def __init__(self) -> None:
-        self._instead: dict[str, str | None] = {}
-        self._simpler: set[str] = set()
-        self._limit = 0
-        self._largest = MOST_TOKENS
-        self._has_seen_a_form = False
-        self._has_warned = False
-
-    def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
-        """Returns the parameters to send in place of these; their limit of tokens may grow to ``most_tokens``."""
-        if not (self._instead or self._simpler or self._limit):
-            return sampling
-        parameters: dict[str, Any] = {}
-        for meant, value in sampling.items():
-            name: str | None = meant
-            while name in self._instead:
-                name = self._instead[name]
-            if name is None:
-                continue
-            if name in LIMITS and isinstance(value, int):
-                value = max(value, min(self._limit, most_tokens))
-            parameters[name] = _SIMPLER_VALUES[name] if name in self._simpler else value
-        return parameters
-
-    def learn(self, problem: Problem, sampling: Mapping[str, Any]) -> bool:
-        """Learns from an endpoint's complaint; True where the request is worth sending again with other parameters."""
-        name = _refused_parameter(problem, sampling)
-        if name is None:
-            return False
-        if name in _SIMPLER_VALUES and sampling[name] != _SIMPLER_VALUES[name]:
-            self._simpler.add(name)
-        elif name not in self._instead:
-            self._instead[name] = _SUCCESSORS.get(name)
-            if name not in _SUCCESSORS:
-                logger.warning("judge: the endpoint takes no %s, so it is left out: %s", name, problem.message)
-        return True
-
-    def grow(self, sampling: Mapping[str, Any], most_tokens: int) -> bool:
-        """Raises the limit of tokens that thinking used up, for this request and all that follow, if it may grow."""
-        limit = limit_of(sampling)
-        if limit is None or limit >= min(most_tokens, self._largest):
-            return False
-        if self._limit <= limit:
-            self._limit = min(_GROWTH * limit, self._largest)
-        return True
-
-    def shrink(self, accepted: int) -> None:
-        """Learns that the endpoint refuses a limit which had grown, and took this one before."""
-        self._largest = max(accepted, 1)
-        self._limit = min(self._limit, self._largest)
-
-    def see_form(self, text: str, sampling: Mapping[str, Any]) -> None:
-        """Leaves a form out, and says so, where the first reply to a request with one doesn't have it."""
-        name = next((name for name in _FORMS if name in sampling), None)
-        answer = without_reasoning(text).strip()
-        if name is None or self._has_seen_a_form or not answer:
-            return
-        self._has_seen_a_form = True
-        if not _has_form(answer, sampling[name]):
-            self._instead[name] = None
-            logger.warning(
-                "judge: the endpoint ignores %s: its first reply is not in the form that was asked for. The parameter "
-                "is left out of the requests and of who the judge is",
-                name,
-            )
-
-    def without_ignored(self, sampling: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns parameters that were sent without a form that the endpoint ignores."""
-        ignored = [name for name in _FORMS if name in sampling and self._instead.get(name, "") is None]
-        return {name: value for name, value in sampling.items() if name not in ignored} if ignored else sampling
-
-    def warn_of_a_cut(self, request: ChatRequest, tokens: int) -> None:
-        """Says, once, that an endpoint reports too few tokens to have read all of a prompt."""
-        if self._has_warned:
-            return
-        characters = sum(len(message["content"]) for message in request.messages())
-        if may_be_cut(characters, tokens):
-            self._has_warned = True
-            logger.warning(
-                "judge: the endpoint reports %d tokens of a prompt of %d characters, so it may have cut the prompt. "
-                "Give its model a longer context, such as by OLLAMA_CONTEXT_LENGTH=16384 for Ollama",
-                tokens,
-                characters,
-            )
-
-    def adopt(self, meant: Mapping[str, Any], sampling: Mapping[str, Any]) -> None:
-        """Learns from parameters that were sent in an earlier run, as the cache holds them."""
-        for name in meant.keys() - sampling.keys():
-            successor = _SUCCESSORS.get(name)
-            self._instead.setdefault(name, successor)
-            if successor is not None and successor not in sampling:
-                self._instead.setdefault(successor, None)
-        self._simpler |= {
-            name for name, value in _SIMPLER_VALUES.items() if sampling.get(name) == value != meant.get(name)
-        }
-        before, after = limit_of(meant), limit_of(sampling)
-        if before is not None and after is not None and after > before:
-            self._limit = max(self._limit, min(after, self._largest))
-
-
-def _has_form(answer: str, form: Mapping[str, Any]) -> bool:
-    """Whether a reply is in the form that a parameter asked for: an object, or a text by a pattern."""
-    if "regex" in form:
-        return re.fullmatch(form["regex"], answer) is not None
-    try:
-        content = json.loads(answer)
-    except (ValueError, RecursionError):
-        return False
-    required = form.get("json_schema", {}).get("schema", {}).get("required", ())
-    return isinstance(content, dict) and all(name in content for name in required)
-
-
-def _refused_parameter(problem: Problem, sampling: Mapping[str, Any]) -> str | None:
-    if problem.status not in (400, 422) or problem.refused:
-        return None
-    for name, alias in _ALIASES.items():
-        if name in sampling and re.search(alias, f"{problem.param} {problem.message}"):
-            return name
-    if not _COMPLAINT.search(problem.message):  # such as "max_tokens=9999 cannot be greater than max_model_len=4096"
-        return None
-    if problem.param in sampling:
-        return problem.param
-    names = [name for name in sampling if re.search(rf"\b{re.escape(name)}\b", problem.message)]
-    return names[0] if names else None
+            self._resting -= 1

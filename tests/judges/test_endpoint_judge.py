@@ -43,7 +43,7 @@ def test_a_passing_fault_costs_one_more_request_and_a_lasting_one_the_patience(s
     verdict = ask(judge_for(patience=BRIEF, judge_timeout=0.1), second)
     assert (verdict.outcome, verdict.score, verdict.attempts) == ("failed", None, len(server.requests) - 2)
     assert verdict.attempts > 1
-    assert "0.2 s at most (CULTURE_JUDGE_PATIENCE)" in verdict.error
+    assert "0.5 s at most (CULTURE_JUDGE_PATIENCE)" in verdict.error
     assert "\n" not in verdict.error
 
 

@@ -18,8 +18,8 @@ from support.fault_server import completion, raw, says
 
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import address_of
-from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
+from culture_tasks.judges.parameters import Adaptations
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
 

@@ -229,20 +229,6 @@ def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, nam
     assert ask(judge_for(judge_form=form), item).attempts == 0
 
 
-@pytest.mark.parametrize(("form", "name"), [SCHEMA, REGEX])
-def test_a_form_that_the_first_reply_does_not_have_is_no_part_of_the_judge(
-    server, judge_for, items, caplog, form, name
-):
-    server.script(says("It is right, so I give\n\nrating=2"))
-    judge = judge_for(judge_form=form)
-    assert [ask(judge, item).score for item in items(2)] == [2.0, 2.0]
-    assert [name in request.body for request in server.requests] == [True, False]
-    assert caplog.text.count(f"the endpoint ignores {name}") == 1
-    again = judge_for(judge_form=form)
-    assert [ask(again, item).attempts for item in items(2)] == [0, 0]
-    assert {name} & {*judge.identity(LAVE).sampling, *again.identity(LAVE).sampling} == set()
-
-
 def test_a_prompt_that_the_reported_tokens_can_not_hold_is_said_once(judge_for, items, caplog, server):
     server.decide = lambda request: says(usage={"prompt_tokens": 10})
     ask_all(judge_for(), items(3))

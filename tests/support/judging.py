@@ -12,7 +12,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 
 KEY = "sk-very-secret-0123456789abcdef"
 QUICK = Patience(longest=20.0, first=0.004, cap=0.02)
-BRIEF = Patience(longest=0.2, first=0.004, cap=0.02)
+BRIEF = Patience(longest=0.5, first=0.004, cap=0.02)
 
 
 def ask(judge: Judge, item: JudgeItem, rubric: Rubric = LAVE) -> Verdict:

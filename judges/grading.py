@@ -1,37 +1,33 @@
-"""One verdict on its way: the grader, the next request, and the verdict that a caller waits for."""
+"""Who grades, and one verdict in the making: a request, the answer to it, and so on until the verdict is there.
+
+Nothing here waits or asks: an endpoint, a batch or a model in this process answers the requests.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-import os
 import secrets
-import sys
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tqdm import tqdm
-
-from culture_tasks.judges.cache.cache_files import CachedRow
-from culture_tasks.judges.cache.verdict_cache import CacheThread
+from culture_tasks.judges.cache import CachedRow, VerdictCache
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Secrets
-from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
+from culture_tasks.judges.parameters import MOST_TOKENS, Adaptations, limit_of
 from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import without_reasoning
 
-logger = logging.getLogger(__name__)
-
-_SECONDS_WITHOUT_A_LINE = 3.0
-_SECONDS_BETWEEN_UPDATES = 1.0
+_GRADINGS_PER_LOOKUP = 1_000
 _ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
-_handing_over = threading.Lock()
+
+
+logger = logging.getLogger(__name__)
 
 
 class Wording(NamedTuple):
@@ -98,41 +94,30 @@ class Grader:
 
 
 @dataclass(slots=True, eq=False)
-class VerdictJob:
-    """Asks for one verdict until it is there; it is the ticket of the caller who waits.
+class Grading:
+    """One verdict in the making.
 
     A reply that was cut off, or holds no verdict without doubt, is asked again with a reminder of the format; each
-    reply is read on its own. Completions that an earlier run kept are used, unless they add up to no verdict: then the
-    judge is asked afresh, once, and its new completions take their place.
-
-    Jobs are many and prompts are long: these are made when they are sent, and an event is made only for a job that
-    somebody waits for.
+    reply is read on its own. Completions of an earlier run are used, unless they add up to no verdict: then the judge
+    is asked as if they weren't there, and its new completions take their place.
     """
 
     grader: Grader
     rubric: Rubric
     item: JudgeItem
-    _: KW_ONLY
-    progress: JudgingProgress | None = None  # counts the verdicts; None for a question that is no part of a run
-    afresh: bool = field(default=False, init=False)  # whether completions of earlier runs don't count any more
+    verdict: Verdict | None = field(default=None, init=False)  # None until an answer brings it
     attempts: int = field(default=0, init=False)  # how often the judge was asked for it so far
-    _used_others: bool = field(default=False, init=False)
+    ignores_cache: bool = field(default=False, init=False)  # whether completions of earlier runs don't count any more
+    _saw_new_reply: bool = field(default=False, init=False)
     _sample: int = field(default=0, init=False)
     _reminder: Sequence[Message] = field(default=(), init=False)
     _was_cut: bool = field(default=False, init=False)  # whether the reminder follows a reply that was cut off
     _usage: Usage = field(default=Usage(), init=False)
     _request: ChatRequest | None = field(default=None, init=False)
-    _pid: int = field(default_factory=os.getpid, init=False)
-    _verdict: Verdict | None = field(default=None, init=False)
-    _event: threading.Event | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        if self.progress is not None:
-            self.progress.submitted += 1
 
     @property
     def request(self) -> ChatRequest:
-        """The next request."""
+        """The request to answer next."""
         if self._request is None:
             grader, item, wording = self.grader, self.item, self.grader.wording(self.rubric)
             self._request = ChatRequest(
@@ -153,42 +138,40 @@ class VerdictJob:
 
     def row(self, completion: Completion) -> CachedRow:
         """Returns a completion of the request as the cache keeps it."""
-        return CachedRow(self.request, self.rubric.name, completion, replaces=self.afresh)
+        return CachedRow(self.request, self.rubric.name, completion, replaces=self.ignores_cache)
 
     def take(self, answer: Answer) -> bool:
-        """Takes an answer; False where there is another request to answer first."""
+        """Takes the answer to the request; False where there is another request to answer."""
         try:
-            return self._take(answer)
+            self._take(answer)
         except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
             self.abandon(f"the judge broke down: {type(error).__name__}: {error}")
-            return True
+        return self.verdict is not None
 
-    def _take(self, answer: Answer) -> bool:
+    def _take(self, answer: Answer) -> None:
         reply, meant = answer.reply, self.request.sampling
-        is_old = answer.kept_since is not None and answer.kept_since <= self.grader.run_began
-        if is_old and self.afresh:
-            return False
+        is_from_earlier_run = answer.kept_since is not None and answer.kept_since <= self.grader.run_began
+        if is_from_earlier_run and self.ignores_cache:
+            return
         sampling = reply.sampling if isinstance(reply, Completion) else None
         if sampling is not None and sampling != meant:
             self.grader.adaptations.adopt(meant, sampling)
         self.attempts += answer.attempts
-        self._used_others |= not is_old
+        self._saw_new_reply |= not is_from_earlier_run
         verdict = self._read(reply)
-        if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
-            self.afresh, verdict = True, None
+        if verdict is not None and verdict.outcome == "unparsable" and not self._saw_new_reply:
+            self.ignores_cache, verdict = True, None
             self._sample, self._reminder, self._was_cut, self.attempts, self._usage = 0, (), False, 0, Usage()
-        if verdict is None:
-            self._request = None
-            return False
-        limit = None if sampling is None else limit_of(sampling)
-        self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
-        return True
+        self._request = None
+        if verdict is not None:
+            limit = None if sampling is None else limit_of(sampling)
+            self._end(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
 
     def _read(self, reply: Completion | Problem) -> Verdict | None:
         """Returns the verdict, or None where the judge is to be asked again."""
         if isinstance(reply, Problem):
             return self._make_verdict("refused" if reply.refused else "failed", error=reply.message)
-        self._usage += reply.usage
+        self._usage = reply.usage if self._usage == Usage() else self._usage + reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = self.rubric.read(reply.text) if reply.is_whole else None
         if reading is None and self._sample < self.grader.settings.judge_ask_again:
@@ -221,97 +204,62 @@ class VerdictJob:
             **reply,
         )
 
-    def abandon(self, error: str, *, quietly: bool = False) -> None:
-        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        self._resolve(Verdict("failed", error=error, endpoint=self.grader.endpoint), quietly=quietly)
+    def abandon(self, error: str) -> None:
+        """Ends without an answer, if it has not ended yet."""
+        if self.verdict is None:
+            self._end(Verdict("failed", error=error, endpoint=self.grader.endpoint))
 
-    def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
+    def _end(self, verdict: Verdict) -> None:
         if verdict.error is not None:
             verdict = replace(verdict, error=self.grader.hides.hidden(verdict.error))
-        with _handing_over:
-            if self._verdict is not None:
-                return
-            self._verdict, self._request = verdict, None
-        if self._event is not None:
-            self._event.set()
-        if self.progress is not None and not quietly:
-            self.progress.count(verdict)
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the verdict is there."""
-        return self._verdict is not None
-
-    def verdict(self) -> Verdict:
-        """Waits for the verdict."""
-        if self._verdict is None:
-            if self._pid != os.getpid():
-                return Verdict("failed", error="asked before this process was forked: no answer will come here")
-            self._wait()
-        assert self._verdict is not None
-        return self._verdict
-
-    def _wait(self) -> None:
-        with _handing_over:
-            event = self._event = self._event or threading.Event()
-            if self._verdict is not None:
-                event.set()
-        if self.progress is not None:
-            self.progress.waiting(event)
-        event.wait()
+        self.verdict = verdict
 
 
 def open_requests(
-    jobs: Sequence[VerdictJob],
-    cache: CacheThread,
-    answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, cached: cached,
-) -> dict[bytes, list[VerdictJob]]:
-    """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
+    gradings: Iterable[Grading],
+    cache: VerdictCache,
+    answer: Callable[[Grading, Answer | None], Answer | None] = lambda _, cached: cached,
+) -> dict[bytes, list[Grading]]:
+    """Answers gradings as far as answers are at hand, and returns the others by the key of the request that is open.
 
-    ``answer`` returns the answer to a job, or None; it gets the cache's, unless the job is to be asked afresh.
+    ``answer`` returns the answer to a grading's request, or None; it gets the cache's, unless that is to be ignored.
     """
-    open_: dict[bytes, list[VerdictJob]] = {}
-    while jobs:
-        answers = cache.get_many(list({job.request.key for job in jobs})).result()
-        next_jobs = []
-        for job in jobs:
-            key = job.request.key
-            if (reply := answer(job, None if job.afresh else answers.get(key))) is None:
-                open_.setdefault(key, []).append(job)
-            elif not job.take(reply):
-                next_jobs.append(job)
-        jobs = next_jobs
+    open_: dict[bytes, list[Grading]] = {}
+    waiting = list(gradings)
+    while waiting:
+        cached = cache.get_many(list({grading.request.key for grading in waiting}))
+        next_ones = []
+        for grading in waiting:
+            key = grading.request.key
+            reply = answer(grading, None if grading.ignores_cache else cached.get(key))
+            if reply is None:
+                open_.setdefault(key, []).append(grading)
+            elif not grading.take(reply):
+                next_ones.append(grading)
+        waiting = next_ones
     return open_
 
 
-class JudgingProgress:
-    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating."""
+def is_at_hand(cache: VerdictCache, grader: Grader, expected: Sequence[tuple[Rubric, JudgeItem]]) -> bool:
+    """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
+    for start in range(0, len(expected), _GRADINGS_PER_LOOKUP):
+        some = [Grading(grader, rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
+        if open_requests(some, cache) or any(it.verdict is None or it.verdict.outcome != "scored" for it in some):
+            return False
+    logger.info("judge %s: every verdict is in the cache, so the judge is not asked", grader.model)
+    return True
 
-    def __init__(self, name: str, before_waiting: Callable[[], None] | None = None) -> None:
-        self.submitted = 0
-        self._name = name
-        self._before_waiting = before_waiting
-        self._lock = threading.Lock()
-        self._verdicts = 0
-        self._without_score: dict[str, int] = {}
 
-    def count(self, verdict: Verdict) -> None:
-        """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
-        self._verdicts += 1
-        if verdict.outcome == "scored":
-            return
-        count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
-        if count == 10 ** (len(str(count)) - 1):
-            logger.warning("%s: %d %s so far; the last: %s", self._name, count, verdict.outcome, verdict.error)
+@dataclass(frozen=True, slots=True)
+class DeferredTicket:
+    """The ticket of a judge that ends all its gradings at the first verdict that is waited for."""
 
-    def waiting(self, event: threading.Event) -> None:
-        """Waits for the event; shows a line if that takes long."""
-        if self._before_waiting is not None:
-            self._before_waiting()
-        if event.wait(_SECONDS_WITHOUT_A_LINE):
-            return
-        # One line at a time; without a terminal there is none.
-        with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
-            while not event.wait(_SECONDS_BETWEEN_UPDATES):
-                line.total = self.submitted
-                line.update(self._verdicts - line.n)
+    grading: Grading
+    grade_all: Callable[[], None]
+
+    def verdict(self) -> Verdict:
+        """Returns the verdict."""
+        if self.grading.verdict is None:
+            self.grade_all()
+        assert self.grading.verdict is not None
+        return self.grading.verdict

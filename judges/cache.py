@@ -1,0 +1,377 @@
+"""The verdict cache: raw completions in one SQLite file, safe for several processes, never fatal and never silent.
+
+Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Refusals and
+failures aren't stored. Each row has a checksum, so that a damaged one is asked again instead of being believed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from culture_tasks.errors import JudgeError
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion
+from culture_tasks.judges.rubric.verdicts import Usage
+
+logger = logging.getLogger(__name__)
+
+_APPLICATION_ID, _VERSION = 0x43554C54, 3  # mark a file as a verdict cache, with these columns
+_COLUMNS = {
+    "key": "BLOB NOT NULL PRIMARY KEY",
+    "endpoint": "TEXT NOT NULL",
+    "model": "TEXT NOT NULL",
+    "rubric": "TEXT NOT NULL",
+    "sample": "INTEGER NOT NULL",
+    "text": "TEXT NOT NULL",
+    "finish_reason": "TEXT",
+    "reply_model": "TEXT",
+    "prompt_tokens": "INTEGER NOT NULL",
+    "completion_tokens": "INTEGER NOT NULL",
+    "cached_tokens": "INTEGER NOT NULL",
+    "batch": "INTEGER NOT NULL",
+    "sampling": "TEXT",
+    "created": "REAL NOT NULL",
+    "checksum": "INTEGER NOT NULL",
+}
+_PLACES = ", ".join("?" * len(_COLUMNS))
+_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
+_REPLACE = f"INSERT OR REPLACE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_SECONDS_TO_LOCK = 5.0  # how long to wait for another process that writes
+_SECONDS_TO_RETRY = 30.0
+_KEYS_PER_QUERY = 500
+_PAGE_CACHE_KILOBYTES = 65_536
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRow:
+    """One completion on its way into the cache."""
+
+    request: ChatRequest
+    rubric: str
+    completion: Completion
+    replaces: bool = False  # whether it takes the place of a completion that is there; else that one stays
+    created: float = field(default_factory=time.time)  # when it came, in seconds since 1970
+
+    def values(self) -> tuple[Any, ...]:
+        """Returns the row's columns."""
+        request, reply = self.request, self.completion
+        values = (
+            request.key,
+            request.endpoint,
+            request.model,
+            self.rubric,
+            request.sample,
+            reply.text,
+            reply.finish_reason,
+            reply.model,
+            reply.usage.prompt_tokens,
+            reply.usage.completion_tokens,
+            reply.usage.cached_tokens,
+            int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
+            None if reply.sampling is None else _encode(reply.sampling),
+            self.created,
+        )
+        return *values, _checksum(values)
+
+
+def _read_row(row: tuple[Any, ...]) -> Answer | None:
+    """Reads the columns of a row; None where they aren't as they were written."""
+    if _checksum(row[:-1]) != row[-1]:
+        return None
+    *_, text, finish_reason, model, prompt_tokens, completion_tokens, cached_tokens, batch, sampling, created, _ = row
+    usage = Usage(prompt_tokens, completion_tokens, cached_tokens)
+    sampling = None if sampling is None else _decode(sampling)
+    completion = Completion(text, finish_reason, model, usage.in_a_batch if batch else usage, sampling)
+    return Answer(completion, kept_since=created)
+
+
+_encode = json.JSONEncoder(sort_keys=True).encode
+_decode = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
+
+
+def _checksum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
+
+
+class VerdictCache:
+    """The cache, for one thread at a time; without a file, completions are kept in memory.
+
+    A file that another program has written is a ``JudgeError``. Nothing else raises: a damaged file is set aside, a row
+    that can't be read isn't there, and completions that can't be written wait in memory until they can.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        _refuse_foreign(file)
+        self._file = file
+        self._database: sqlite3.Connection | None = None
+        self._inode = 0
+        self._waiting: dict[bytes, CachedRow] = {}
+        self._retry_at = 0.0  # 0 as long as there was no trouble
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        """Reads the completions of these keys, as far as they are there."""
+        answers = {row[0]: _read_row(row) for row in self._run(lambda database: _select(database, keys)) or ()}
+        if damaged := [(key,) for key, answer in answers.items() if answer is None]:
+            number = len(damaged)
+            logger.warning("verdict cache: %s: %d rows aren't as they were written: asked again", self._file, number)
+            delete = "DELETE FROM completions WHERE key = ?"
+            self._run(lambda database: _write(database, [(delete, key) for key in damaged]))
+        found = {key: answer for key, answer in answers.items() if answer is not None}
+        waiting = [self._waiting[key] for key in keys if key in self._waiting]
+        return found | {row.request.key: Answer(row.completion, kept_since=row.created) for row in waiting}
+
+    def put_many(self, rows: Iterable[CachedRow]) -> None:
+        """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
+        for row in rows:
+            if row.replaces or row.request.key not in self._waiting:
+                self._waiting[row.request.key] = row
+        if self._waiting and time.monotonic() >= self._retry_at:
+            statements = [(_REPLACE if row.replaces else _INSERT, row.values()) for row in self._waiting.values()]
+            if self._run(lambda database: _write(database, statements)) is not None:
+                self._waiting.clear()
+
+    def close(self) -> None:
+        """Writes the completions that wait, and closes the file."""
+        self._retry_at = min(self._retry_at, time.monotonic())
+        self.put_many(())
+        if self._waiting:
+            lost = len(self._waiting)
+            logger.warning("verdict cache: %s: %d completions could not be kept until the end", self._file, lost)
+        self._close()
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Does work on the file, once more where that is damaged; None, and said once, where it can't be used."""
+        try:
+            try:
+                return work(self._connection())
+            except sqlite3.DatabaseError as error:
+                if not isinstance(error, _LayoutError) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+                    raise
+                self._set_aside(error)
+                return work(self._connection())
+        except (sqlite3.Error, OSError) as error:
+            if not self._retry_at:
+                logger.warning(
+                    "verdict cache: %s can't be used for now (%s): completions wait in memory until it can. Free the "
+                    "disk or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
+                    self._file,
+                    error,
+                )
+            self._retry_at = time.monotonic() + _SECONDS_TO_RETRY
+            return None
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._database is None:
+            self._database = _open(self._file)
+            self._inode = self._file.stat().st_ino if self._file else 0
+        return self._database
+
+    def _set_aside(self, error: sqlite3.Error) -> None:
+        """Sets a damaged file, or one of another layout, aside; rows that can be read are copied to a new one."""
+        assert self._file is not None
+        has_gone = self._database is not None and self._file.stat().st_ino != self._inode
+        self._close()
+        if has_gone:
+            return  # another process has set it aside
+        is_damaged = not isinstance(error, _LayoutError)
+        why = "damaged" if is_damaged else "other-layout"
+        aside = self._file.with_name(f"{self._file.name}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
+        new, saved = self._connection(), 0
+        if is_damaged:
+            with closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old:
+                old.text_factory = _text
+                with new:
+                    for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
+                        with suppress(sqlite3.Error):
+                            for row in old.execute(f"SELECT * FROM completions ORDER BY rowid {order}"):  # noqa: S608
+                                saved += new.execute(_INSERT, row).rowcount
+        name = aside.name
+        logger.warning("%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, name, saved)
+
+
+def _select(database: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[Any, ...]]:
+    rows = []
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        some = keys[start : start + _KEYS_PER_QUERY]
+        places = ",".join("?" * len(some))
+        rows += database.execute(f"SELECT * FROM completions WHERE key IN ({places})", some).fetchall()  # noqa: S608
+    return rows
+
+
+def _write(database: sqlite3.Connection, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> bool:
+    with database:
+        for statement, values in statements:
+            database.execute(statement, values)
+    return True
+
+
+class _LayoutError(sqlite3.DatabaseError):
+    """The file has the layout of another version of culture-tasks."""
+
+
+def _refuse_foreign(file: Path | None) -> None:
+    """Refuses a file that another program has written, or none: it is not to be set aside as a damaged cache."""
+    if file is None or not file.is_file():
+        return
+    with file.open("rb") as opened:
+        head = opened.read(72)
+    # What makes a new file ours may be in its log alone.
+    ids = (_APPLICATION_ID.to_bytes(4), bytes(4) if file.with_name(f"{file.name}-wal").exists() else None)
+    if head and not (head.startswith(b"SQLite format 3\0") and head[68:] in ids):
+        raise JudgeError(
+            f"verdict cache: {file} is no verdict cache, and is left alone. Name another file with "
+            "CULTURE_JUDGE_CACHE, or delete this one if it was a cache that is damaged."
+        )
+
+
+def _open(file: Path | None) -> sqlite3.Connection:
+    """Opens a file, made with its folders if it doesn't exist; a read-only one to be read, None one in memory."""
+    uri = "file::memory:"
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.exists() and not file.is_file():  # SQLite would wait for a pipe
+            raise sqlite3.OperationalError("not a plain file")
+        uri = file.resolve().as_uri()
+        if file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
+    database = sqlite3.connect(uri, timeout=_SECONDS_TO_LOCK, check_same_thread=False, uri=True)
+    try:
+        database.text_factory = _text
+        _lay_out(database)
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
+    except BaseException:  # also an interrupt must not leave the file open
+        database.close()
+        raise
+    return database
+
+
+def _text(raw: bytes) -> str:
+    """Reads a text; one that isn't UTF-8 must not fail the query that reads other rows, too."""
+    return raw.decode("utf-8", "replace")
+
+
+def _lay_out(database: sqlite3.Connection) -> None:
+    """Makes the table of a new file, and makes sure that another file has it."""
+    program, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    columns = [row[1] for row in database.execute("PRAGMA table_info(completions)")]
+    has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
+    if program not in (0, _APPLICATION_ID) or (program == 0 and has_tables):
+        raise sqlite3.OperationalError("it is another program's database")
+    if has_tables or version:
+        if version != _VERSION or columns != list(_COLUMNS):
+            raise _LayoutError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
+        return
+    until = time.monotonic() + _SECONDS_TO_LOCK
+    while True:
+        try:
+            # Before the log begins, so that the file itself says whose it is.
+            database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            database.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:  # SQLite doesn't wait for a process that switches at the same time
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    columns = [f"{name} {kind}" for name, kind in _COLUMNS.items()]
+    table = f"CREATE TABLE IF NOT EXISTS completions ({', '.join(columns)})"
+    database.executescript(f"BEGIN IMMEDIATE; {table}; PRAGMA user_version = {_VERSION}; COMMIT;")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStats:
+    """How many completions a cache has by one judge and rubric, how many of them after a reminder, and their tokens."""
+
+    endpoint: str
+    model: str
+    rubric: str
+    completions: int
+    asked_again: int
+    usage: Usage
+
+
+def stats(file: Path) -> list[JudgeStats]:
+    """Counts a cache's completions by judge and rubric; an absent file counts as empty."""
+    query = (
+        "SELECT endpoint, model, rubric, count(*), sum(sample > 0), "
+        "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+        "sum(batch * prompt_tokens), sum(batch * completion_tokens) "
+        "FROM completions GROUP BY endpoint, model, rubric ORDER BY endpoint, model, rubric"
+    )
+    if not file.exists():
+        return []
+    with _opened(file) as database:
+        return [JudgeStats(*row[:5], Usage(*row[5:])) for row in database.execute(query)]
+
+
+def clear(file: Path, model: str | None = None) -> int:
+    """Deletes a cache's completions, or those of a model, safely for processes that use it; returns how many."""
+    if not file.exists():
+        return 0
+    with _opened(file) as database:
+        with database:
+            deleted = database.execute("DELETE FROM completions WHERE ? IS NULL OR model = ?", (model, model)).rowcount
+        database.execute("VACUUM")
+        return deleted
+
+
+class CopyCount(NamedTuple):
+    """What was copied from one cache to another."""
+
+    file: Path
+    completions: int  # how many completions the file has
+    copied: int  # how many of them weren't there yet, or are newer than those that were
+
+
+def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
+    """Copies completions of caches into one, safely for processes that use it; of two by one key the newer stays."""
+    sources = [file for file in files if file.resolve() != into.resolve()]
+    if absent := [file for file in sources if not file.is_file()]:
+        raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
+    copy = (
+        "INSERT OR REPLACE INTO main.completions SELECT theirs.* FROM other.completions AS theirs "
+        "LEFT JOIN main.completions AS ours USING (key) WHERE ours.key IS NULL OR theirs.created > ours.created"
+    )
+    counts = []
+    for file in sources:
+        with _opened(file) as database:
+            completions = database.execute("SELECT count(*) FROM completions").fetchone()[0]
+        with _opened(into) as database:
+            database.execute("ATTACH ? AS other", (str(file),))
+            with database:
+                counts.append(CopyCount(file, completions, database.execute(copy).rowcount))
+    return counts
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+    """Opens a cache for an action of ``culture-tasks cache``; a ``JudgeError`` if it is none, or can't be used."""
+    _refuse_foreign(file)
+    try:
+        with closing(_open(file)) as database:
+            yield database
+    except (sqlite3.Error, OSError) as error:
+        raise JudgeError(
+            f"verdict cache: {file} can't be used ({error}). If it is damaged or another version's, the next run sets "
+            "it aside by itself; name another file with CULTURE_JUDGE_CACHE."
+        ) from error
