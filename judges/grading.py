@@ -248,3 +248,18 @@ def is_at_hand(cache: VerdictCache, grader: Grader, expected: Sequence[tuple[Rub
             return False
     logger.info("judge %s: every verdict is in the cache, so the judge is not asked", grader.model)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredTicket:
+    """The ticket of a judge that ends all its gradings at the first verdict that is waited for."""
+
+    grading: Grading
+    grade_all: Callable[[], None]
+
+    def verdict(self) -> Verdict:
+        """Returns the verdict."""
+        if self.grading.verdict is None:
+            self.grade_all()
+        assert self.grading.verdict is not None
+        return self.grading.verdict

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -60,10 +59,9 @@ class GradingTicket:
 class JudgingProgress:
     """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating."""
 
-    def __init__(self, name: str, before_waiting: Callable[[], None] | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.submitted = 0
         self._name = name
-        self._before_waiting = before_waiting
         self._lock = threading.Lock()
         self._verdicts = 0
         self._without_score: dict[str, int] = {}
@@ -79,8 +77,6 @@ class JudgingProgress:
 
     def wait(self, future: Future[None]) -> None:
         """Waits for a verdict; shows a line if that takes long."""
-        if self._before_waiting is not None:
-            self._before_waiting()
         with suppress(TimeoutError):
             future.result(_SECONDS_WITHOUT_A_LINE)
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from culture_tasks.cli.widths import WidthEstimate, runs_by_task, width_estimate
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache import stats
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.rejudge.estimates import (
@@ -221,8 +219,7 @@ def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: 
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
         for model, items in by_model.items():
-            with closing(BatchJudge(model, estimator.settings, asks=False)) as judge:
-                estimate = estimator.estimate_responses(task.name, judge, items)
+            estimate = estimator.estimate_responses(task.name, model, items)
             key = (task.name, model)
             estimates[key] = estimates[key] + estimate if key in estimates else estimate
     return list(estimates.values())

@@ -170,7 +170,7 @@ def _judge(settings: Settings, ask: bool) -> Finding:
     if verdict is None and spec.backend == "openai":
         return Finding("note", f"{spec}: its endpoint limits the rate now", facts=facts)
     if verdict is None or verdict.score is None:
-        return Finding("ok", f"{spec}: looks usable; it wasn't loaded", facts=facts)
+        return Finding("ok", f"{spec}: it can be loaded", facts=facts)
     tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
     facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
     summary = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Task
@@ -18,8 +19,9 @@ from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.records import scorer_of
 from culture_tasks.harness.subsets import draw_subset
-from culture_tasks.judges.batch.batch_rounds import BatchJudge
-from culture_tasks.judges.cache import JudgeStats
+from culture_tasks.judges.cache import JudgeStats, VerdictCache
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
+from culture_tasks.judges.grading import Grading, open_requests
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
@@ -28,6 +30,7 @@ from culture_tasks.settings import Settings
 FEWEST_REPLIES = 20
 # Tokens of a reply with a rating and nothing else.
 SHORTEST_REPLY = 5
+_SUMMED = ("questions", "verdicts", "kept", "requests", "tokens_in", "tokens_out")
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_REQUEST = 3
 
@@ -68,25 +71,17 @@ class Estimate:
 
     def __add__(self, other: Estimate) -> Estimate:
         """Returns the sum of both, under the first one's names."""
-        return replace(
-            self,
-            questions=self.questions + other.questions,
-            verdicts=self.verdicts + other.verdicts,
-            kept=self.kept + other.kept,
-            requests=self.requests + other.requests,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            measured=self.measured and other.measured,
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        return replace(self, **sums, measured=self.measured and other.measured)
 
     def money(self, price: Price | None, *, in_batches: bool = False) -> Bounds | None:
         """Returns what it costs; None without a price by tokens."""
-        amounts = []
+        ends: list[float] = []
         for end in ("low", "high"):
             usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
-            amounts.append(None if price is None else price.cost_of_requests(usage.in_a_batch if in_batches else usage))
-        low, high = amounts
-        return None if low is None or high is None else Bounds(low, high)
+            cost = None if price is None else price.cost_of_requests(usage.in_a_batch if in_batches else usage)
+            ends += [] if cost is None else [cost]
+        return Bounds(*ends) if ends else None
 
 
 @dataclass(frozen=True)
@@ -120,15 +115,17 @@ class Estimator:
                 estimates.append(self._with_requests(estimate, rubric, prompt=Bounds(prompt, longest), times=repeats))
         return list(sums_by_task(estimates).values()) or [Estimate(task.name, questions=len(rows))]
 
-    def estimate_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
+    def estimate_responses(self, task: str, model: str, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; verdicts in the cache cost nothing."""
-        tickets = [judge.submit(rubric, item) for rubric, item in items]
-        open_jobs = judge.open_jobs().values()
-        kept = sum(ticket.is_resolved for ticket in tickets)
-        total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
-        for job in open_jobs:
-            prompt = self._tokens(job.request.messages())
-            total = self._with_requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
+        grader = EndpointJudge(model, self.settings).grader
+        gradings = [Grading(grader, rubric, item) for rubric, item in items]
+        with closing(VerdictCache(self.settings.cache_file)) as cache:
+            open_gradings = [first for first, *_ in open_requests(gradings, cache).values()]
+        kept = sum(grading.verdict is not None for grading in gradings)
+        total = Estimate(task, model, len({item.question for _, item in items}), len(items), kept)
+        for grading in open_gradings:
+            prompt = self._tokens(grading.request.messages())
+            total = self._with_requests(total, grading.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 
     def _with_requests(self, estimate: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:

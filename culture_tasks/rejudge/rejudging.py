@@ -1,4 +1,4 @@
-"""Grading a run again, from its files to new files beside them, in the layout of its harness."""
+"""Grading runs again, from their files to new files beside them, in the layout of their harness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs
 from culture_tasks.harness.records import PROBABILITY, RECORD, JudgedDocument, Records
 from culture_tasks.harness.rows import TaskRecords, statistics_of
-from culture_tasks.harness.session import Session
+from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.harness.subsets import Subset, structure_from
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
@@ -56,28 +56,24 @@ class _Rewritten(BaseModel):
     higher_is_better: dict[str, dict[str, Any]] = {}
 
 
-@dataclass
-class TaskToGrade:
+class TaskToGrade(NamedTuple):
     """One task of a run."""
 
     name: str
-    samples: list[JudgedSample]  # its samples, in the order of the file
+    samples: Sequence[JudgedSample]  # its samples, in the order of the file
     subset: Subset | None = None  # what the samples are, if they were drawn from more
-    documents: list[JudgedDocument] = field(default_factory=list)  # the same, submitted to the judge; empty before
-    records: list[Mapping[str, Any]] = field(default_factory=list)  # their new ones; empty before the verdicts
 
     @property
     def metric(self) -> str:
         """The metric that is the mean of the judge's scores."""
         return self.samples[0].record.metric
 
-    @property
-    def regraded(self) -> Regraded:
-        """Its judged metric with the new records."""
+    def regraded(self, records: Sequence[Mapping[str, Any]]) -> Regraded:
+        """Returns its judged metric with new records."""
         first = self.samples[0].record
         metric = metrics_of(self.name, first.benchmark, self.metric).get(self.metric)
         metric = metric or JudgedScore(name=self.metric, scale=first.scale)
-        return Regraded(self.metric, TaskRecords(statistics_of([metric], self.metric, self.records), self.records))
+        return Regraded(self.metric, TaskRecords(statistics_of([metric], self.metric, records), records))
 
 
 class RunToGrade(NamedTuple):
@@ -89,7 +85,10 @@ class RunToGrade(NamedTuple):
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
-    """Finds the runs that files, folders or patterns name, by date; of a regraded run, a folder means its gradings."""
+    """Finds the runs that files, folders or patterns name, by date; of a regraded run, a folder means its gradings.
+
+    A grading of a sample has less than its run: it takes no run's place, and is graded again only if it is named.
+    """
     runs: dict[Path, RunFiles] = {}
     for path in paths:
         search = find([path])
@@ -102,11 +101,10 @@ def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
             )
         if search.only:
             raise DataError(f"{path}: a sample file. Name its result file, {search.results[0].name}.")
-        runs |= {file: _read(file) for file in search.results if file not in runs}
-    # A grading of a sample has less than its run: it takes no run's place, and is graded again only if it is named.
-    runs = {
-        file: run for file, run in runs.items() if file in paths or SAMPLED not in (run.content.get("config") or {})
-    }
+        for file in search.results:
+            run = runs.get(file) or _read(file)
+            if file in paths or SAMPLED not in (run.content.get("config") or {}):
+                runs[file] = run
     superseded = {run.graded_from for run in runs.values()}
     selection = [
         RunToGrade(run, file if file in paths else _origin(file, runs))
@@ -169,40 +167,91 @@ def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
     )
 
 
-def runs_for_judge(
-    runs: Sequence[tuple[RunToGrade, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
-) -> list[tuple[RunFiles, list[TaskToGrade]]]:
-    """Returns the runs that one judge is to grade, the oldest first: of several gradings of a run, the newest.
+class RunToWrite(NamedTuple):
+    """A run with the tasks that a judge grades again."""
 
-    Where scored verdicts are kept, it is the newest whose verdicts are this judge's.
-    """
-    gradings: dict[Path, tuple[RunFiles, Sequence[TaskToGrade]]] = {}
-    by_this_judge: set[Path] = set()
-    for run, tasks in runs:
-        with suppress(DataError):
-            if failed_only:
-                _check_scored(session, [sample for task in tasks for sample in task.samples], models_to_ask=())
-                by_this_judge.add(run.origin)
-                gradings[run.origin] = (run.files, tasks)
-        if run.origin not in by_this_judge:
-            gradings[run.origin] = (run.files, tasks)
-    return [
-        (files, [TaskToGrade(task.name, task.samples, task.subset) for task in tasks])
-        for files, tasks in gradings.values()
-    ]
+    files: RunFiles
+    tasks: Sequence[TaskToGrade]
 
 
-def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and is the judge of the verdicts that are kept."""
-    samples = [sample for task in tasks for sample in task.samples]
-    by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
-    for sample in samples:
-        if expected := sample.expected(failed_only=failed_only):
-            by_model.setdefault(sample.rubric.model, []).extend(expected)
-    for model, items in by_model.items():
-        session.judge(model).check(items, responses_known=True)
-    if failed_only:
-        _check_scored(session, samples, models_to_ask=by_model)
+@dataclass
+class Rejudging:
+    """The runs that one judge grades again; ``failed_only`` keeps the verdicts that were scored."""
+
+    session: Session
+    failed_only: bool
+    runs: list[RunToWrite]
+    _documents: dict[int, JudgedDocument] = field(default_factory=dict)  # by the samples' identities
+
+    @classmethod
+    def of(
+        cls, runs: Iterable[tuple[RunToGrade, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
+    ) -> Rejudging:
+        """Chooses from runs, the oldest first: of several gradings of a run, the newest.
+
+        Where scored verdicts are kept, it is the newest whose verdicts are this judge's.
+        """
+        gradings: dict[Path, RunToWrite] = {}
+        by_this_judge: set[Path] = set()
+        for run, tasks in runs:
+            with suppress(DataError):
+                if failed_only:
+                    _check_scored(session, [sample for task in tasks for sample in task.samples], models_to_ask=())
+                    by_this_judge.add(run.origin)
+                    gradings[run.origin] = RunToWrite(run.files, tasks)
+            if run.origin not in by_this_judge:
+                gradings[run.origin] = RunToWrite(run.files, tasks)
+        return cls(session, failed_only, list(gradings.values()))
+
+    @property
+    def _tasks(self) -> list[TaskToGrade]:
+        return [task for _, tasks in self.runs for task in tasks]
+
+    def check(self) -> None:
+        """Makes sure that each judge that will be asked can be used, and is the judge of the verdicts that are kept."""
+        samples = [sample for task in self._tasks for sample in task.samples]
+        by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
+        for sample in samples:
+            if expected := sample.expected(failed_only=self.failed_only):
+                by_model.setdefault(sample.rubric.model, []).extend(expected)
+        for model, items in by_model.items():
+            self.session.judge(model).check(items, responses_known=True)
+        if self.failed_only:
+            _check_scored(self.session, samples, models_to_ask=by_model)
+
+    def submit(self) -> None:
+        """Submits all samples, so that the verdicts of all tasks are on their way together.
+
+        Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
+        """
+        hold_session(self.session)
+        pairs = [(sample, task.subset) for task in self._tasks for sample in task.samples]
+        for sample, subset in sorted(pairs, key=lambda pair: pair[0].prompt_order):
+            more = {PROBABILITY: subset.chance} if subset else {}
+            self._documents[id(sample)] = sample.submit(failed_only=self.failed_only, more=more)
+
+    def write(self, run: RunToWrite, *, progress: Progress, prices: Prices) -> RunFiles:
+        """Waits for the verdicts of a run, and writes it anew beside the old one.
+
+        The new run has the tasks that were graded, and the groups all of whose tasks were.
+        """
+        content = copy.deepcopy(run.files.content)
+        new = new_run(run.files, content, datetime.now())
+        for document in progress([self._documents[id(sample)] for task in run.tasks for sample in task.samples]):
+            document.wait()
+        records: dict[str, list[dict[str, Any]]] = {}
+        for task in run.tasks:
+            records[task.name] = [self._documents[id(sample)].record() for sample in task.samples]
+            pairs = zip(task.samples, records[task.name], strict=True)
+            write_samples(new.samples_file(task.name), (sample.regraded(record) for sample, record in pairs))
+        _update(content, run.tasks, records)
+        content.pop(COSTS, None)
+        if costs := judge_costs(records, prices):
+            content[COSTS] = costs
+        content["config"][GRADED_FROM] = run.files.result_file.name
+        write_result_file(new)
+        _log.info("wrote %s", new.result_file)
+        return new
 
 
 def _check_scored(session: Session, samples: Iterable[JudgedSample], models_to_ask: Collection[str]) -> None:
@@ -213,64 +262,24 @@ def _check_scored(session: Session, samples: Iterable[JudgedSample], models_to_a
             check_same_judge(sample.as_logged["judge"], judge.json, asking=rubric.model in models_to_ask)
 
 
-def submit(tasks: Sequence[TaskToGrade], *, failed_only: bool) -> None:
-    """Submits all samples, so that the verdicts of all tasks are on their way together.
-
-    Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
-    """
-    samples = [(sample, task.subset) for task in tasks for sample in task.samples]
-    documents = {
-        id(sample): sample.submit(failed_only=failed_only, more={PROBABILITY: subset.chance} if subset else {})
-        for sample, subset in sorted(samples, key=lambda pair: pair[0].prompt_order)
-    }
+def _update(content: dict[str, Any], tasks: Sequence[TaskToGrade], records: Mapping[str, Sequence[Any]]) -> None:
+    """Puts the tasks' new values, and the metrics that they have now, in place of the old ones."""
+    content["config"] = shown_value("", content.get("config") or {})
+    regraded = {task.name: task.regraded(records[task.name]) for task in tasks}
     for task in tasks:
-        task.documents = [documents[id(sample)] for sample in task.samples]
-
-
-def finish(
-    run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, prices: Prices, now: datetime
-) -> RunFiles:
-    """Waits for the verdicts and writes the new run, whose files ``now`` names, beside the old one.
-
-    It has the tasks that were graded, and the groups all of whose tasks were; the others stay with the old run.
-    """
-    results = copy.deepcopy(run.content)
-    new = new_run(run, results, now)
-    for document in progress([document for task in tasks for document in task.documents]):
-        document.wait()
-    for task in tasks:
-        task.records = [document.record() for document in task.documents]
-        pairs = zip(task.samples, task.records, strict=True)
-        write_samples(new.samples_file(task.name), (sample.regraded(record) for sample, record in pairs))
-        _update(results, task)
-    groups = renew_groups(results, {task.name: task.regraded for task in tasks})
-    keep_tasks(results, {*groups, *(task.name for task in tasks)})
-    results.pop(COSTS, None)
-    if costs := judge_costs({task.name: task.records for task in tasks}, prices):
-        results[COSTS] = costs
-    results["config"] = shown_value("", results.get("config") or {})
-    results["config"][GRADED_FROM] = run.result_file.name
-    if size := max((task.subset.documents for task in tasks if task.subset), default=0):
-        results["config"][SAMPLED] = size
-    write_result_file(new)
-    _log.info("wrote %s", new.result_file)
-    return new
-
-
-def _update(results: dict[str, Any], task: TaskToGrade) -> None:
-    """Puts a task's new values, and the metrics that it has now, in place of the old ones."""
-    regraded = task.regraded
-    row = task_row(results["results"].get(task.name, {}), regraded)
-    results["results"][task.name] = row
-    better = results.setdefault("higher_is_better", {}).get(task.name, {})
-    results["higher_is_better"][task.name] = {
-        name: is_better for name, is_better in better.items() if not regraded.is_about(name)
-    } | {number.name: number.better for number in regraded.records.statistics if f"{number.name},{FILTER}" in row}
-    config = results["configs"][task.name]
-    if task.subset is not None:
-        config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
-        row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
-        counts = results.setdefault("n-samples", {}).get(task.name) or {}
-        results["n-samples"][task.name] = {**counts, "effective": len(task.samples)}
-    if isinstance(config.get("metric_list"), list):
-        config["metric_list"] = [{"metric": RECORD, "aggregation": str(Records()), "higher_is_better": True}]
+        new, config = regraded[task.name], content["configs"][task.name]
+        row = content["results"][task.name] = task_row(content["results"].get(task.name, {}), new)
+        better = content.setdefault("higher_is_better", {}).get(task.name, {})
+        content["higher_is_better"][task.name] = {
+            name: is_better for name, is_better in better.items() if not new.is_about(name)
+        } | {number.name: number.better for number in new.records.statistics if f"{number.name},{FILTER}" in row}
+        if isinstance(config.get("metric_list"), list):
+            config["metric_list"] = [{"metric": RECORD, "aggregation": str(Records()), "higher_is_better": True}]
+        if task.subset is not None:
+            config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
+            row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
+            counts = content.setdefault("n-samples", {}).get(task.name) or {}
+            content["n-samples"][task.name] = {**counts, "effective": len(task.samples)}
+            content["config"][SAMPLED] = max(task.subset.documents, content["config"].get(SAMPLED, 0))
+    groups = renew_groups(content, regraded)
+    keep_tasks(content, {*groups, *regraded})

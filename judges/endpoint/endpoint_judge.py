@@ -21,7 +21,7 @@ from culture_tasks.judges.endpoint.client import TIMED_OUT, Client, one_line
 from culture_tasks.judges.endpoint.engine import Engine
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.grading import Grader, Grading, is_at_hand
-from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.judge import Judge, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.judges.tickets import GradingTicket, JudgingProgress
@@ -47,7 +47,7 @@ class EndpointJudge(Judge):
         if self.budget is not None:
             self.budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
-        self._grader = Grader(
+        self.grader = Grader(
             backend="openai",
             endpoint=self.address.name,
             model=model,
@@ -63,11 +63,11 @@ class EndpointJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
-        return self._grader.identity(rubric)
+        return self.grader.identity(rubric)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> GradingTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> Ticket:
         """Asks for a verdict on one item; identical requests are asked once."""
-        ticket = GradingTicket(Grading(self._grader, rubric, item), self._progress)
+        ticket = GradingTicket(Grading(self.grader, rubric, item), self._progress)
         self.engine.submit(ticket)
         return ticket
 
@@ -76,7 +76,7 @@ class EndpointJudge(Judge):
 
         The reply isn't kept. Returns None where nothing was asked, or a rate limit or a content filter leaves it open.
         """
-        items, engine, grader = list(expected), self.engine, self._grader
+        items, engine, grader = list(expected), self.engine, self.grader
         grader.run_began = time.time()
 
         async def are_at_hand() -> bool:  # in the cache's thread
@@ -129,7 +129,7 @@ class EndpointJudge(Judge):
                     concurrency=settings.judge_concurrency,
                     patience=self._patience,
                     budget=self.budget,
-                    adaptations=self._grader.adaptations,
+                    adaptations=self.grader.adaptations,
                 )
                 self._engine = Engine(asker, settings.cache_file, settings.judge_concurrency)
             return self._engine

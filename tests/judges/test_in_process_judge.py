@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +12,8 @@ import pytest
 from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
-from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.local import in_process
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Reading
 
 
@@ -28,31 +25,14 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     assert double.made == 0
     assert tickets[7].verdict().score == 2.0
     assert sorted(len(call) for call in double.calls) == [1, 20]
-    assert sorted(ticket.verdict().attempts for ticket in tickets) == [0] * 20 + [1] * 20
     assert ticket.verdict().score == 9.0
     judge.close()
     assert ask(local_judge_for(), items(1)[0]).attempts == 0
     assert (double.made, len(double.calls)) == (1, 2)
 
 
-def test_a_model_that_can_not_be_loaded_fails_all_once(double, local_judge_for, items, caplog):
-    def refuse(options):
-        double.made += 1
-        raise OSError("no such\nmodel")
-
-    double.create_from_arg_obj = refuse
-    judge = local_judge_for()
-    with caplog.at_level(logging.WARNING):
-        verdicts = [*ask_all(judge, items(5)), ask(judge, items(6)[5])]
-    assert {verdict.outcome for verdict in verdicts} == {"failed"}
-    assert all("no such model" in verdict.error for verdict in (verdicts[0], verdicts[5]))
-    assert double.made == 1
-
-
 @pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), KeyboardInterrupt()])
-def test_replies_that_arrived_before_a_breakdown_are_kept_and_nobody_is_left_waiting(
-    double, local_judge_for, items, error
-):
+def test_replies_that_arrived_before_a_breakdown_are_kept(double, local_judge_for, items, error):
     def reply(prompt):
         if "dish 3?" in prompt:
             raise error
@@ -64,9 +44,13 @@ def test_replies_that_arrived_before_a_breakdown_are_kept_and_nobody_is_left_wai
     if isinstance(error, KeyboardInterrupt):
         with pytest.raises(KeyboardInterrupt):
             tickets[0].verdict()
-    verdicts = [ticket.verdict() for ticket in tickets]
-    assert [verdict.outcome for verdict in verdicts] == ["scored"] * 3 + ["failed"] * 2
-    assert type(error).__name__ in verdicts[4].error
+    else:
+        verdicts = [ticket.verdict() for ticket in tickets]
+        assert [verdict.outcome for verdict in verdicts] == ["scored"] * 3 + ["failed"] * 2
+        assert "RuntimeError: CUDA out of memory" in verdicts[4].error
+    judge.close()
+    double.says(lambda prompt: "rating=1")
+    assert [verdict.score for verdict in ask_all(local_judge_for(), items(5))] == [2.0, 2.0, 2.0, 1.0, 1.0]
 
 
 def test_prompts_that_do_not_fit_are_not_cut(double, local_judge_for, item):
@@ -75,13 +59,11 @@ def test_prompts_that_do_not_fit_are_not_cut(double, local_judge_for, item):
     assert "longer than the judge's context" in verdicts[0].error
 
 
-@pytest.mark.parametrize("lacks", ["keeps_system", "template"])
-def test_a_template_without_system_messages_still_shows_the_rubric(double, local_judge_for, item, caplog, lacks):
-    setattr(double, lacks, False)
+def test_a_template_without_system_messages_still_shows_the_rubric(double, local_judge_for, item):
+    double.keeps_system = False
     ask(local_judge_for(), item)
     assert "cultural anthropologist" in double.calls[0][0]
     assert "<system>" not in double.calls[0][0]
-    assert ("no chat template" in caplog.text) == (lacks == "template")
 
 
 @pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the reply", "by the template"])
@@ -117,13 +99,12 @@ def test_a_reply_as_long_as_the_limit_was_cut_off_and_grows_no_further_than_the_
 
 
 def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judge_for):
-    judge = local_judge_for(judge_max_tokens=99, judge_temperature=0.5, judge_extra_body='{"top_p": 0.9}')
-    assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
-    assert dict(judge.identity(CROSSCULT).sampling) == dict(judge.identity(LAVE).sampling)
+    judge = local_judge_for(judge_extra_body='{"top_p": 0.9}')
+    assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.0, "max_tokens": 512, "top_p": 0.9}
     for changes, message in (
-        ({"judge_reasoning_effort": "low"}, "takes no reasoning_effort"),
+        ({"judge_extra_body": '{"seed": 1}'}, "and no seed"),
         ({"judge_budget": "5"}, "counts no tokens"),
-        ({"judge_form": "regex"}, r"lm-eval's hf can't hold replies to a form.*lm_eval:vllm"),
+        ({"judge_form": "regex"}, "lm-eval's hf can't hold replies to a form"),
     ):
         with pytest.raises(SettingsError, match=message):
             local_judge_for(**changes)
@@ -168,8 +149,6 @@ def test_where_and_how_fast_a_judge_runs_and_by_which_token_makes_no_other_judge
 
 def test_a_judge_of_known_responses_is_loaded_before_the_first_is_graded(double, local_judge_for, item):
     judge = local_judge_for()
-    judge.check([(LAVE, item)])
-    assert double.made == 0
     judge.check([(LAVE, item)], responses_known=True)
     assert (double.made, ask(judge, item).score) == (1, 2.0)
     another = local_judge_for()
@@ -180,14 +159,13 @@ def test_a_judge_of_known_responses_is_loaded_before_the_first_is_graded(double,
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("vlm,pretrained=x", "Did you mean 'vllm'"),
+        ("vlm,pretrained=x", "Supported model names: "),
         ("local-chat-completions,model=m", "Name the judge as openai:<model>, and set OPENAI_BASE_URL"),
-        ("sglang,pretrained=x", "No module named 'sglang'). Install the package"),
-        ("hf,pretrained={}/nowhere,device=cpu,token=hf_secret", "it could not be loaded: "),
+        ("sglang,pretrained=x", "sglang"),
+        ("hf,pretrained={}/nowhere,device=cpu,token=hf_secret", "the model can't be loaded: "),
     ],
 )
-def test_a_judge_that_can_not_be_loaded_is_one_message(local_judge_for, item, tmp_path, monkeypatch, model, message):
-    monkeypatch.setattr(in_process, "find_spec", lambda name: name == "vllm" or None)
+def test_a_judge_that_can_not_be_loaded_is_one_message(local_judge_for, item, tmp_path, model, message):
     judge = local_judge_for(model.format(tmp_path))
     with pytest.raises(JudgeUnreachableError) as caught:
         judge.check([(LAVE, item)], responses_known=True)

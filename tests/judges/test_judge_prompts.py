@@ -72,7 +72,7 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
     judges = [judge_for(judge_cache="off"), judge_for(), judge_for()]
     for judge in judges[:2]:
         verdict = ask(judge, item)
-        assert judge._grader.secret not in f"{judge._grader!r} {judge.identity(LAVE)} {verdict}"
+        assert judge.grader.secret not in f"{judge.grader!r} {judge.identity(LAVE)} {verdict}"
     assert len({code_of(request) for request in server.requests}) == len(server.requests) == 2
     assert ask(judges[2], item).attempts == 0
 

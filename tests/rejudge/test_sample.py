@@ -141,4 +141,4 @@ def test_a_sample_costs_its_part(tmp_path, written, capsys):
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["tasks"][0]["verdicts"] == 10
     assert main(["cost", "--tasks", "care_zh", "--judge", "openai:gpt-4o", "--sample", "4"]) == 1
-    assert "Name them with --results" in capsys.readouterr().err
+    assert "with --results" in capsys.readouterr().err
