@@ -7,7 +7,6 @@ import json
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +70,7 @@ def register(add_parser: AddParser) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+    from culture_tasks.insertion.core.weight_method import WeightMethod
 
     descriptions: list[dict[str, Any]] = []
     for name in method_names():
@@ -80,7 +80,11 @@ def _list(options: argparse.Namespace) -> int:
             descriptions.append({"name": name, "problem": str(error)})
             continue
         package = method.__module__.partition(".")[0]
-        flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
+        flags = {
+            "needs_state": method.needs_state,
+            "edits_weights": issubclass(method, WeightMethod),
+            "other_models": method.other_models,
+        }
         descriptions.append(
             {"name": name, "about": summary(method), "package": package, **flags, "options": options_of(method)}
         )
@@ -125,9 +129,9 @@ def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.adapter import MultimodalModel
     from culture_tasks.insertion.core.method_registry import method_class
     from culture_tasks.insertion.core.progress import Progress
+    from culture_tasks.insertion.core.store import Store
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import load_training_data
-    from culture_tasks.insertion.core.value_store import ValueStore
 
     method_type = method_class(options.method)
     config = method_type.read_config(settings_of("--set", options.set))
@@ -153,8 +157,7 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     progress = Progress(hidden=not processes.is_main_process)
-    with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
-        method.fit(data, store, progress, checkpoints)
+    method.fit(data, Store(options.features or options.output / _FEATURES), progress, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)
         checkpoints.clear()

@@ -96,11 +96,11 @@ def package_of_the_page(monkeypatch, tmp_path):
     """The package of docs/python.md, installed by pip."""
     blocks = re.findall(r"^```(toml|python)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     [settings] = (text for kind, text in blocks if kind == "toml")
-    [code] = (text for _, text in blocks if "class BiasMethod" in text)
+    [code] = (text for _, text in blocks if "class NormsMethod" in text)
     source, site = tmp_path / "source", tmp_path / "site"
     source.mkdir()
     (source / "pyproject.toml").write_text(settings, encoding="utf-8")
-    (source / "bias_insertion.py").write_text(code, encoding="utf-8")
+    (source / "norms_insertion.py").write_text(code, encoding="utf-8")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
     monkeypatch.syspath_prepend(site)
@@ -110,13 +110,11 @@ def package_of_the_page(monkeypatch, tmp_path):
 def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_options(checkpoint, capsys):
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
-    assert (
-        "bias (bias_insertion)\n  Bias: a vector that is trained on each sample is added to a layer's output." in listed
-    )
+    assert "norms (norms_insertion)\n  Norms: the scales of a layer's norms are trained on each sample." in listed
     assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in listed
     said = []
     for option in ("learning_rate=0.05", "steps=1"):
-        text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,{option}"
+        text = f"pretrained={checkpoint},device=cpu,answers=off,method=norms,{option}"
         results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
         said.append([sample["resps"][0][0][:2] for sample in results["samples"][LOCALITY[0]]])
         assert results["insertion_costs"]["insertions"] > 0

@@ -41,10 +41,10 @@ from culture_tasks.insertion.core.edit_scopes import (
 )
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all, text_part
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
     CaseLosses,
     GradientConfig,
@@ -53,7 +53,6 @@ from culture_tasks.insertion.core.training import (
     full_precision,
     train,
 )
-from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 
 REPLACEMENTS: Mapping[str, str] = {
@@ -108,16 +107,10 @@ class ScopedMethod(InsertionMethod):
     def _make_encoder(self) -> ScopeEncoder:
         """Loads the encoder that the options name."""
 
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        insertions: Sequence[Insertion],
-        store: ValueStore,
-        progress: Progress = silent,
-    ) -> None:
+    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:
         """Computes the encoder's vectors of requests and edits in batches."""
         subjects = [*map(request_subject, requests), *map(edit_subject, insertions)]
-        self._parts.encoder.prepare(subjects, store, batch_size=self.batch_size, progress=progress)
+        self._parts.encoder.prepare(subjects, store, self.batch_size)
 
     def insert(self, insertion: Insertion) -> None:
         """Writes an edit to the memory."""
@@ -127,19 +120,18 @@ class ScopedMethod(InsertionMethod):
         """Empties the memory."""
         self._memory.clear()
 
-    def ask(self, query: Query) -> Route:
+    def prompt(self, request: Request) -> Prompt:
         """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
         if not self._memory:
-            return Route(query)
-        request = self._parts.mapped([request_subject(query)])[0].detach()
-        match = nearest_edit(self._memory, request, lambda *vectors: -squared_distances(*vectors))
+            return Prompt(request)
+        vector = self._parts.mapped([request_subject(request)])[0].detach()
+        match = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
         score, threshold = float(torch.exp(match.score)), self.config.threshold
+        notes = {"similarity": score, "threshold": threshold}
         if score < threshold:
-            return Route(query, similarity=score, threshold=threshold)
-        model = self._parts.replacement.model
-        return Route(
-            shown_after(match.edit, query), model, activated=match.place, similarity=score, threshold=threshold
-        )
+            return Prompt(request, notes=notes)
+        shown = shown_after(match.edit, request)
+        return Prompt(shown, self._parts.replacement.model, {**notes, "activated": match.place})
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
@@ -178,9 +170,9 @@ class ScopedMethod(InsertionMethod):
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         parts, size = self._load_parts(), self.batch_size
-        queries = read_all((query for case in cases for query in case.queries()), context.progress)
-        subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, batch_size=size, progress=context.progress)
+        requests = dict.fromkeys(request for case in cases for request in case.requests())
+        subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
+        parts.encoder.prepare(subjects, context.store, size, context.progress)
         losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
         losses |= train(parts, cases, self.config, name=self.name, progress=context.progress)
         parts.replacement.take(layer)
@@ -238,7 +230,7 @@ class _Parts(Learner[TrainingCase]):
     def distances(self, case: TrainingCase) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
         edit = self.mapped([edit_subject(case.insertion)])
-        requests = self.mapped([request_subject(query) for query in case.queries()])
+        requests = self.mapped([request_subject(request) for request in case.requests()])
         inside = torch.arange(len(requests), device=requests.device) <= len(case.generality)
         return squared_distances(edit, requests), inside
 
@@ -317,8 +309,8 @@ class _LayerLearner(Learner[TrainingCase]):
 
     def read(self, case: TrainingCase) -> list[EncodedBatch]:
         items = (case.insertion, *case.generality)
-        pairs = [(shown_after(case.insertion, item.query), item.answer) for item in items]
-        return self._replacement.model.encode_in_batches(pairs, self._batch_size)
+        shown = [Insertion(shown_after(case.insertion, item.request), item.answer) for item in items]
+        return self._replacement.model.encode_in_batches(shown, self._batch_size)
 
     def learn(self, case: list[EncodedBatch], scale: float) -> CaseLosses:
         model, trained = self._replacement.model, self._replacement.trained
@@ -336,9 +328,9 @@ def _with_prefix(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
     return {f"{_PREFIX}{name}": weight for name, weight in layer.items()}
 
 
-def shown_after(edit: Insertion, query: Query) -> Query:
+def shown_after(edit: Insertion, request: Request) -> Request:
     """Returns a request with an edit's question and answer before it, as text; the edit's image isn't shown."""
-    return query.preceded_by([text_part(f"{edit_text(edit)}\n")])
+    return request.preceded_by([text_part(f"{edit_text(edit)}\n")])
 
 
 def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, method: str) -> ReplacementModel:

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text, make_encoder
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
@@ -71,12 +71,11 @@ class IkeMethod(InsertionMethod):
         """Forgets all samples."""
         self._insertions, self._nearness = [], None
 
-    def ask(self, query: Query) -> Route:
+    def prompt(self, request: Request) -> Prompt:
         """Shows the request after demonstrations and all samples."""
         if not self._insertions:
-            return Route(query)
-        context = context_of(self.retrieved(), self._insertions)
-        return Route(query.preceded_by([text_part(context)]))
+            return Prompt(request)
+        return Prompt(request.preceded_by([text_part(context_of(self.retrieved(), self._insertions))]))
 
     def retrieved(self) -> list[str]:
         """Returns the demonstrations for all insertions, the nearest last; of equal ones the earlier is nearer."""
