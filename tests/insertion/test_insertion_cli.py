@@ -23,7 +23,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.adapter import explained
-from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+from culture_tasks.insertion.core.method_registry import described, method_class, method_names
 from culture_tasks.insertion.methods import labels, paper_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -57,10 +57,10 @@ def test_the_published_settings_are_the_defaults(name):
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
-    method = method_class(name)
-    assert summary(method).endswith(".")
-    assert [option["name"] for option in options_of(method) if not option["meaning"].endswith(".")] == []
-    assert {option["name"] for option in options_of(method)} >= set(method.other_models)
+    method = described(name)
+    assert method["about"].endswith(".")
+    assert [option["name"] for option in method["options"] if not option["meaning"].endswith(".")] == []
+    assert {option["name"] for option in method["options"]} >= set(method["other_models"])
 
 
 def test_methods_are_listed_with_options_and_needs(capsys):
@@ -111,7 +111,7 @@ def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_opt
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
     assert "norms (norms_insertion)\n  Norms: the scales of a layer's norms are trained on each sample." in listed
-    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in listed
+    assert "steps=10 (integer, at least 1): Steps on each insertion sample." in listed
     said = []
     for option in ("learning_rate=0.05", "steps=1"):
         text = f"pretrained={checkpoint},device=cpu,answers=off,method=norms,{option}"
@@ -214,7 +214,7 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
         patch.setattr(tensor_files, "save_file", full)
         status, said = fit(method="ike", option="encoder=lexical")
     assert status == 1
-    assert f"{tmp_path / 'state'}: the state can't be written (I/O error: No space left on device" in said.err
+    assert "state.safetensors can't be written (I/O error: No space left on device" in said.err
     assert fit(method="ike", option="encoder=lexical")[0] == 0
 
 

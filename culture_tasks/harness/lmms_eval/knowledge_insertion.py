@@ -66,9 +66,15 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         device = arguments.device if self._world_size == 1 else None
         self._device = self.accelerator.device if device is None else torch.device(device)
         options = arguments.model_copy(update={"device": str(self._device)})
-        model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
+        if arguments.device_map and self._world_size > 1:
+            raise SettingsError(
+                f"{NAME}: device_map={arguments.device_map} in {self._world_size} processes, which each need the whole "
+                "model on one GPU. Leave device_map out, or start one process."
+            )
         method_type = method_class(arguments.method)
-        method = method_type(model, method_type.read_config(arguments.method_options))
+        config = method_type.read_config(arguments.method_options)
+        model = MultimodalModel.load(arguments.pretrained, options)
+        method = method_type(model, config)
         method.batch_size = self.batch_size
         if arguments.state_folder is not None:
             method.load(arguments.state_folder)

@@ -160,16 +160,13 @@ class MultimodalModel:
         )
 
     @classmethod
-    def load(
-        cls, pretrained: str, options: ModelOptions | None = None, *, max_memory: Mapping[int, int] | None = None
-    ) -> MultimodalModel:
-        """Loads a checkpoint; a ``device_map`` takes at most ``max_memory`` bytes of each device, by its number."""
+    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
+        """Loads a checkpoint."""
         from transformers import AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        optional = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
-        arguments = {name: value for name, value in optional.items() if value is not None}
+        kernels = {"attn_implementation": options.attn_implementation} if options.attn_implementation else {}
         if options.device_map is None:
             advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
             with explained(f"insertion: device={place!r} can't be used", advice, (RuntimeError, AssertionError)):
@@ -180,7 +177,7 @@ class MultimodalModel:
             processor = AutoProcessor.from_pretrained(pretrained, **options.source)
             Encoding(processor, options.template, options.images)  # refuses options before the weights are loaded
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **options.source, **arguments
+                pretrained, dtype=options.dtype, device_map=place, **options.source, **kernels
             )
         return cls(model, processor, pretrained, options.template, options.images)
 

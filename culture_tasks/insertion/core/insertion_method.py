@@ -175,14 +175,16 @@ class InsertionMethod(ABC):
                 f"{folder}: fitted by version {description.version} of {description.method!r}, and this is version "
                 f"{self.answers_version} of {self.name!r}. Name another folder, or fit the method again."
             )
-        state.check_model(folder, description.fitted_model, self.model.identity)
+        fitted = state.ModelFacts(source=description.model, weights=description.weights, parts=description.parts)
+        state.check_model(folder, fitted, self.model.identity)
         try:
             self.config = self.read_config(description.config)
         except SettingsError as error:
             raise state.StateError(f"{folder}: {error} Fit the method again.") from None
         self.reset()
         self._restore(tensors, description.facts)
-        state.check_model(folder, description.replacement, self._replacement(), "replacement model")
+        replacement = description.replacement or state.ModelFacts()
+        state.check_model(folder, replacement, self._replacement(), "replacement model")
         self.data, self.report, self._description = description.data, dict(description.report), description
         return description
 
@@ -227,18 +229,26 @@ class InsertionMethod(ABC):
         if self.data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
         if self._description is None:
-            identity, replacement = self.model.identity, self._replacement()
-            self._description = state.Description(
-                method=self.name,
-                version=self.answers_version,
-                config=self.config.model_dump(mode="json"),
-                model=identity.source,
-                weights=identity.weights,
-                parts=dict(identity.parts),
-                replacement=None if replacement is None else state.ModelFacts.of(replacement),
-                data=self.data,
-                facts=self._facts(),
-                report=dict(self.report),
-                tensors=tensor_files.digest(self._tensors()),
+            self._description = self.description(
+                self.data, facts=self._facts(), tensors=tensor_files.digest(self._tensors())
             )
         return self._description
+
+    def description(
+        self, data: state.DataFacts, *, tensors: str, facts: Mapping[str, Any] | None = None
+    ) -> state.Description:
+        """Describes the state that a fit on some data has."""
+        identity, replacement = self.model.identity, self._replacement()
+        return state.Description(
+            method=self.name,
+            version=self.answers_version,
+            config=self.config.model_dump(mode="json"),
+            model=identity.source,
+            weights=identity.weights,
+            parts=dict(identity.parts),
+            replacement=None if replacement is None else state.ModelFacts.of(replacement),
+            data=data,
+            facts=dict(facts or {}),
+            report=dict(self.report),
+            tensors=tensors,
+        )
