@@ -11,8 +11,10 @@ from support.insertion_requests import adapted, answered, ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.core.insertion_method import FitContext
 from culture_tasks.insertion.core.requests import AnswerDecoding
 from culture_tasks.insertion.core.runner import Costs
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.tensor_files import digest
 from culture_tasks.insertion.core.training import train
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
@@ -228,7 +230,7 @@ class TestMend:
         method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
         before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
         method.batch_size = 2
-        train(method, data.cases[:4], method.config, name="mend")
+        train(method, data.cases[:4], method.config, FitContext(Store(None)), name="mend")
         after = method.editors.state_dict()
         assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
         assert all(torch.isfinite(after[name]).all() for name in after)

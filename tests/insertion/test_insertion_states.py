@@ -160,11 +160,11 @@ class TestSavingAndLoading:
             ({"method": "ike"}, "fitted by version 2 of 'ike', and this is version 2 of 'mend'"),
             ({"version": 3}, "fitted by version 3 of 'mend', and this is version 2"),
             ({"version": None}, "fitted by version 1 of 'mend', and this is version 2"),  # not recorded
-            ({"config": {"depth": 3}}, "option depth=3 of mend: .* Fit the method again"),
-            ({"config": {"rank": 5}}, "mend: the state doesn't fit its own options"),
+            ({"config": {"depth": 3}}, "option depth=3 of mend: "),
+            ({"config": {"rank": 5}}, "the state doesn't fit its own options"),
             (
                 {"config": {"weights": "mlp.gate_proj+mlp.down_proj"}},
-                r"mend: the state is of .*up_proj.*, but the options name .*gate",
+                r"it is of .*up_proj.*, but the options name .*gate",
             ),
             ({"tensors": "another"}, r"doesn't belong to state\.json"),
         ],

@@ -10,6 +10,8 @@ from torch import nn
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.insertion_method import FitContext
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
     CaseLosses,
     Checkpoints,
@@ -21,6 +23,7 @@ from culture_tasks.insertion.core.training import (
 
 CASES = (1.0, 2.0, 4.0, -3.0, 0.5, 5.0, -1.0)
 CONFIG = GradientConfig(epochs=3, cases_per_step=2, clip_norm=100.0, seed=5)
+ALONE = FitContext(Store(None))
 STEPS = 3 * math.ceil(len(CASES) / 2)
 
 
@@ -62,7 +65,7 @@ class SmallLearner(Learner[float]):
 
 def trained(config=CONFIG, learner=None, **options):
     learner = learner or SmallLearner()
-    report = train(learner, CASES, config, name="small", **options)
+    report = train(learner, CASES, config, FitContext(Store(None), **options), name="small")
     return learner, report
 
 
@@ -74,7 +77,7 @@ class TestSteps:
     def test_a_step_is_the_mean_gradient_of_its_cases(self):
         config = GradientConfig(cases_per_step=2, optimizer="sgd")
         learner = SmallLearner(noise=0.0, rate=0.25)
-        report = train(learner, [1.0, 3.0], config, name="small")
+        report = train(learner, [1.0, 3.0], config, ALONE, name="small")
         # Loss (w + b - c)^2, so at w = b = 0 the gradients are -2c: -2 and -6, whose mean is -4.
         assert learner.weight.item() == 0.25 * 4
         assert learner.bias.item() == 10 * 0.25 * 4
@@ -83,7 +86,7 @@ class TestSteps:
     def test_gradients_are_clipped_all_together(self):
         config = GradientConfig(optimizer="sgd", clip_norm=1.0)
         learner = SmallLearner(noise=0.0, rate=1.0)
-        train(learner, [3.0], config, name="small")
+        train(learner, [3.0], config, ALONE, name="small")
         # Both gradients are -6, so their norm is 6 * sqrt(2).
         assert learner.weight.item() == pytest.approx(1 / math.sqrt(2), abs=1e-5)
 

@@ -194,7 +194,7 @@ def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeyp
 
     monkeypatch.setattr(scoped_method, "train", noted)
     together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert trained == ["_LayerLearner", "_Parts", "_Parts"]
+    assert trained == ["ReplacementModel", "_Parts", "_Parts"]
     for name, method in together.items():
         assert method.fingerprint == alone[name].fingerprint
         assert method.report["replacement"] == alone[name].report["replacement"]
@@ -221,8 +221,8 @@ def test_a_checkpoint_with_another_replacement_model_is_refused(internvl, folder
     ("role", "message"),
     [
         ("other replacement", r"fitted with the replacement model .*other replacement' .*weights"),
-        ("another shape", r"the state's weights don't fit the replacement model .*qwen"),
-        ("other encoder", r" is not the encoder that the state was fitted"),
+        ("another shape", r"not the weights of the layer that is trained of .*qwen"),
+        ("other encoder", " is not the encoder: its weights or settings differ"),
     ],
 )
 def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_path, role, message):
@@ -256,7 +256,7 @@ def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, t
         ("no/such/model", -1, r"'no/such/model' can't be loaded.*replacement=MODEL names it"),
         (str(folder), -1, r"serac: the replacement model can't be used\. .*no chat template"),
         (str(unknown), -1, r"serac: the replacement model can't be used\. .*images and text"),
-        (str(folders["replacement"]), 2, r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"),
+        (str(folders["replacement"]), 2, r"layer=2 of replacement_layer, of .* has layers 0 to 1"),
     ):
         with pytest.raises(SettingsError, match=message):
             load_replacement(name, layer, beside=internvl, method="serac")

@@ -179,10 +179,13 @@ class InsertionMethod(ABC):
         state.check_model(folder, fitted, self.model.identity)
         try:
             self.config = self.read_config(description.config)
-        except SettingsError as error:
-            raise state.StateError(f"{folder}: {error} Fit the method again.") from None
-        self.reset()
-        self._restore(tensors, description.facts)
+            self.reset()
+            self._restore(tensors, description.facts)
+        except (SettingsError, RuntimeError, KeyError, TypeError, ValueError) as error:
+            raise state.StateError(
+                f"{folder}: the state doesn't fit its own options, or the models that they name ({error}). Put the "
+                "right ones there, or fit the method again."
+            ) from error
         replacement = description.replacement or state.ModelFacts()
         state.check_model(folder, replacement, self._replacement(), "replacement model")
         self.data, self.report, self._description = description.data, dict(description.report), description
@@ -217,7 +220,7 @@ class InsertionMethod(ABC):
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Restores the results of :meth:`_tensors` and :meth:`_facts`."""
+        """Restores the results of :meth:`_tensors` and :meth:`_facts`; an error says that they don't fit."""
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
     def _replacement(self) -> ModelIdentity | None:

@@ -33,8 +33,8 @@ from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
+from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
+from culture_tasks.insertion.core.progress import Progress, read_ahead
 
 if TYPE_CHECKING:
     from torch import nn
@@ -146,10 +146,9 @@ def train(
     learner: Learner[Case],
     cases: Sequence[Case],
     config: GradientConfig,
+    context: FitContext,
     *,
     name: str,
-    progress: Progress = silent,
-    checkpoints: Checkpoints | None = None,
 ) -> dict[str, float]:
     """Trains, from the latest checkpoint on, and returns the mean of each part of the losses over the last pass.
 
@@ -159,11 +158,11 @@ def train(
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
         SettingsError: If there are more processes than cases in a step.
     """
-    training = _Training(learner, cases, config, name)
+    training, checkpoints = _Training(learner, cases, config, name), context.checkpoints
     if checkpoints is not None:
         training.restore(checkpoints)
     with torch.random.fork_rng(devices=[training.device] if training.device.type == "cuda" else []):
-        return training.run(progress, checkpoints)
+        return training.run(context.progress, checkpoints)
 
 
 def full_precision(device: torch.device) -> torch.autocast:

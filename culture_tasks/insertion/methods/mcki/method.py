@@ -24,7 +24,6 @@ from culture_tasks.insertion.core.requests import (
     image_part,
     text_part,
 )
-from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.methods.mcki.router import (
     MckiConfig,
@@ -161,8 +160,5 @@ class MckiMethod(InsertionMethod):
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
         self._renew_router()
-        try:
-            self._router.load_state_dict(dict(tensors))
-            self.threshold = float(facts["threshold"])
-        except (RuntimeError, KeyError, TypeError, ValueError) as error:
-            raise StateError(f"mcki: the state doesn't fit its own options ({error}). Fit the method again.") from None
+        self._router.load_state_dict(dict(tensors))
+        self.threshold = float(facts["threshold"])

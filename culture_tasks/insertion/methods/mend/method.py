@@ -13,7 +13,6 @@ from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.requests import Insertion, TrainingCase
-from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision, train
 from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
@@ -162,14 +161,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
         self._editors = None
-        losses = train(
-            self,
-            cases,
-            self.config,
-            name=self.name,
-            progress=context.progress,
-            checkpoints=context.checkpoints,
-        )
+        losses = train(self, cases, self.config, context, name=self.name)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -180,15 +172,9 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
         self._editors = None
-        try:
-            self.editors.load_state_dict(dict(tensors))
-        except RuntimeError as error:
-            raise StateError(f"mend: the state doesn't fit its own options ({error}). Fit the method again.") from None
-        if facts.get("weights") != list(self.editors.linears):
-            raise StateError(
-                f"mend: the state is of {facts.get('weights')}, but the options name {list(self.editors.linears)}. "
-                "Fit the method again."
-            )
+        self.editors.load_state_dict(dict(tensors))
+        if facts["weights"] != list(self.editors.linears):
+            raise ValueError(f"it is of {facts['weights']}, but the options name {list(self.editors.linears)}")
 
 
 def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
