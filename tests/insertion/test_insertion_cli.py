@@ -20,9 +20,8 @@ from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.method_registry import described, method_class, method_names
 from culture_tasks.insertion.methods import labels, paper_rows
 
@@ -199,13 +198,6 @@ def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, messag
     assert message in said.err
 
 
-def test_a_broken_image_is_found_before_the_model_is_loaded(fit, release, tmp_path):
-    (release / "crosscult" / "images" / "1-2.png").write_bytes(b"no picture")
-    status, said = fit("--pretrained", str(tmp_path / "nothing"))
-    assert status == 1
-    assert "broken image" in said.err
-
-
 def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch):
     def full(*_, **__):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
@@ -259,9 +251,3 @@ def _fitted(folder):
     description = json.loads((folder / "state.json").read_text())
     measured = {name: value for name, value in description["report"].items() if name not in ("seconds", "peak_gib")}
     return description["tensors"], measured
-
-
-def test_an_error_without_a_text_is_explained_by_its_kind():
-    with pytest.raises(SettingsError, match=r"^x can't be loaded \(OSError\)\. Name another\.$"):  # noqa: SIM117
-        with explained("x can't be loaded", "Name another."):
-            raise OSError

@@ -56,14 +56,14 @@ def out_of_memory(limit, answers=None):
 
 
 class TestBatches:
-    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, model):
+    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, any_model):
         asked = [PLAIN, *queries(), PLAIN]
-        alone = {place: model.generate(query, DECODING) for place, query in enumerate(asked)}
-        assert dict(model.answers(asked, DECODING, 8)) == alone
+        alone = {place: any_model.generate(query, DECODING) for place, query in enumerate(asked)}
+        assert dict(any_model.answers(asked, DECODING, 8)) == alone
         shown = asked[1:10]
-        together = dict(model.features_of(shown, 8))
+        together = dict(any_model.features_of(shown, 8))
         assert all(
-            torch.allclose(together[place], model.features(query), atol=1e-3) for place, query in enumerate(shown)
+            torch.allclose(together[place], any_model.features(query), atol=1e-3) for place, query in enumerate(shown)
         )
 
     def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(self, internvl, monkeypatch):
@@ -77,11 +77,13 @@ class TestBatches:
 
 
 class TestEncoding:
-    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, model):
+    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, any_model):
         messages = queries(2)[1].messages
         options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
-        expected = model.processor.apply_chat_template([messages], **options)["input_ids"][0]
-        assert model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [int(token) for token in expected]
+        expected = any_model.processor.apply_chat_template([messages], **options)["input_ids"][0]
+        assert any_model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [
+            int(token) for token in expected
+        ]
 
     def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used(self):
         made = family("gemma3")
@@ -109,15 +111,15 @@ class TestEncoding:
             MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
 
 
-def test_losses_are_the_models_own_whatever_other_pairs_there_are(model):
+def test_losses_are_the_models_own_whatever_other_pairs_there_are(any_model):
     pairs = list(map(Insertion, queries(4), ("never good", "never good at all", "好", "دائما")))
-    tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
-    answered = model.encoding.encode_answered([pairs[0].request.messages], [pairs[0].answer], ends)
+    tokenizer, ends = any_model.processor.tokenizer, ends_of_generation(any_model.model)
+    answered = any_model.encoding.encode_answered([pairs[0].request.messages], [pairs[0].answer], ends)
     with torch.no_grad():
-        expected = model.model(**model._on_device(answered.inputs)).loss
-        scored = model.answer_scorer(pairs[:1])()
-        together = model.answer_scorer(pairs)().losses()
-        alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
+        expected = any_model.model(**any_model._on_device(answered.inputs)).loss
+        scored = any_model.answer_scorer(pairs[:1])()
+        together = any_model.answer_scorer(pairs)().losses()
+        alone = torch.cat([any_model.answer_scorer([pair])().losses() for pair in pairs])
     assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
     assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
     assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
@@ -140,15 +142,6 @@ def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefi
         assert sum(length > 1 for length in lengths) == 1
         assert len(lengths) == answer.new_tokens
         lengths.clear()
-
-
-def test_activated_answers_are_those_to_the_augmented_request(model):
-    method, inserted, query = with_threshold(model, -1.0), Insertion(ask(1, 5, "zh"), "never good"), ask()
-    method.insert(inserted)
-    answer = method.generate(query, DECODING)
-    augmented = query.preceded_by(method._wrap(inserted))
-    assert len(augmented.pictures()) == 2
-    assert (answer.text, answer.activated) == (model.generate(augmented, DECODING).text, 0)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])

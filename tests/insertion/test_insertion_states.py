@@ -100,10 +100,6 @@ class TestFitting:
         assert (store.hits, len(store)) == (4, whole.report["requests"] + 1)
         assert (again.fingerprint, again.report["seconds"]) == (whole.fingerprint, None)
 
-    def test_the_plain_model_has_nothing_to_fit(self, internvl, data):
-        with pytest.raises(CultureTasksError, match="nothing to fit"):
-            method_class("base")(internvl).fit(data, Store(None))
-
 
 class TestSavingAndLoading:
     def test_a_loaded_method_answers_alike_from_json_and_safetensors(self, fitted, internvl, tmp_path):

@@ -139,12 +139,6 @@ class TestSteps:
             trained(learner=broken, checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
 
-    def test_a_gradient_that_is_not_finite_spoils_nothing(self):
-        learner = SmallLearner(before=lambda it: (1e30 * 1e30 * it.weight).sum().backward())
-        with pytest.raises(CultureTasksError, match=r"not finite at step 1 \(gradient norm inf\)"):
-            trained(learner=learner)
-        assert learner.weight.item() == 0
-
 
 class TestResuming:
     @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
@@ -172,11 +166,6 @@ class TestResuming:
         assert same == report
         assert again.seen == whole.seen[-len(again.seen) :]
         assert len(again.seen) < len(whole.seen)
-
-    def test_a_finished_training_is_not_made_again(self, tmp_path):
-        whole, report = trained(checkpoints=kept_in(tmp_path))
-        again, same = trained(checkpoints=kept_in(tmp_path))
-        assert (again.seen, again.bits(), same) == ([], whole.bits(), report)
 
 
 def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
@@ -232,13 +221,3 @@ def test_the_digest_tells_names_shapes_types_and_bits_apart():
         {"a": torch.zeros(4), "b": torch.zeros(0)},
     ]
     assert len({tensor_files.digest(each) for each in tensors}) == len(tensors)
-
-
-def test_an_error_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-    with pytest.raises(OSError, match="disk full"), tensor_files.replaced(path) as partial:  # noqa: PT012
-        partial.write_text("half")
-        raise OSError("disk full")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

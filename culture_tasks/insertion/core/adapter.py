@@ -114,11 +114,6 @@ class ModelOptions(BaseModel):
     max_pixels: int | None = None
 
     @property
-    def source(self) -> dict[str, Any]:
-        """Arguments of all loaders of transformers."""
-        return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
-
-    @property
     def template(self) -> dict[str, Any]:
         """Variables of the chat template."""
         return {"enable_thinking": self.enable_thinking}
@@ -145,15 +140,14 @@ class MultimodalModel:
     ) -> None:
         self.model = model.eval().requires_grad_(requires_grad=False)
         self.processor = processor
-        problems = {
-            "its processor has no chat template": getattr(processor, "chat_template", None) is None,
-            "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
-            "no image token is named by its processor or configuration": not image_token_ids(model, processor),
-            "it has no inner model with hidden states": model.base_model is model,
+        needs = {
+            "a chat template": getattr(processor, "chat_template", None),
+            "a fast tokenizer": getattr(getattr(processor, "tokenizer", None), "is_fast", False),
+            "an image token that its processor or configuration names": image_token_ids(model, processor),
+            "an inner model with hidden states": model.base_model is not model,
         }
-        for problem, applies in problems.items():
-            if applies:
-                raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
+        if missing := [need for need, is_there in needs.items() if not is_there]:
+            raise SettingsError(f"insertion: {type(model).__name__} lacks {', '.join(missing)}. Name another model.")
         self.encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
         self.identity: ModelIdentity = identify(
             model, processor, source=source, options=self.encoding.settings, version=ANSWERS_VERSION
@@ -166,6 +160,7 @@ class MultimodalModel:
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        source = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
         kernels = {"attn_implementation": options.attn_implementation} if options.attn_implementation else {}
         if options.device_map is None:
             advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
@@ -174,10 +169,10 @@ class MultimodalModel:
         problem = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
         advice = "Name a checkpoint of AutoModelForImageTextToText. One that is too large needs device_map=auto."
         with explained(problem, advice, (*OF_LOADING, torch.OutOfMemoryError)):
-            processor = AutoProcessor.from_pretrained(pretrained, **options.source)
+            processor = AutoProcessor.from_pretrained(pretrained, **source)
             Encoding(processor, options.template, options.images)  # refuses options before the weights are loaded
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **options.source, **kernels
+                pretrained, dtype=options.dtype, device_map=place, **source, **kernels
             )
         return cls(model, processor, pretrained, options.template, options.images)
 
@@ -327,19 +322,21 @@ class MultimodalModel:
                 while batch := list(itertools.islice(run, size)):
                     yield batch
 
-        def encode(places: Sequence[int]) -> EncodedBatch:
-            return self.encoding.encode([requests[place].messages for place in places], with_spans=with_spans)
+        def encode(places: Sequence[int]) -> tuple[Sequence[int], EncodedBatch]:
+            messages = [requests[place].messages for place in places]
+            return places, self.encoding.encode(messages, with_spans=with_spans)
 
-        def results_of(places: Sequence[int], ready: list[EncodedBatch]) -> Iterator[tuple[int, Result]]:
-            return zip(places, work(ready.pop() if ready else encode(places), places), strict=True)
+        def results_of(
+            places: Sequence[int], whole: tuple[Sequence[int], EncodedBatch]
+        ) -> Iterable[tuple[int, Result]]:
+            _, batch = whole if places is whole[0] else encode(places)
+            return zip(places, work(batch, places), strict=True)
 
         problem = "insertion: a single request doesn't fit into the memory of the device"
-        advice = (
-            "Make images smaller (max_patches=…, max_pixels=…), or spread the model over several GPUs (device_map=auto)"
-        )
-        for places, inputs in read_ahead(batches(), lambda places: (places, [encode(places)])):
-            with explained(problem, f"{advice}.", (torch.OutOfMemoryError,)):
-                yield from in_halves(places, partial(results_of, ready=inputs), "requests")
+        advice = "Make images smaller (max_patches=…, max_pixels=…), or spread the model over GPUs (device_map=auto)."
+        for whole in read_ahead(batches(), encode):
+            with explained(problem, advice, (torch.OutOfMemoryError,)):
+                yield from in_halves(whole[0], partial(results_of, whole=whole), "requests")
 
     def _longest_first(self, requests: Sequence[Request]) -> list[int]:
         """Returns the places of requests, those with images first, and of either kind the longest."""
@@ -399,8 +396,8 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
     length = masks[0].shape[1]
     if states[0].shape[1] != length:
         raise CultureTasksError(
-            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
-            "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} states. Expected one token "
+            "for each image patch in input_ids: update the checkpoint's processor."
         )
     return [
         torch.stack([row[mask].float().mean(0) for mask in row_masks.to(row.device)])

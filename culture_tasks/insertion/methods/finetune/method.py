@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -79,7 +78,6 @@ class FineTuneMethod(WeightMethod):
         groups = [ParameterGroup(weights, self.config.learning_rate) for weights in trained]
         optimizer = make_optimizer(self.config.optimizer, groups)
         score = RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(insertions))
-        history: list[torch.Tensor] = []
         for _ in range(self.config.steps):
             optimizer.zero_grad()
             with torch.enable_grad():
@@ -87,15 +85,7 @@ class FineTuneMethod(WeightMethod):
                 losses = with_weights_by_row(self.model.model, rounded, score).losses()
             losses.sum().backward()
             optimizer.step()
-            history.append(losses.detach())
-        for insertion, *losses in zip(insertions, history[0].tolist(), history[-1].tolist(), strict=True):
-            note_losses(*losses, insertion=insertion)
+        if not torch.isfinite(losses).all():
+            _log.warning("insertion: finetune: a loss is not finite. Lower learning_rate.")
         with torch.no_grad():
             return [self.rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]
-
-
-def note_losses(first: float, last: float, *, insertion: Insertion) -> None:
-    """Logs the losses of the first and the last step."""
-    if not math.isfinite(last):
-        _log.warning("insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer)
-    _log.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)
