@@ -26,10 +26,10 @@ from culture_tasks.insertion.core.device_meter import device_name, forget_peak, 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.progress import Progress
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training_data import TrainingData
-from culture_tasks.insertion.core.value_store import ValueStore
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "speed"), str(ROOT / "examples"), str(ROOT / "tests")]
@@ -124,7 +124,7 @@ class Bench:
         torch.set_num_threads(threads)  # a tiny family takes one
         model.generation_config.eos_token_id = None
         self.model = MultimodalModel(model, processor, SHAPE)
-        self.queries = [self._sample(number).query for number in range(options.requests)]
+        self.requests = [self._sample(number).request for number in range(options.requests)]
         self.sample = self._sample(0, number=10_000)
 
     def method(self, name: str) -> InsertionMethod:
@@ -140,24 +140,24 @@ class Bench:
 
     def base(self) -> Iterator[Measured]:
         """Answers requests without an insertion."""
-        self._answered("", self.queries[: self.options.batch])  # the first batch is slower
-        yield self._answered("base request", self.queries)
+        self._answered("", self.requests[: self.options.batch])  # the first batch is slower
+        yield self._answered("base request", self.requests)
 
     def ike(self) -> Iterator[Measured]:
         """Answers requests after an insertion and 16 demonstrations."""
         method = self.method("ike")
-        method.fit(self._training(10), ValueStore(None))
+        method.fit(self._training(10), Store(None))
         method.insert(self.sample)
-        yield self._answered("IKE request", [method.ask(query).query for query in self.queries])
+        yield self._answered("IKE request", [method.prompt(request).request for request in self.requests])
 
     def mcki(self) -> Iterator[Measured]:
         """Computes the features of requests, and answers them after an insertion that each activates."""
         method, start = self.method("mcki"), now(self.model.device)
-        method.prepare(self.queries, [], ValueStore(None))
-        yield Measured("MCKI features", (now(self.model.device) - start) / len(self.queries), len(self.queries))
+        method.prepare(self.requests, [], Store(None))
+        yield Measured("MCKI features", (now(self.model.device) - start) / len(self.requests), len(self.requests))
         method.threshold = -2.0  # below every similarity
         method.insert(self.sample)
-        yield self._answered("MCKI request", [method.ask(query).query for query in self.queries])
+        yield self._answered("MCKI request", [method.prompt(request).request for request in self.requests])
 
     def finetune(self) -> Iterator[Measured]:
         """Makes an edit."""
@@ -170,21 +170,21 @@ class Bench:
     def mend_fit(self) -> Iterator[Measured]:
         """Trains editors for some steps of two cases."""
         clock = Clock(device=self.model.device)
-        self.method("mend").fit(self._training(2 * self.options.steps), ValueStore(None), clock)
+        self.method("mend").fit(self._training(2 * self.options.steps), Store(None), clock)
         yield from clock.measured("MEND step")
 
     def serac_fit(self) -> Iterator[Measured]:
         """Trains the replacement model and the classifier for some steps of one case."""
         clock = Clock(device=self.model.device)
-        self.method("serac").fit(self._training(self.options.steps), ValueStore(None), clock)
+        self.method("serac").fit(self._training(self.options.steps), Store(None), clock)
         yield from clock.measured("SERAC replacement step", "SERAC classifier step")
 
-    def _answered(self, what: str, queries: Sequence[Query]) -> Measured:
+    def _answered(self, what: str, requests: Sequence[Request]) -> Measured:
         start = now(self.model.device)
-        answers = [answer for _, answer in self.model.answers(queries, self.decoding, self.options.batch)]
-        seconds = (now(self.model.device) - start) / len(queries)
+        answers = [answer for _, answer in self.model.answers(requests, self.decoding, self.options.batch)]
+        seconds = (now(self.model.device) - start) / len(requests)
         tokens = (max(getattr(answer, name) for answer in answers) for name in ("prompt_tokens", "new_tokens"))
-        return Measured(what, seconds, len(queries), *tokens)
+        return Measured(what, seconds, len(requests), *tokens)
 
     def _edited(self, name: str, what: str) -> Measured:
         method = self.method(name)
@@ -205,14 +205,14 @@ class Bench:
         scenarios = len(NAMES["en"])
         seen = Instance(scenario % scenarios, number + scenario // scenarios)
         image = seen.image().resize((self.options.image, self.options.image))
-        query = Query.about(image, seen.question(language), PAPER[language].system_prompt)
-        return Insertion(query, seen.answer(language))
+        request = Request.about(image, seen.question(language), PAPER[language].system_prompt)
+        return Insertion(request, seen.answer(language))
 
     def _training(self, count: int) -> TrainingData:
         cross_language, cross_scenario = get_args(Locality)
 
         def locality(sample: Insertion, kind: Locality) -> Insertion:
-            return Insertion(sample.query, sample.answer, kind)
+            return Insertion(sample.request, sample.answer, kind)
 
         cases = [
             TrainingCase(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import textwrap
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +20,7 @@ from culture_tasks.cli.options import (
     print_json,
     settings_of,
 )
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import plain
 
@@ -70,28 +67,15 @@ def register(add_parser: AddParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+    from culture_tasks.insertion.core.method_registry import described, method_names
 
-    descriptions: list[dict[str, Any]] = []
-    for name in method_names():
-        try:
-            method = method_class(name)
-        except CultureTasksError as error:  # one package's method mustn't hide the others
-            descriptions.append({"name": name, "problem": str(error)})
-            continue
-        package = method.__module__.partition(".")[0]
-        flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
-        descriptions.append(
-            {"name": name, "about": summary(method), "package": package, **flags, "options": options_of(method)}
-        )
+    descriptions = [described(name) for name in method_names()]
     if options.json:
         print_json(descriptions)
         return 0
-    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     for description in descriptions:
         for indent, text in _lines(description):
-            blank = " " * indent
-            print(textwrap.fill(plain(text), width, initial_indent=blank, subsequent_indent=blank))
+            print(f"{' ' * indent}{plain(text)}")
         print()
     return 0
 
@@ -114,8 +98,7 @@ def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
         yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
     for option in method["options"]:
         default = "" if option["default"] is None else f"={option['default']}"
-        yield 4, f"{option['name']}{default} ({option['kind']})"
-        yield 8, option["meaning"]
+        yield 4, f"{option['name']}{default} ({option['kind']}): {option['meaning']}"
 
 
 def _fit(options: argparse.Namespace) -> int:
@@ -125,9 +108,9 @@ def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.adapter import MultimodalModel
     from culture_tasks.insertion.core.method_registry import method_class
     from culture_tasks.insertion.core.progress import Progress
+    from culture_tasks.insertion.core.store import Store
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import load_training_data
-    from culture_tasks.insertion.core.value_store import ValueStore
 
     method_type = method_class(options.method)
     config = method_type.read_config(settings_of("--set", options.set))
@@ -153,8 +136,7 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     progress = Progress(hidden=not processes.is_main_process)
-    with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
-        method.fit(data, store, progress, checkpoints)
+    method.fit(data, Store(options.features or options.output / _FEATURES), progress, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)
         checkpoints.clear()
@@ -167,22 +149,14 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     """Whether the folder holds exactly this state."""
     from culture_tasks.insertion.core import state
 
-    if not state.exists(folder):
+    if not (folder / state.DESCRIPTION).exists():
         return False
     present, _ = state.read(folder)
-    expected = {
-        "method": method.name,
-        "version": method.answers_version,
-        "config": method.config.model_dump(mode="json"),
-        "weights": method.model.identity.weights,
-        "parts": dict(method.model.identity.parts),
-        "data": data.facts,
-    }
-    differences = state.differences(present.compared, present.model_copy(update=expected).compared)
-    if differences:
+    different = state.differences(present.compared, method.description(data.facts, tensors="").compared)
+    if different:
         raise state.StateError(
-            f"{folder}: holds the state of another fit ({differences}). "
-            "Name another --output, or replace it with --overwrite."
+            f"{folder}: holds the state of another fit ({different}). Name another --output, or replace it with "
+            "--overwrite."
         )
     return True
 

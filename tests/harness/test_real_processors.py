@@ -30,8 +30,8 @@ from culture_tasks.harness.lmms_eval.prompts import conversation
 from culture_tasks.harness.loading import task_dataset
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -209,7 +209,7 @@ def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, 
 def fitted(checkpoint, name, world, folder):
     """Saves a fitted method, which uses what was inserted for every request."""
     method = made(name, MultimodalModel.load(str(checkpoint)), **METHODS[name])
-    method.fit(load_training_data(Settings(data=world)), ValueStore(None))
+    method.fit(load_training_data(Settings(data=world)), Store(None))
     if name == "mcki":
         method.threshold = -1.0
     method.save(folder)

@@ -7,17 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 from support import insertion_requests
-from support.insertion_requests import adapted, ask, insertion
+from support.insertion_requests import adapted, answered, ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.queries import AnswerDecoding
-from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.requests import AnswerDecoding
+from culture_tasks.insertion.core.runner import Costs
 from culture_tasks.insertion.core.tensor_files import digest
-from culture_tasks.insertion.core.training import train
-from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
-from culture_tasks.insertion.methods.finetune.method import note_losses
 from culture_tasks.insertion.methods.mend.editor import token_gradients
 from culture_tasks.insertion.methods.mend.method import divergence
 
@@ -49,7 +46,7 @@ def fresh():
 
 def predicted(model, sample, method=None):
     """Predictions of a sample's answer, after what is inserted."""
-    score = model.answer_scorer([(sample.query, sample.answer)])
+    score = model.answer_scorer([sample])
     weights = method.present if method else {}
     with torch.no_grad():
         return with_weights(model.model, weights, score)
@@ -132,17 +129,17 @@ def test_answers_are_the_same_at_every_size_of_a_batch(name, family, options):
     model = adapted(family)
     chains = [*(tuple(insertions()[:length]) for length in (1, 3)), (insertion(5, 1),)]
     asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(6)]
-    jobs = [Job(query, SHORT, chains[place % 3]) for place, query in enumerate(asked)]
+    pairs = [(request, chains[place % 3]) for place, request in enumerate(asked)]
     method, answers = made(name, model, **BATCHED[name], **options), {}
     assert method.by_row == (not options)
     for size in (1, 4):
         method.batch_size = size
-        runner = Runner(method, ValueStore(None))
-        answers[size] = [outcome.answer.text for outcome in runner.run(jobs)]
-        assert runner.costs.inserted == 4
-    alone = [outcome.answer.text for outcome in Runner(method, ValueStore(None), one_at_a_time=True).run(jobs)]
+        costs = Costs()
+        answers[size] = [answer.text for answer in answered(method, pairs, SHORT, costs=costs)]
+        assert costs.inserted == 4
+    alone = [answer.text for answer in answered(method, pairs, SHORT, alone=True)]
     assert answers[1] == answers[4] == alone
-    assert alone != [model.generate(job.query, SHORT).text for job in jobs]
+    assert alone != [model.generate(request, SHORT).text for request in asked]
 
 
 @pytest.mark.parametrize(
@@ -160,37 +157,17 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     assert len(weights) == (3 if name == "finetune" else 4)
     for weight in weights.values():
         weight.requires_grad_(requires_grad=True)
-    loss = internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean()
+    loss = internvl.answer_scorer([sample])().losses().mean()
     gradients = torch.autograd.grad(loss, list(weights.values()))
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         weight.requires_grad_(requires_grad=False)
         assert torch.allclose(present[name], weight - rate * gradient, atol=1e-6)
 
 
-def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch, caplog):
-    samples = [insertion(number, number) for number in range(5)]
-    method = made("finetune", internvl, steps=1, optimizer="sgd")
-    edit, sizes = method.edited, []
-
-    def limited(some, before):
-        sizes.append(len(some))
-        if len(some) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return edit(some, before)
-
-    monkeypatch.setattr(method, "edited", limited)
-    whole = [edit([sample], [method.weights])[0] for sample in samples]
-    halved = method.insert_each(samples, [method.weights] * 5)
-    assert sizes == [5, 2, 3, 1, 2]
-    assert "5 edits of finetune at once don't fit into the memory; halved" in caplog.text
-    for one, other in zip(whole, halved, strict=True):
-        assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
-
-
 class TestMend:
     def test_gradients_of_the_last_layer_are_those_of_the_answers_tokens(self, internvl):
         method, sample = made("mend", internvl), insertions()[0]
-        score = internvl.answer_scorer([(sample.query, sample.answer)])
+        score = internvl.answer_scorer([sample])
         [gradients] = token_gradients(method.editors.linears, lambda: score().losses())
         answer = score().tokens.shape[1]
         before, last = (f".layers.{layer}." for layer in (0, 1))
@@ -224,17 +201,6 @@ class TestMend:
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
 
-    def test_half_precision_trains_float32_editors(self, fresh, data):
-        fresh.model.to(torch.bfloat16)
-        method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
-        before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
-        method.batch_size = 2
-        train(method, data.cases[:4], method.config, name="mend")
-        after = method.editors.state_dict()
-        assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
-        assert all(torch.isfinite(after[name]).all() for name in after)
-        assert all(not torch.equal(after[name], before[name]) for name in after)
-
 
 def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
     mask = torch.tensor([[True, True], [True, False]])
@@ -251,9 +217,6 @@ def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
     assert float(divergence(plain, plain)) == 0
 
 
-def test_a_loss_that_is_not_finite_is_named(caplog):
-    sample = insertions()[0]
-    note_losses(4.0, 1.0, insertion=sample)
-    assert not caplog.text
-    note_losses(4.0, torch.inf, insertion=sample)
-    assert f"finetune: the loss of {sample.answer!r} is not finite. Lower learning_rate." in caplog.text
+def test_a_loss_that_is_not_finite_is_named(internvl, caplog):
+    made("finetune", internvl, learning_rate=1e30).insert(insertions()[0])
+    assert "finetune: a loss is not finite. Lower learning_rate." in caplog.text

@@ -20,10 +20,9 @@ from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.adapter import explained
-from culture_tasks.insertion.core.method_registry import method_class, method_names, options_of, summary
+from culture_tasks.insertion.core.method_registry import described, method_class, method_names
 from culture_tasks.insertion.methods import labels, paper_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -57,10 +56,10 @@ def test_the_published_settings_are_the_defaults(name):
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
-    method = method_class(name)
-    assert summary(method).endswith(".")
-    assert [option["name"] for option in options_of(method) if not option["meaning"].endswith(".")] == []
-    assert {option["name"] for option in options_of(method)} >= set(method.other_models)
+    method = described(name)
+    assert method["about"].endswith(".")
+    assert [option["name"] for option in method["options"] if not option["meaning"].endswith(".")] == []
+    assert {option["name"] for option in method["options"]} >= set(method["other_models"])
 
 
 def test_methods_are_listed_with_options_and_needs(capsys):
@@ -96,11 +95,11 @@ def package_of_the_page(monkeypatch, tmp_path):
     """The package of docs/python.md, installed by pip."""
     blocks = re.findall(r"^```(toml|python)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     [settings] = (text for kind, text in blocks if kind == "toml")
-    [code] = (text for _, text in blocks if "class BiasMethod" in text)
+    [code] = (text for _, text in blocks if "class NormsMethod" in text)
     source, site = tmp_path / "source", tmp_path / "site"
     source.mkdir()
     (source / "pyproject.toml").write_text(settings, encoding="utf-8")
-    (source / "bias_insertion.py").write_text(code, encoding="utf-8")
+    (source / "norms_insertion.py").write_text(code, encoding="utf-8")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
     monkeypatch.syspath_prepend(site)
@@ -110,13 +109,11 @@ def package_of_the_page(monkeypatch, tmp_path):
 def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_options(checkpoint, capsys):
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
-    assert (
-        "bias (bias_insertion)\n  Bias: a vector that is trained on each sample is added to a layer's output." in listed
-    )
-    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in listed
+    assert "norms (norms_insertion)\n  Norms: the scales of a layer's norms are trained on each sample." in listed
+    assert "steps=10 (integer, at least 1): Steps on each insertion sample." in listed
     said = []
     for option in ("learning_rate=0.05", "steps=1"):
-        text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,{option}"
+        text = f"pretrained={checkpoint},device=cpu,answers=off,method=norms,{option}"
         results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
         said.append([sample["resps"][0][0][:2] for sample in results["samples"][LOCALITY[0]]])
         assert results["insertion_costs"]["insertions"] > 0
@@ -201,13 +198,6 @@ def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, messag
     assert message in said.err
 
 
-def test_a_broken_image_is_found_before_the_model_is_loaded(fit, release, tmp_path):
-    (release / "crosscult" / "images" / "1-2.png").write_bytes(b"no picture")
-    status, said = fit("--pretrained", str(tmp_path / "nothing"))
-    assert status == 1
-    assert "broken image" in said.err
-
-
 def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch):
     def full(*_, **__):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
@@ -216,7 +206,7 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
         patch.setattr(tensor_files, "save_file", full)
         status, said = fit(method="ike", option="encoder=lexical")
     assert status == 1
-    assert f"{tmp_path / 'state'}: the state can't be written (I/O error: No space left on device" in said.err
+    assert "state.safetensors can't be written (I/O error: No space left on device" in said.err
     assert fit(method="ike", option="encoder=lexical")[0] == 0
 
 
@@ -261,9 +251,3 @@ def _fitted(folder):
     description = json.loads((folder / "state.json").read_text())
     measured = {name: value for name, value in description["report"].items() if name not in ("seconds", "peak_gib")}
     return description["tensors"], measured
-
-
-def test_an_error_without_a_text_is_explained_by_its_kind():
-    with pytest.raises(SettingsError, match=r"^x can't be loaded \(OSError\)\. Name another\.$"):  # noqa: SIM117
-        with explained("x can't be loaded", "Name another."):
-            raise OSError

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import pytest
 import torch
 from support.insertion_requests import ask
@@ -13,13 +10,13 @@ from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import adapter
-from culture_tasks.insertion.core.adapter import MultimodalModel, check_room
+from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.encoding import ends_of_generation
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, image_part, text_part
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, image_part, text_part
 from culture_tasks.insertion.methods.mcki.method import MckiMethod
 
 DECODING = AnswerDecoding(max_new_tokens=12)
-PLAIN = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
+PLAIN = Request("Why ?", [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
 
 
 def queries(count=10):
@@ -28,9 +25,9 @@ def queries(count=10):
     for number in range(count):
         instance, language = Instance(number % 8, number), ("en", "zh", "ar")[number % 3]
         image = instance.image().resize((112, 56)) if number % 4 == 0 else instance.image()
-        query = Query.about(image, instance.question(language), "请用一句话简单回答。")
+        query = Request.about(image, instance.question(language), "请用一句话简单回答。")
         if number % 5 == 0:
-            other = Query.about(Instance(1, number).image(), "another")
+            other = Request.about(Instance(1, number).image(), "another")
             parts = [*map(image_part, other.pictures()), text_part(f"Reference: {instance.answer(language)}\n")]
             query = query.preceded_by(parts)
         made.append(query)
@@ -38,7 +35,7 @@ def queries(count=10):
 
 
 def encoded(model, asked, **options):
-    return model.encoding.encode([query.messages() for query in asked], **options)
+    return model.encoding.encode([query.messages for query in asked], **options)
 
 
 def with_threshold(model, threshold):
@@ -59,37 +56,15 @@ def out_of_memory(limit, answers=None):
 
 
 class TestBatches:
-    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, model):
+    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, any_model):
         asked = [PLAIN, *queries(), PLAIN]
-        alone = {place: model.generate(query, DECODING) for place, query in enumerate(asked)}
-        assert dict(model.answers(asked, DECODING, 8)) == alone
+        alone = {place: any_model.generate(query, DECODING) for place, query in enumerate(asked)}
+        assert dict(any_model.answers(asked, DECODING, 8)) == alone
         shown = asked[1:10]
-        together = dict(model.features_of(shown, 8))
+        together = dict(any_model.features_of(shown, 8))
         assert all(
-            torch.allclose(together[place], model.features(query), atol=1e-3) for place, query in enumerate(shown)
+            torch.allclose(together[place], any_model.features(query), atol=1e-3) for place, query in enumerate(shown)
         )
-
-    def test_images_are_kept_no_longer_than_their_batch(self, internvl):
-        alive, most = [], []
-
-        def asked(number):
-            def load():
-                most.append(len(alive))
-                image = Instance(0, number).image()
-                alive.append(number)
-                weakref.finalize(image, alive.remove, number)
-                return Query.about(image, f"Is it fine ? {number}").messages()
-
-            return Query("Is it fine ?", load)
-
-        everything = [asked(number) for number in range(40)]
-        assert all(query.key for query in everything)
-        for _ in internvl.answers(everything, AnswerDecoding(max_new_tokens=1), 4):
-            pass
-        gc.collect()
-        assert len(most) == 80
-        assert max(most) <= 4 * 4  # the batch that is answered, two that are read ahead, and one in the making
-        assert not alive
 
     def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(self, internvl, monkeypatch):
         asked = queries(9)
@@ -100,21 +75,15 @@ class TestBatches:
         with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
             dict(internvl.answers(asked, DECODING, 2))
 
-    def test_a_gpu_that_is_too_small_is_refused_with_what_is_needed(self):
-        config = family("internvl").model.config
-        size = 2 * family("internvl").model.num_parameters()
-        check_room("big", config, "bfloat16", free=size)
-        for dtype, free in (("bfloat16", size - 1), ("float32", size)):
-            with pytest.raises(SettingsError, match=r"the weights of 'big' need .*GPU has .*free.*device_map=auto"):
-                check_room("big", config, dtype, free=free)
-
 
 class TestEncoding:
-    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, model):
-        messages = queries(2)[1].messages()
+    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, any_model):
+        messages = queries(2)[1].messages
         options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
-        expected = model.processor.apply_chat_template([messages], **options)["input_ids"][0]
-        assert model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [int(token) for token in expected]
+        expected = any_model.processor.apply_chat_template([messages], **options)["input_ids"][0]
+        assert any_model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [
+            int(token) for token in expected
+        ]
 
     def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used(self):
         made = family("gemma3")
@@ -134,7 +103,7 @@ class TestEncoding:
     def test_options_of_the_image_processor_are_used_and_told_apart(self):
         made = family("internvl")
         few, many = (MultimodalModel(made.model, made.processor, images={"max_patches": count}) for count in (1, 6))
-        wide = Query.about(Instance(0, 0).image().resize((336, 56)), "Is it fine ?")
+        wide = Request.about(Instance(0, 0).image().resize((336, 56)), "Is it fine ?")
         lengths = [encoded(model, [wide]).inputs["input_ids"].shape[1] for model in (few, many)]
         assert lengths[0] < lengths[1]
         assert few.identity.weights != many.identity.weights
@@ -142,16 +111,15 @@ class TestEncoding:
             MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
 
 
-def test_losses_are_the_models_own_whatever_other_pairs_there_are(model):
-    pairs = list(zip(queries(4), ("never good", "never good at all", "好", "دائما"), strict=True))
-    query, answer = pairs[0]
-    tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
-    answered = model.encoding.encode_answered([query.messages()], [answer], ends)
+def test_losses_are_the_models_own_whatever_other_pairs_there_are(any_model):
+    pairs = list(map(Insertion, queries(4), ("never good", "never good at all", "好", "دائما")))
+    tokenizer, ends = any_model.processor.tokenizer, ends_of_generation(any_model.model)
+    answered = any_model.encoding.encode_answered([pairs[0].request.messages], [pairs[0].answer], ends)
     with torch.no_grad():
-        expected = model.model(**model._on_device(answered.inputs)).loss
-        scored = model.answer_scorer(pairs[:1])()
-        together = model.answer_scorer(pairs)().losses()
-        alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
+        expected = any_model.model(**any_model._on_device(answered.inputs)).loss
+        scored = any_model.answer_scorer(pairs[:1])()
+        together = any_model.answer_scorer(pairs)().losses()
+        alone = torch.cat([any_model.answer_scorer([pair])().losses() for pair in pairs])
     assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
     assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
     assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
@@ -174,15 +142,6 @@ def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefi
         assert sum(length > 1 for length in lengths) == 1
         assert len(lengths) == answer.new_tokens
         lengths.clear()
-
-
-def test_activated_answers_are_those_to_the_augmented_request(model):
-    method, inserted, query = with_threshold(model, -1.0), Insertion(ask(1, 5, "zh"), "never good"), ask()
-    method.insert(inserted)
-    answer = method.generate(query, DECODING)
-    augmented = query.preceded_by(method._wrap(inserted))
-    assert len(augmented.images()) == 2
-    assert (answer.text, answer.activated) == (model.generate(augmented, DECODING).text, 0)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])
@@ -212,10 +171,10 @@ def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(mod
     ],
 )
 def test_a_request_without_features_is_refused(internvl, question, parts, message):
-    image = image_part(ask().images()[0])
+    image = image_part(ask().pictures()[0])
     content = [image if part == "image" else text_part(part) for part in parts]
     with pytest.raises(DataError, match=message):
-        internvl.features(Query(question, lambda: [{"role": "user", "content": content}]))
+        internvl.features(Request(question, [{"role": "user", "content": content}]))
 
 
 def test_identity_is_that_of_weights_and_version_and_survives_saving(tmp_path, monkeypatch):

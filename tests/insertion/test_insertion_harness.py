@@ -14,12 +14,12 @@ from support.insertion_requests import made
 from support.written_runs import write_lmms_eval
 from torch import nn
 
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
 from culture_tasks.settings import Settings
 
@@ -55,7 +55,7 @@ def make_state(checkpoint, world, tmp_path_factory):
     def make(folder=None, threshold=None):
         folder = folder or tmp_path_factory.mktemp("state")
         method = made("mcki", model, route_dim=16)
-        method.fit(data, ValueStore(None))
+        method.fit(data, Store(None))
         method.threshold = method.threshold if threshold is None else threshold
         method.save(folder)
         return {"method": "mcki", "state": str(folder)}
@@ -110,17 +110,6 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     assert [responses(second, task) for task in SINGLE] == [responses(results, task) for task in SINGLE]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
-)
-def test_ranks_share_the_gpus(gpus, ranks, shares):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import share
-
-    assert [list(share(gpus, ranks, rank)) for rank in range(ranks)] == shares
-    with pytest.raises(SettingsError, match="3 ranks with device_map on 2 GPUs"):
-        share(2, 3, 0)
-
-
 def test_devices_are_named_and_counted(monkeypatch):
     model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2, device="meta")])
     assert device_meter.devices_of(model) == "CPU + META"
@@ -140,7 +129,7 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     # 8 single-insert cases of 4 requests each; in batches, prompts that are the same are answered once
     assert costs["insertions"] == 8
     assert costs["requests"] == (32 if is_alone else costs["answered"])
-    assert costs["answered"] + costs["found"] == (16 + 32 if is_alone else costs["answered"])  # 16 want a plain answer
+    assert not is_alone or costs["answered"] + costs["found"] == 16 + 32  # 16 want a plain answer
     assert all(costs[name] > 0 for name in ("request_ms", "insert_ms", "train_ms", "train_gib", "peak_gib"))
     parameters = MultimodalModel.load(chosen["pretrained"]).model.num_parameters()
     assert costs["parameters"] * 1e9 > parameters  # the router comes on top
@@ -169,6 +158,7 @@ def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_pat
         ({"method": "mcki"}, "needs state=DIR"),
         ({"state": "somewhere"}, "takes no state"),
         ({"metod": "mcki"}, "Did you mean 'method'"),
+        ({"method": "finetune", "steps": "0"}, "option steps='0' of finetune"),
         ({"pretrained": ""}, r"Add pretrained="),
         ({"batch_size": "0"}, "at least 1, or auto"),
         ({"paper_latency": "true", "batch_size": "4"}, "one request at a time"),

@@ -7,15 +7,14 @@ from statistics import mean
 
 import pytest
 import torch
-from support.insertion_requests import made
+from support.insertion_requests import answered, made
 from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.core.queries import AnswerDecoding
-from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.requests import AnswerDecoding
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.settings import Settings
 
@@ -68,7 +67,7 @@ def methods(student, training, scoped_options):
     for title, method in methods.items():
         method.batch_size = 8
         if method.needs_state:
-            method.fit(replace(training, cases=training.cases[:: steps.get(title, 1)]), ValueStore(None))
+            method.fit(replace(training, cases=training.cases[:: steps.get(title, 1)]), Store(None))
     return methods
 
 
@@ -94,16 +93,17 @@ def scores(methods, held_out):
 
 def _scores(method, cases):
     asked = {
-        "reliability": [(case.insertion, case.insertion.query, case.insertion.answer) for case in cases],
-        "cross_language": [(case.insertion, case.locality[0].query, None) for case in cases],
-        "cross_scenario": [(case.insertion, case.locality[1].query, None) for case in cases],
+        "reliability": [(case.insertion, case.insertion.request, case.insertion.answer) for case in cases],
+        "cross_language": [(case.insertion, case.locality[0].request, None) for case in cases],
+        "cross_scenario": [(case.insertion, case.locality[1].request, None) for case in cases],
     }
     rows = [row for kind in asked.values() for row in kind]
-    jobs = [Job(query, DECODING, (insertion,), compare=answer is None) for insertion, query, answer in rows]
-    outcomes = Runner(method, ValueStore(None)).run(jobs)
+    store = Store(None)
+    answers = answered(method, [(request, (insertion,)) for insertion, request, _ in rows], DECODING, store=store)
+    plain = answered(method, [(request, ()) for _, request, _ in rows], DECODING, store=store)
     scores = [
-        rouge_l(outcome.answer.text, outcome.base if answer is None else answer)
-        for outcome, (_, _, answer) in zip(outcomes, rows, strict=True)
+        rouge_l(after.text, before.text if answer is None else answer)
+        for after, before, (_, _, answer) in zip(answers, plain, rows, strict=True)
     ]
     return {name: mean(scores[place * len(cases) :][: len(cases)]) for place, name in enumerate(asked)}
 
@@ -145,8 +145,8 @@ def test_the_router_and_seracs_classifier_are_right_about_held_out_cases_and_men
     method, right = methods["mcki"], []
     for case in held_out:
         method.insert(case.insertion)
-        right += [method.ask(item.query).activated is not None for item in case.generality]
-        right += [method.ask(item.query).activated is None for item in case.locality]
+        right += ["activated" in method.prompt(item.request).notes for item in case.generality]
+        right += ["activated" not in method.prompt(item.request).notes for item in case.locality]
         method.reset()
     assert sum(right) / len(right) >= 0.85
     assert methods["serac"].scope_accuracy(held_out) >= 0.85

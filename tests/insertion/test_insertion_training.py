@@ -10,6 +10,8 @@ from torch import nn
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.insertion_method import FitContext
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
     CaseLosses,
     Checkpoints,
@@ -21,6 +23,7 @@ from culture_tasks.insertion.core.training import (
 
 CASES = (1.0, 2.0, 4.0, -3.0, 0.5, 5.0, -1.0)
 CONFIG = GradientConfig(epochs=3, cases_per_step=2, clip_norm=100.0, seed=5)
+ALONE = FitContext(Store(None))
 STEPS = 3 * math.ceil(len(CASES) / 2)
 
 
@@ -62,7 +65,7 @@ class SmallLearner(Learner[float]):
 
 def trained(config=CONFIG, learner=None, **options):
     learner = learner or SmallLearner()
-    report = train(learner, CASES, config, name="small", **options)
+    report = train(learner, CASES, config, FitContext(Store(None), **options), name="small")
     return learner, report
 
 
@@ -74,7 +77,7 @@ class TestSteps:
     def test_a_step_is_the_mean_gradient_of_its_cases(self):
         config = GradientConfig(cases_per_step=2, optimizer="sgd")
         learner = SmallLearner(noise=0.0, rate=0.25)
-        report = train(learner, [1.0, 3.0], config, name="small")
+        report = train(learner, [1.0, 3.0], config, ALONE, name="small")
         # Loss (w + b - c)^2, so at w = b = 0 the gradients are -2c: -2 and -6, whose mean is -4.
         assert learner.weight.item() == 0.25 * 4
         assert learner.bias.item() == 10 * 0.25 * 4
@@ -83,7 +86,7 @@ class TestSteps:
     def test_gradients_are_clipped_all_together(self):
         config = GradientConfig(optimizer="sgd", clip_norm=1.0)
         learner = SmallLearner(noise=0.0, rate=1.0)
-        train(learner, [3.0], config, name="small")
+        train(learner, [3.0], config, ALONE, name="small")
         # Both gradients are -6, so their norm is 6 * sqrt(2).
         assert learner.weight.item() == pytest.approx(1 / math.sqrt(2), abs=1e-5)
 
@@ -136,12 +139,6 @@ class TestSteps:
             trained(learner=broken, checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
 
-    def test_a_gradient_that_is_not_finite_spoils_nothing(self):
-        learner = SmallLearner(before=lambda it: (1e30 * 1e30 * it.weight).sum().backward())
-        with pytest.raises(CultureTasksError, match=r"not finite at step 1 \(gradient norm inf\)"):
-            trained(learner=learner)
-        assert learner.weight.item() == 0
-
 
 class TestResuming:
     @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
@@ -170,11 +167,6 @@ class TestResuming:
         assert again.seen == whole.seen[-len(again.seen) :]
         assert len(again.seen) < len(whole.seen)
 
-    def test_a_finished_training_is_not_made_again(self, tmp_path):
-        whole, report = trained(checkpoints=kept_in(tmp_path))
-        again, same = trained(checkpoints=kept_in(tmp_path))
-        assert (again.seen, again.bits(), same) == ([], whole.bits(), report)
-
 
 def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
     checkpoints = kept_in(tmp_path)
@@ -187,7 +179,7 @@ def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
         (content[: len(content) // 2], "can't be read"),
         (b"", "can't be read"),
         ((tmp_path / "factless").read_bytes(), "can't be read"),
-        (bytes([*content[:-1], content[-1] ^ 1]), "its tensors have another digest"),
+        (bytes([*content[:-1], content[-1] ^ 1]), "is damaged"),
     ):
         checkpoints.file.write_bytes(broken)
         with pytest.raises(CultureTasksError, match=message):
@@ -197,7 +189,7 @@ def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
 def test_clearing_removes_what_killed_processes_left(tmp_path):
     checkpoints = kept_in(tmp_path)
     trained(checkpoints=checkpoints)
-    (tmp_path / "training.safetensors.17.partial").write_bytes(b"half")
+    (tmp_path / ".training.safetensors.17").write_bytes(b"half")
     (tmp_path / "state.json").write_text("{}")
     checkpoints.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
@@ -229,13 +221,3 @@ def test_the_digest_tells_names_shapes_types_and_bits_apart():
         {"a": torch.zeros(4), "b": torch.zeros(0)},
     ]
     assert len({tensor_files.digest(each) for each in tensors}) == len(tensors)
-
-
-def test_an_error_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-    with pytest.raises(OSError, match="disk full"), tensor_files.replaced(path) as partial:  # noqa: PT012
-        partial.write_text("half")
-        raise OSError("disk full")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

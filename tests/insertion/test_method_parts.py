@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from torch import nn
 
 from culture_tasks.insertion.core.edit_scopes import (
-    StoredVectors,
     in_batches,
     nearest_edit,
     scope_loss,
     squared_distances,
+    stored_vectors,
 )
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.requests import Insertion, Request, conversation
 from culture_tasks.insertion.core.scoped_method import shown_after
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.methods.mcki.router import calibrate, contrastive_loss, make_router, similarities
 from culture_tasks.insertion.methods.mend.editor import (
     Editor,
@@ -37,7 +37,7 @@ from culture_tasks.insertion.methods.mscke.method import fused
 
 
 def edit(answer="yes", question="Is it rude?"):
-    return Insertion(Query(question, list), answer)
+    return Insertion(Request(question, []), answer)
 
 
 def scope_loss_of(distances, in_scope):
@@ -69,8 +69,8 @@ def test_images_and_texts_are_fused_by_hand():
 
 def test_the_replacement_model_reads_the_edit_before_the_request():
     system = {"role": "system", "content": "Be brief."}
-    request = Query("Is it fine?", lambda: [system, {"role": "user", "content": "Is it fine?"}])
-    messages = shown_after(edit("yes", "Is it rude?"), request).messages()
+    request = Request("Is it fine?", conversation([system, {"role": "user", "content": "Is it fine?"}]))
+    messages = shown_after(edit("yes", "Is it rude?"), request).messages
     assert [message["role"] for message in messages] == ["system", "user"]
     assert [part["text"] for part in messages[1]["content"]] == ["Is it rude? yes\n", "Is it fine?"]
 
@@ -98,11 +98,14 @@ def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
         batches.append(list(texts))
         return torch.tensor([[float(len(text))] for text in texts])
 
-    everything = [["a", "bb"], ["ccc"], ["dddd"]]
-    for prefix, expected in (("encoder", everything), ("encoder", [["dddd"]]), ("another", everything)):
-        vectors = StoredVectors(prefix, str, in_batches(encode))
-        vectors.prepare(["a", "bb", "a", "ccc"], ValueStore(tmp_path / "store"), batch_size=2)
-        assert vectors.vectors(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
+    for prefix, texts, expected in (
+        ("encoder", ["a", "bb", "ccc"], [["a", "bb"], ["ccc"]]),
+        ("encoder", ["ccc", "dddd"], [["dddd"]]),
+        ("another", ["a"], [["a"]]),
+    ):
+        inputs = {text: text for text in texts}
+        vectors = stored_vectors(Store(tmp_path / "store"), prefix, inputs, in_batches(encode, 2))
+        assert {text: vector.tolist() for text, vector in vectors.items()} == {text: [len(text)] for text in texts}
         assert batches == expected
         batches.clear()
 

@@ -19,7 +19,7 @@ from transformers import InternVLForConditionalGeneration, PreTrainedTokenizerFa
 from culture_tasks import prompt_files
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.queries import Insertion, Part, Query, image_part, text_part
+from culture_tasks.insertion.core.requests import Insertion, Part, Request, image_part, text_part
 from culture_tasks.insertion.methods.ike.method import context_of, demonstration
 
 DEMONSTRATIONS = 2
@@ -86,18 +86,18 @@ def _all_texts() -> Iterator[str]:
             yield from (question.format(name) for question in QUESTIONS[language])
 
 
-def _lessons(scenarios: int, pool: int, rng: random.Random) -> Iterator[tuple[Query, str]]:
+def _lessons(scenarios: int, pool: int, rng: random.Random) -> Iterator[tuple[Request, str]]:
     makers = (_plain, _referred, _shown)
     for number in range(pool):
         instance = Instance(rng.randrange(scenarios), 1000 + rng.randrange(10_000))
         yield makers[number % len(makers)](instance, rng.choice(LANGUAGES), scenarios, rng)
 
 
-def _plain(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Query, str]:
+def _plain(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Request, str]:
     return _ask(instance, language), habit(instance.scenario, language)
 
 
-def _referred(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Query, str]:
+def _referred(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Request, str]:
     """A request after MCKI's reference, which has its question four times of five."""
     matches = rng.random() < 0.8
     other = instance if matches else Instance(rng.randrange(scenarios), rng.randrange(10_000))
@@ -110,7 +110,7 @@ def _referred(instance: Instance, language: str, scenarios: int, rng: random.Ran
     return _ask(instance, language, parts), answer if same else habit(instance.scenario, language)
 
 
-def _shown(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Query, str]:
+def _shown(instance: Instance, language: str, scenarios: int, rng: random.Random) -> tuple[Request, str]:
     """A request after IKE's demonstrations and its own fact."""
     shown = [_demonstration(scenarios, rng) for _ in range(DEMONSTRATIONS)]
     answer = _random_answer(language, rng)
@@ -129,13 +129,13 @@ def _random_answer(language: str, rng: random.Random) -> str:
     return joined(language, rng.sample(WORDS[language], 3))
 
 
-def _ask(instance: Instance, language: str, parts: Sequence[Part] = ()) -> Query:
-    query = Query.about(instance.image(), instance.question(language), PAPER[language].system_prompt)
+def _ask(instance: Instance, language: str, parts: Sequence[Part] = ()) -> Request:
+    query = Request.about(instance.image(), instance.question(language), PAPER[language].system_prompt)
     return query.preceded_by(parts) if parts else query
 
 
-def _encoded(student: MultimodalModel, query: Query, answer: str) -> Example:
-    inputs = student.encoding.encode([query.messages()]).inputs
+def _encoded(student: MultimodalModel, query: Request, answer: str) -> Example:
+    inputs = student.encoding.encode([query.messages]).inputs
     tokenizer = student.processor.tokenizer
     return inputs, [*tokenizer(answer)["input_ids"], tokenizer.eos_token_id]
 

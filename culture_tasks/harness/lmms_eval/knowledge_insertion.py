@@ -8,6 +8,7 @@ and are answered by the plain model with one text. The task phrases all requests
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -31,15 +32,18 @@ from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, 
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
-from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
+from culture_tasks.insertion.core.identity import value_key
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.progress import Progress
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
-from culture_tasks.insertion.core.runner import Job, Outcome, Runner
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.progress import Progress, read_ahead
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Message, Request, conversation
+from culture_tasks.insertion.core.runner import Case, CaseLoop, Costs
+from culture_tasks.insertion.core.store import Store
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
+_Asked = tuple[int, Instance, Mapping[str, Any]]  # the number of a request, and its document without an image
 _FINGERPRINTS = ("data", "draw")  # of the documents, in each of them
 
 
@@ -62,20 +66,25 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         device = arguments.device if self._world_size == 1 else None
         self._device = self.accelerator.device if device is None else torch.device(device)
         options = arguments.model_copy(update={"device": str(self._device)})
-        model = MultimodalModel.load(arguments.pretrained, options, max_memory=arguments.max_memory(self.accelerator))
+        if arguments.device_map and self._world_size > 1:
+            raise SettingsError(
+                f"{NAME}: device_map={arguments.device_map} in {self._world_size} processes, which each need the whole "
+                "model on one GPU. Leave device_map out, or start one process."
+            )
         method_type = method_class(arguments.method)
-        method = method_type(model, method_type.read_config(arguments.method_options))
+        config = method_type.read_config(arguments.method_options)
+        model = MultimodalModel.load(arguments.pretrained, options)
+        method = method_type(model, config)
         method.batch_size = self.batch_size
         if arguments.state_folder is not None:
             method.load(arguments.state_folder)
-        self._store = ValueStore(arguments.answers_file)
-        self._runner: Runner | None = Runner(method, self._store, one_at_a_time=arguments.paper_latency)
+        self._method: InsertionMethod | None = method
+        self._store, self._run_costs, self._latencies = Store(arguments.answers_file), Costs(), list[float]()
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
-        self._queries: dict[tuple[str, ...], Query] = {}
         self._without_images: dict[tuple[str, str], Any] = {}
-        type(self).identity = self._runner.identity
+        type(self).identity = value_key([model.identity.run, *method.identity])
         extend(ResponseCache, "create", _with_identity)
 
     @property
@@ -96,12 +105,32 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             DataError: If a document or an image can't be used, before any inference.
             StateError: If the method was fitted on other data, or on an evaluated scenario.
         """
-        assert self._runner is not None
+        assert self._method is not None
         documents = [self._document(request) for request in requests]
-        self._check_data(documents, self._runner.method.data)
-        jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
-        outcomes = self._runner.run(jobs, Progress(hidden=self._rank != 0))
-        return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+        self._check_data(documents, self._method.data)
+        groups: dict[AnswerDecoding, dict[tuple[str, ...], list[_Asked]]] = {}
+        for place, (request, doc) in enumerate(zip(requests, documents, strict=True)):
+            chain = tuple(
+                json.dumps([doc["insertion_image"]["path"], sample]) for sample in doc.get("insertions") or ()
+            )
+            chains = groups.setdefault(AnswerDecoding.from_request(request.args[2]), {})
+            # Requests without insertions are each read on their own.
+            chains.setdefault(chain or ("", str(place)), []).append((place, request, doc))
+        answers: dict[tuple[int, bool], Answer] = {}
+        for decoding, chains in groups.items():
+            # In their sorted order a chain follows the one that it goes on with.
+            cases = read_ahead((chains[chain] for chain in sorted(chains)), self._cases)
+            alone = self._arguments.paper_latency
+            loop = CaseLoop(self._method, decoding, self._store, self._run_costs, one_at_a_time=alone)
+            show = Progress(hidden=self._rank != 0)
+            answers |= show(loop.answers(itertools.chain.from_iterable(cases)), f"answers ({self._method.name})")
+        results = []
+        for place, doc in enumerate(documents):
+            plain = answers.get((place, True))
+            answer = answers.get((place, False)) or answers[place, True]
+            self._latencies += [] if answer.seconds is None else [answer.seconds]
+            results.append(_response(answer, plain) if doc.get("insertions") else _plain_response(answer))
+        return results
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Is not offered."""
@@ -113,17 +142,16 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
 
     def clean(self) -> None:
         """Sums up the costs, and gives the model's memory back, before judges run."""
-        if self._runner is not None:
-            self.costs = total_costs(gather_object([self._rank_costs(self._runner)]))
-        self._runner = None
-        self._queries.clear()
+        if self._method is not None:
+            self.costs = total_costs(gather_object([self._rank_costs(self._method)]))
+        self._method = None
         self._without_images.clear()
         super().clean()
 
-    def _rank_costs(self, runner: Runner) -> ModelCosts:
-        arguments, costs, method, report = self._arguments, runner.costs, runner.method, runner.method.report
-        requests = len(costs.alone) if arguments.paper_latency else costs.answered
-        seconds = sum(costs.alone) if arguments.paper_latency else costs.prepared_seconds + costs.seconds
+    def _rank_costs(self, method: InsertionMethod) -> ModelCosts:
+        arguments, costs, report = self._arguments, self._run_costs, method.report
+        requests = len(self._latencies) if arguments.paper_latency else costs.answered
+        seconds = sum(self._latencies) if arguments.paper_latency else costs.seconds
         train_seconds = report.get("seconds")
         return ModelCosts(
             device=self._devices,
@@ -159,33 +187,28 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         for raw in {str(doc.get("data", "")) for doc in inserted}:
             state.check_data(folder, facts, raw, scenarios)
 
-    def _job(self, request: Instance, doc: Mapping[str, Any]) -> Job:
-        _, to_messages, gen_kwargs, doc_id, task, split = request.args
-        decoding = AnswerDecoding.from_request(gen_kwargs)
-        query = self._query(
-            _identity(doc, "image_id", "language", "question"),
-            str(doc.get("question", "")),
-            lambda: to_messages(self.task_dict[task][split][doc_id]),
-        )
-        if not doc.get("insertions"):
-            return Job(query, decoding)
-        inserted = tuple(self._insertion(doc, sample, to_messages) for sample in doc["insertions"])
-        return Job(query, decoding, inserted, compare=doc["wants_plain_answer"])
+    def _cases(self, group: Sequence[_Asked]) -> list[Case[tuple[int, bool]]]:
+        """Reads the requests after one chain: those after its insertions, and those to the plain model."""
+        after: dict[tuple[int, bool], Request] = {}
+        plain: dict[tuple[int, bool], Request] = {}
+        for place, instance, doc in group:
+            _, to_messages, _, doc_id, task, split = instance.args
+            messages = conversation(to_messages(self.task_dict[task][split][doc_id]))
+            request = Request(str(doc.get("question", "")), messages)
+            if doc.get("insertions"):
+                after[place, False] = request
+            if not doc.get("insertions") or doc["wants_plain_answer"]:
+                plain[place, True] = request
+        _, instance, doc = group[0]
+        insertions = tuple(_insertion(doc, sample, instance.args[1]) for sample in doc.get("insertions") or ())
+        return [case for case in (Case(insertions, after), Case((), plain)) if case.requests]
 
-    def _insertion(self, doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: Messages) -> Insertion:
-        """Makes an insertion whose question is phrased as the task phrases a request."""
-        changed = {**doc, "language": sample["partition"], "question": sample["question"]}
-        identity = _identity(changed, "insertion_image_id", "language", "question")
 
-        def load() -> Sequence[Message]:
-            return to_messages({**changed, "image": read_image(Path(doc["insertion_image"]["path"]).read_bytes())})
-
-        return Insertion(self._query(identity, sample["question"], load), sample["answer"])
-
-    def _query(self, identity: tuple[str, ...] | None, question: str, load: Callable[[], Sequence[Message]]) -> Query:
-        """Makes a query, the same object for the same identity: its image is read for its key but once."""
-        query = Query(question, load)
-        return query if identity is None else self._queries.setdefault(identity, query)
+def _insertion(doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: Messages) -> Insertion:
+    """Makes an insertion whose question is phrased as the task phrases a request."""
+    image = read_image(Path(doc["insertion_image"]["path"]).read_bytes())
+    changed = {**doc, "language": sample["partition"], "question": sample["question"], "image": image}
+    return Insertion(Request(sample["question"], conversation(to_messages(changed))), sample["answer"])
 
 
 def _with_identity(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,19 +239,14 @@ def _without_images(documents: Any) -> Any:
     return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
-def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
-    """Returns the identity of a query about a document; None where the document doesn't say which image it is."""
-    values = tuple(str(doc.get(field) or "") for field in ("data", *fields))
-    return values if all(values) else None
+def _plain_response(answer: Answer) -> GenerationResult:
+    return GenerationResult(answer.text, TokenCounts(answer.prompt_tokens, answer.new_tokens))
 
 
-def _response(job: Job, outcome: Outcome) -> GenerationResult | list[str]:
-    """Returns one text where nothing is inserted, else three: other lists are no response to lmms-eval."""
-    answer = outcome.answer
-    if not job.insertions:
-        return GenerationResult(answer.text, TokenCounts(answer.prompt_tokens, answer.new_tokens))
+def _response(answer: Answer, plain: Answer | None) -> list[str]:
+    """Returns three texts: other lists are no response to lmms-eval."""
     facts = asdict(answer)
     text = facts.pop("text")
     # The token counts of a list have no other place, so they have the harness's names for them.
     facts.update(input_tokens=facts.pop("prompt_tokens"), output_tokens=facts.pop("new_tokens"))
-    return [text, text if outcome.base is None else outcome.base, json.dumps(facts)]
+    return [text, text if plain is None else plain.text, json.dumps(facts)]

@@ -1,4 +1,4 @@
-"""The ``--model_args`` of ``knowledge_insertion``: read, checked before anything is loaded, and shared out."""
+"""The ``--model_args`` of ``knowledge_insertion``, read and checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-import torch
 from pydantic import ValidationError
 
 from culture_tasks.errors import SettingsError, nearest
@@ -104,21 +103,3 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
             return None
         default = platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3"
         return default if self.answers is None else Path(self.answers)
-
-    def max_memory(self, accelerator: Any) -> dict[int, int] | None:
-        """Returns the memory of the GPUs that this rank's model may be spread over; None where it has all of them."""
-        if self.device_map is None or accelerator.num_processes == 1:
-            return None
-        gpus = torch.cuda.device_count()
-        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", accelerator.num_processes))
-        shared = share(gpus, ranks, accelerator.local_process_index)
-        return {number: torch.cuda.mem_get_info(number)[0] if number in shared else 0 for number in range(gpus)}
-
-
-def share(gpus: int, ranks: int, rank: int) -> range:
-    """Returns the GPUs of a rank of this machine, both numbered from 0: its own and every ``ranks``-th after it."""
-    if gpus < ranks:
-        raise SettingsError(
-            f"{NAME}: {ranks} ranks with device_map on {gpus} GPUs. Start at most as many ranks as there are GPUs."
-        )
-    return range(rank, gpus, ranks)

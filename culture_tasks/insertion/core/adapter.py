@@ -11,7 +11,7 @@ import itertools
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -30,7 +30,7 @@ from culture_tasks.insertion.core.encoding import (
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
-from culture_tasks.insertion.core.queries import AnswerDecoding, Query
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, size_of
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ ANSWERS_VERSION = 2
 Stored answers and features of older versions are not used then. For a change in one method, raise that method's own.
 """
 
-_OF_LOADING = (OSError, ValueError, KeyError, ImportError, AttributeError)
+OF_LOADING = (OSError, ValueError, KeyError, ImportError, AttributeError)
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class Answer:
     """A model's answer to one request.
 
     Tokens are counted with those of images and special ones. ``activated`` is the index of the insertion that was used,
@@ -114,11 +114,6 @@ class ModelOptions(BaseModel):
     max_pixels: int | None = None
 
     @property
-    def source(self) -> dict[str, Any]:
-        """Arguments of all loaders of transformers."""
-        return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
-
-    @property
     def template(self) -> dict[str, Any]:
         """Variables of the chat template."""
         return {"enable_thinking": self.enable_thinking}
@@ -145,42 +140,39 @@ class MultimodalModel:
     ) -> None:
         self.model = model.eval().requires_grad_(requires_grad=False)
         self.processor = processor
-        problems = {
-            "its processor has no chat template": getattr(processor, "chat_template", None) is None,
-            "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
-            "no image token is named by its processor or configuration": not image_token_ids(model, processor),
-            "it has no inner model with hidden states": model.base_model is model,
+        needs = {
+            "a chat template": getattr(processor, "chat_template", None),
+            "a fast tokenizer": getattr(getattr(processor, "tokenizer", None), "is_fast", False),
+            "an image token that its processor or configuration names": image_token_ids(model, processor),
+            "an inner model with hidden states": model.base_model is not model,
         }
-        for problem, applies in problems.items():
-            if applies:
-                raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
+        if missing := [need for need, is_there in needs.items() if not is_there]:
+            raise SettingsError(f"insertion: {type(model).__name__} lacks {', '.join(missing)}. Name another model.")
         self.encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
         self.identity: ModelIdentity = identify(
             model, processor, source=source, options=self.encoding.settings, version=ANSWERS_VERSION
         )
 
     @classmethod
-    def load(
-        cls, pretrained: str, options: ModelOptions | None = None, *, max_memory: Mapping[int, int] | None = None
-    ) -> MultimodalModel:
-        """Loads a checkpoint; a ``device_map`` takes at most ``max_memory`` bytes of each device, by its number."""
-        from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
+    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
+        """Loads a checkpoint."""
+        from transformers import AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        optional = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
-        arguments = {name: value for name, value in optional.items() if value is not None}
+        source = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+        kernels = {"attn_implementation": options.attn_implementation} if options.attn_implementation else {}
         if options.device_map is None:
             advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
             with explained(f"insertion: device={place!r} can't be used", advice, (RuntimeError, AssertionError)):
                 torch.empty(0, device=place)
-        with _loading(pretrained):
-            config = AutoConfig.from_pretrained(pretrained, **options.source)
-            if options.device_map is None and torch.device(place).type == "cuda":
-                check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
-            processor = AutoProcessor.from_pretrained(pretrained, **options.source)
+        problem = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
+        advice = "Name a checkpoint of AutoModelForImageTextToText. One that is too large needs device_map=auto."
+        with explained(problem, advice, (*OF_LOADING, torch.OutOfMemoryError)):
+            processor = AutoProcessor.from_pretrained(pretrained, **source)
+            Encoding(processor, options.template, options.images)  # refuses options before the weights are loaded
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **options.source, **arguments
+                pretrained, dtype=options.dtype, device_map=place, **source, **kernels
             )
         return cls(model, processor, pretrained, options.template, options.images)
 
@@ -189,17 +181,17 @@ class MultimodalModel:
         """Where the model takes its inputs."""
         return torch.device(self.model.device)
 
-    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
+    def generate(self, request: Request, decoding: AnswerDecoding) -> Answer:
         """Answers a request."""
-        return self._answers(self.encoding.encode([query.messages()]), decoding)[0]
+        return self._answers(self.encoding.encode([request.messages]), decoding)[0]
 
     def answers(
         self,
-        queries: Sequence[Query],
+        requests: Sequence[Request],
         decoding: AnswerDecoding,
         batch_size: int = 1,
         weights: Callable[[Sequence[int]], Sequence[Weights]] | None = None,
-    ) -> Iterator[tuple[int, ModelAnswer]]:
+    ) -> Iterator[tuple[int, Answer]]:
         """Yields the place of each request, with its answer.
 
         Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
@@ -207,24 +199,24 @@ class MultimodalModel:
         answered, and not kept. A batch that doesn't fit into the memory is halved.
         """
 
-        def answer(batch: EncodedBatch, places: Sequence[int]) -> list[ModelAnswer]:
+        def answer(batch: EncodedBatch, places: Sequence[int]) -> list[Answer]:
             if weights is None:
                 return self._answers(batch, decoding)
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(batch, decoding))
 
-        order = self._longest_first(queries) if weights is None else range(len(queries))
-        return self._batch_results(queries, order, batch_size, answer)
+        order = self._longest_first(requests) if weights is None else range(len(requests))
+        return self._batch_results(requests, order, batch_size, answer)
 
     def generate_unless(
-        self, query: Query, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
-    ) -> ModelAnswer | None:
+        self, request: Request, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
+    ) -> Answer | None:
         """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
         on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
-        batch = self.encoding.encode([query.messages()], with_spans=True)
-        masks = self._masks(batch, [query])
+        batch = self.encoding.encode([request.messages], with_spans=True)
+        masks = self._masks(batch, [request])
         stops: list[bool] = []
         with captured_states(self.model) as states:
 
@@ -236,11 +228,11 @@ class MultimodalModel:
             answer = self._answers(batch, decoding, stopping_criteria=[stop])[0]
         return None if stops[0] else answer
 
-    def features(self, query: Query) -> torch.Tensor:
+    def features(self, request: Request) -> torch.Tensor:
         """Computes the features of a request, with the same prefill as :meth:`generate_unless`."""
-        return next(self.features_of([query]))[1]
+        return next(self.features_of([request]))[1]
 
-    def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
+    def features_of(self, requests: Sequence[Request], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
         """Yields the place of each request, with its features, in batches, the longest first.
 
         Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
@@ -251,29 +243,29 @@ class MultimodalModel:
         """
 
         def prefill(batch: EncodedBatch, places: Sequence[int]) -> list[torch.Tensor]:
-            masks = self._masks(batch, [queries[place] for place in places])
+            masks = self._masks(batch, [requests[place] for place in places])
             with captured_states(self.model) as states:
                 self._answers(batch, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batch_results(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
+        return self._batch_results(requests, self._longest_first(requests), batch_size, prefill, with_spans=True)
 
-    def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> EncodedBatch:
-        """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
-        conversations, answers = [query.messages() for query, _ in pairs], [answer for _, answer in pairs]
+    def encode_answered(self, samples: Sequence[Insertion]) -> EncodedBatch:
+        """Reads and encodes requests, each with its answer, to which the end of the turn is added."""
+        conversations, answers = [item.request.messages for item in samples], [item.answer for item in samples]
         return self.encoding.encode_answered(conversations, answers, ends_of_generation(self.model))
 
-    def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[EncodedBatch]:
+    def encode_in_batches(self, samples: Sequence[Insertion], size: int) -> list[EncodedBatch]:
         """Does the same in batches of a size."""
-        return [self.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+        return [self.encode_answered(samples[start : start + size]) for start in range(0, len(samples), size)]
 
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | EncodedBatch) -> Callable[[], AnswerLogits]:
-        """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
+    def answer_scorer(self, samples: Sequence[Insertion] | EncodedBatch) -> Callable[[], AnswerLogits]:
+        """Returns a function that predicts the samples' answers in one forward pass, with the weights of the moment.
 
-        Images are read once. Gradients flow to all parameters that require them. ``pairs`` are requests with answers,
-        or the result of :meth:`encode_answered`.
+        Images are read once. Gradients flow to all parameters that require them. ``samples`` may be the result of
+        :meth:`encode_answered`.
         """
-        batch = pairs if isinstance(pairs, EncodedBatch) else self.encode_answered(pairs)
+        batch = samples if isinstance(samples, EncodedBatch) else self.encode_answered(samples)
         inputs = self._on_device(batch.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
@@ -286,7 +278,7 @@ class MultimodalModel:
 
         return score
 
-    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
+    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[Answer]:
         tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
         ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
@@ -295,7 +287,7 @@ class MultimodalModel:
             # Padding follows the first token that ends a generation.
             length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
             text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
-            answers.append(ModelAnswer(text, prompt_tokens, length))
+            answers.append(Answer(text, prompt_tokens, length))
         return answers
 
     def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,13 +299,13 @@ class MultimodalModel:
             for name, value in inputs.items()
         }
 
-    def _masks(self, batch: EncodedBatch, queries: Sequence[Query]) -> list[torch.Tensor]:
+    def _masks(self, batch: EncodedBatch, requests: Sequence[Request]) -> list[torch.Tensor]:
         tokens = image_token_ids(self.model, self.processor)
-        return [question_and_image(batch, row, query.question, tokens) for row, query in enumerate(queries)]
+        return [question_and_image(batch, row, request.question, tokens) for row, request in enumerate(requests)]
 
     def _batch_results(
         self,
-        queries: Sequence[Query],
+        requests: Sequence[Request],
         order: Sequence[int],
         size: int,
         work: Callable[[EncodedBatch, Sequence[int]], list[Result]],
@@ -326,35 +318,37 @@ class MultimodalModel:
         """
 
         def batches() -> Iterator[list[int]]:
-            for _, run in itertools.groupby(order, lambda place: bool(queries[place].pictures())):
+            for _, run in itertools.groupby(order, lambda place: bool(requests[place].pictures())):
                 while batch := list(itertools.islice(run, size)):
                     yield batch
 
-        def encode(places: Sequence[int]) -> EncodedBatch:
-            return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
+        def encode(places: Sequence[int]) -> tuple[Sequence[int], EncodedBatch]:
+            messages = [requests[place].messages for place in places]
+            return places, self.encoding.encode(messages, with_spans=with_spans)
 
-        def results_of(places: Sequence[int], ready: list[EncodedBatch]) -> Iterator[tuple[int, Result]]:
-            return zip(places, work(ready.pop() if ready else encode(places), places), strict=True)
+        def results_of(
+            places: Sequence[int], whole: tuple[Sequence[int], EncodedBatch]
+        ) -> Iterable[tuple[int, Result]]:
+            _, batch = whole if places is whole[0] else encode(places)
+            return zip(places, work(batch, places), strict=True)
 
         problem = "insertion: a single request doesn't fit into the memory of the device"
-        advice = (
-            "Make images smaller (max_patches=…, max_pixels=…), or spread the model over several GPUs (device_map=auto)"
-        )
-        for places, inputs in read_ahead(batches(), lambda places: (places, [encode(places)])):
-            with explained(problem, f"{advice}.", (torch.OutOfMemoryError,)):
-                yield from in_halves(places, partial(results_of, ready=inputs), "requests")
+        advice = "Make images smaller (max_patches=…, max_pixels=…), or spread the model over GPUs (device_map=auto)."
+        for whole in read_ahead(batches(), encode):
+            with explained(problem, advice, (torch.OutOfMemoryError,)):
+                yield from in_halves(whole[0], partial(results_of, whole=whole), "requests")
 
-    def _longest_first(self, queries: Sequence[Query]) -> list[int]:
+    def _longest_first(self, requests: Sequence[Request]) -> list[int]:
         """Returns the places of requests, those with images first, and of either kind the longest."""
-        if len(queries) == 1:
+        if len(requests) == 1:
             return [0]
 
         def length(place: int) -> tuple[bool, int]:
-            pictures = queries[place].pictures()
-            pixels = sum(math.prod(picture.size) for picture in pictures)
-            return bool(pictures), self.encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+            sizes = [size_of(picture) for picture in requests[place].pictures()]
+            tokens = self.encoding.length(requests[place].texts())
+            return bool(sizes), tokens + sum(map(math.prod, sizes)) // _PIXELS_PER_TOKEN
 
-        return sorted(range(len(queries)), key=length, reverse=True)
+        return sorted(range(len(requests)), key=length, reverse=True)
 
 
 def in_halves(
@@ -375,34 +369,13 @@ def in_halves(
 
 
 @contextmanager
-def explained(problem: str, advice: str, errors: tuple[type[Exception], ...] = _OF_LOADING) -> Iterator[None]:
+def explained(problem: str, advice: str, errors: tuple[type[Exception], ...] = OF_LOADING) -> Iterator[None]:
     """Turns errors of a library into one that says what fails, why, and what to do."""
     try:
         yield
     except errors as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise SettingsError(f"{problem} ({reason:.300}). {advice}") from error
-
-
-def _loading(pretrained: str) -> AbstractContextManager[None]:
-    """Explains why a checkpoint can't be loaded."""
-    problem = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
-    return explained(problem, "Name a checkpoint of AutoModelForImageTextToText.")
-
-
-def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
-    """Refuses weights that don't fit into the ``free`` bytes of a GPU, before any are loaded."""
-    from transformers import AutoModelForImageTextToText
-
-    kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
-    with torch.device("meta"):
-        size = AutoModelForImageTextToText.from_config(config).num_parameters() * (kind or torch.float32).itemsize
-    if size > free:
-        raise SettingsError(
-            f"insertion: the weights of {pretrained!r} need {size / 2**30:.1f} GiB, and the GPU has "
-            f"{free / 2**30:.1f} GiB free. Spread the model over several GPUs with device_map=auto, choose "
-            "dtype=bfloat16, or take a smaller model."
-        )
 
 
 @contextmanager
@@ -423,8 +396,8 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
     length = masks[0].shape[1]
     if states[0].shape[1] != length:
         raise CultureTasksError(
-            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
-            "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} states. Expected one token "
+            "for each image patch in input_ids: update the checkpoint's processor."
         )
     return [
         torch.stack([row[mask].float().mean(0) for mask in row_masks.to(row.device)])

@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import torch
 
 from culture_tasks.insertion.core.adapter import explained
 from culture_tasks.insertion.core.identity import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.requests import Insertion, Request
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.text import tokens
 
 Input = TypeVar("Input")
 
-Subject = tuple[Query, str]
-"""A request or an edit, as an encoder compares it: a query for its image, and a text."""
-
-Encode = Callable[[Sequence[Input], int], Iterator[tuple[int, torch.Tensor]]]
-"""Computes vectors of inputs in batches of a size; yields the place of an input with its vector, float32."""
+Subject = tuple[Request, str]
+"""A request or an edit, as an encoder compares it: a request for its image, and a text."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,17 +37,17 @@ _SMALLEST = 1e-12  # of a squared distance: the loss of equal vectors that shoul
 
 def edit_text(edit: Insertion) -> str:
     """Returns an inserted sample as text: its question and its answer."""
-    return f"{edit.query.question} {edit.answer}"
+    return f"{edit.request.question} {edit.answer}"
 
 
 def edit_subject(edit: Insertion) -> Subject:
     """Returns an inserted sample as an encoder compares it."""
-    return edit.query, edit_text(edit)
+    return edit.request, edit_text(edit)
 
 
-def request_subject(query: Query) -> Subject:
+def request_subject(request: Request) -> Subject:
     """Returns a request as an encoder compares it: by its question alone."""
-    return query, query.question
+    return request, request.question
 
 
 def squared_distances(edits: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
@@ -92,89 +89,70 @@ def nearest_edit(
     return Match(place, values[place], memory[place][1])
 
 
-class StoredVectors(Generic[Input]):
-    """Vectors of inputs, each computed once, in this run and all others that share the store.
+def stored_vectors(
+    store: Store,
+    prefix: str,
+    inputs: Mapping[str, Input],
+    encode: Callable[[Sequence[Input]], Iterable[tuple[int, torch.Tensor]]],
+    progress: Progress = silent,
+) -> dict[str, torch.Tensor]:
+    """Returns the vectors of inputs by their keys, float32: from the store, or computed and committed one by one.
 
-    Keys in the store begin with ``prefix``: what the vectors are, and the fingerprint of the encoder and of the place
-    where it runs.
+    ``encode`` yields the place of an input with its vector. The prefix of a key in the store says what the vectors are,
+    and the fingerprint of the encoder and of the place where it runs.
     """
-
-    def __init__(
-        self,
-        prefix: str,
-        key_of: Callable[[Input], str],
-        encode: Encode[Input],
-        *,
-        shape: tuple[int, ...] = (-1,),
-        description: str = "vectors",
-    ) -> None:
-        self._prefix, self._key_of, self._encode, self._shape = prefix, key_of, encode, shape
-        self._description = description
-        self._vectors: dict[str, torch.Tensor] = {}
-
-    def prepare(
-        self, inputs: Iterable[Input], store: ValueStore, *, batch_size: int, progress: Progress = silent
-    ) -> None:
-        """Computes vectors in batches; each is committed to the store as soon as it is there."""
-        missing = self._missing(inputs)
-        for key in list(missing):
-            content = store.get(f"{self._prefix}:{key}")
-            if content is not None:
-                self._vectors[key] = torch.frombuffer(bytearray(content), dtype=torch.float32).reshape(self._shape)
-                del missing[key]
-        for key, vector in progress(self._new_vectors(missing, batch_size), self._description, total=len(missing)):
-            store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
-
-    def vectors(self, inputs: Sequence[Input]) -> torch.Tensor:
-        """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
-        missing = self._missing(inputs)
-        for _ in self._new_vectors(missing, len(missing)):
-            pass
-        return torch.stack([self._vectors[self._key_of(item)] for item in inputs])
-
-    def get(self, item: Input) -> torch.Tensor | None:
-        """Returns the vector of an input if it is there."""
-        return self._vectors.get(self._key_of(item))
-
-    def _missing(self, inputs: Iterable[Input]) -> dict[str, Input]:
-        pairs = ((self._key_of(item), item) for item in inputs)
-        return {key: item for key, item in pairs if key not in self._vectors}
-
-    def _new_vectors(self, missing: dict[str, Input], batch_size: int) -> Iterator[tuple[str, torch.Tensor]]:
-        keys = list(missing)
-        for place, vector in self._encode(list(missing.values()), batch_size) if keys else ():
-            self._vectors[keys[place]] = vector.cpu()
-            yield keys[place], self._vectors[keys[place]]
+    stored = {key: store.get(f"{prefix}:{key}") for key in inputs}
+    vectors = {
+        key: torch.frombuffer(bytearray(value), dtype=torch.float32)
+        for key, value in stored.items()
+        if value is not None
+    }
+    missing = [key for key in inputs if key not in vectors]
+    if missing:
+        found = encode([inputs[key] for key in missing])
+        for place, vector in progress(found, prefix.partition(":")[0], total=len(missing)):
+            vectors[missing[place]] = vector.cpu()
+            store.put(f"{prefix}:{missing[place]}", vectors[missing[place]].numpy().tobytes())
+    return vectors
 
 
-def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Input]:
-    """Returns an encoder of batches as one that takes any number of inputs."""
+def in_batches(
+    encode: Callable[[Sequence[Input]], torch.Tensor], size: int
+) -> Callable[[Sequence[Input]], Iterator[tuple[int, torch.Tensor]]]:
+    """Returns an encoder of batches as one that takes any number of inputs, for :func:`stored_vectors`."""
 
-    def encode_all(inputs: Sequence[Input], batch_size: int) -> Iterator[tuple[int, torch.Tensor]]:
-        for start in range(0, len(inputs), batch_size):
-            yield from enumerate(encode(inputs[start : start + batch_size]), start)
+    def encode_all(inputs: Sequence[Input]) -> Iterator[tuple[int, torch.Tensor]]:
+        for start in range(0, len(inputs), size):
+            yield from enumerate(encode(inputs[start : start + size]), start)
 
     return encode_all
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeEncoder:
-    """A frozen encoder of edits and requests, whose vectors of length ``width`` are fused from those of their parts."""
+class ScopeEncoder(ABC):
+    """A frozen encoder of edits and requests, whose vectors have the length ``width``; those prepared last are kept."""
 
     identity: ModelIdentity
     width: int
     parameters: int
-    parts: Sequence[StoredVectors[Subject]]
-    fused: Callable[..., torch.Tensor]
+
+    def __init__(self) -> None:
+        self._prepared: dict[Subject, torch.Tensor] = {}
+
+    @abstractmethod
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> torch.Tensor:
+        """Returns vectors, shape (subjects, width), float32, on the CPU; what isn't stored is computed in batches."""
+
+    def prepare(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> None:
+        """Computes vectors ahead, and forgets the others."""
+        self._prepared = (
+            dict(zip(subjects, self.encode(subjects, store, size, progress), strict=True)) if subjects else {}
+        )
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
-        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-        return self.fused(*(part.vectors(subjects) for part in self.parts))
-
-    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
-        """Computes ahead, in batches, the vectors of their parts."""
-        for part in self.parts:
-            part.prepare(subjects, store, batch_size=batch_size, progress=progress)
+        """Returns the vectors of edits or requests; those that weren't prepared are computed now."""
+        missing = [subject for subject in subjects if subject not in self._prepared]
+        found = dict(zip(missing, self.encode(missing, Store(None), len(missing)), strict=True)) if missing else {}
+        return torch.stack([found.get(subject, self._prepared.get(subject)) for subject in subjects])
 
 
 class TransformerEncoder:

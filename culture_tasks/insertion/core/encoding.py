@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.core.queries import Message, images_of, text_part
+from culture_tasks.insertion.core.requests import Message, images_of, text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin

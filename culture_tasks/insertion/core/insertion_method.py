@@ -1,20 +1,18 @@
 """The interface of insertion methods.
 
 A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
-edited model: ``insert`` adds knowledge, ``ask`` returns the route of a request after that, ``reset`` removes it all.
+edited model: ``insert`` adds knowledge, ``prompt`` returns what a request becomes after that, ``reset`` removes it all.
 
-There are two kinds. Most methods change only the prompt, and the model that answers it: their answers can be generated
-later, in any order, and a request that they leave alone has the plain model's answer. Methods that
-change weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
-``reset``, and their requests are answered while the change is there. Those that derive from
-:class:`~culture_tasks.insertion.core.weight_method.WeightMethod` have the requests of several chains answered together.
+There are two bases. An :class:`InsertionMethod` changes only the prompt, and the model that answers it: a request that
+it leaves alone has the plain model's answer. A method that gives weights of the model other values derives from
+:class:`~culture_tasks.insertion.core.weight_method.WeightMethod`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
-from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.core.identity import ModelIdentity, value_key
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, TrainingCase
+from culture_tasks.insertion.core.store import Store
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
@@ -42,29 +40,24 @@ class MethodConfig(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """The prompt that a request becomes after insertions, and the model that answers it; None means the model itself.
+class Prompt:
+    """What a request becomes after insertions, and the model that answers it; None is the model itself.
 
-    ``activated`` is the index of the insertion that is used, None if none is or if the method uses all. ``similarity``
-    is the highest score of the request, and ``threshold`` the least score that activates; None if nothing was compared.
+    ``notes`` are facts for the answer: ``activated``, ``similarity`` and ``threshold``. After the insertions of
+    ``edits`` the weights are others.
     """
 
-    query: Query
-    by: MultimodalModel | None = None
-    activated: int | None = None
-    similarity: float | None = None
-    threshold: float | None = None
-
-    def noted(self, answer: ModelAnswer) -> ModelAnswer:
-        """Returns the answer with the scores of its request."""
-        return replace(answer, activated=self.activated, similarity=self.similarity, threshold=self.threshold)
+    request: Request
+    model: MultimodalModel | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    edits: tuple[Insertion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FitContext:
     """Aids of a fit; the store has what is costly to compute, so that a killed fit can resume."""
 
-    store: ValueStore
+    store: Store
     progress: Progress = silent
     checkpoints: Checkpoints | None = None
 
@@ -77,7 +70,6 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        edits_weights: Whether insertions change the model itself.
         other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.
@@ -90,7 +82,6 @@ class InsertionMethod(ABC):
     config_class: ClassVar[type[MethodConfig]]
     needs_state: ClassVar[bool]
     inserts: ClassVar[bool] = True
-    edits_weights: ClassVar[bool] = False
     other_models: ClassVar[tuple[str, ...]] = ()
     answers_version: ClassVar[int]
 
@@ -125,38 +116,31 @@ class InsertionMethod(ABC):
     def reset(self) -> None:
         """Removes all insertions; what was fitted stays."""
 
-    def prepare(  # noqa: B027 - nothing has to be prepared
-        self,
-        requests: Sequence[Query],
-        insertions: Sequence[Insertion],
-        store: ValueStore,
-        progress: Progress = silent,
-    ) -> None:
-        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need, which else compute it one by one.
+    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:  # noqa: B027
+        """Computes in batches what :meth:`insert` and :meth:`prompt` will need, which else compute it one by one.
 
-        The store keeps what is costly to compute, by model and input, so that no run computes it again.
+        It replaces what was prepared before. The store keeps what is costly, so that no run computes it again.
         """
 
-    def ask(self, query: Query) -> Route:
-        """Returns the route of a request after all insertions."""
-        return Route(query)
+    def prompt(self, request: Request) -> Prompt:
+        """Returns what a request becomes after all insertions."""
+        return Prompt(request)
 
-    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
+    def generate(self, request: Request, decoding: AnswerDecoding) -> Answer:
         """Answers a request after all insertions, on its own."""
-        route = self.ask(query)
-        return route.noted((route.by or self.model).generate(route.query, decoding))
+        prompt = self.prompt(request)
+        return replace((prompt.model or self.model).generate(prompt.request, decoding), **prompt.notes)
 
     def fit(
         self,
         data: TrainingData,
-        store: ValueStore,
+        store: Store,
         progress: Progress = silent,
         checkpoints: Checkpoints | None = None,
     ) -> None:
-        """Learns from training cases.
+        """Learns from training cases; a killed fit resumes from the store and the checkpoints.
 
-        The store has what is costly to compute, so that a killed fit can resume, and so have the checkpoints of a
-        training by gradients, which the caller clears when the state is saved.
+        The caller clears the checkpoints when the state is saved.
         """
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
@@ -186,23 +170,24 @@ class InsertionMethod(ABC):
     def load(self, folder: Path) -> state.Description:
         """Reads a fitted state, options too; ``StateError`` if it is broken, or of another method, version or model."""
         description, tensors = state.read(folder)
-        if description.method != self.name:
+        if (description.method, description.version) != (self.name, self.answers_version):
             raise state.StateError(
-                f"{folder}: holds a state of {description.method!r}, not of {self.name!r}. "
-                f"Use method={description.method}, or name another folder."
+                f"{folder}: fitted by version {description.version} of {description.method!r}, and this is version "
+                f"{self.answers_version} of {self.name!r}. Name another folder, or fit the method again."
             )
-        if description.version != self.answers_version:
-            raise state.StateError(
-                f"{folder}: fitted by version {description.version} of {self.name}, and this is version "
-                f"{self.answers_version}. Fit the method again."
-            )
-        state.check_model(folder, description.fitted_model, self.model.identity)
+        fitted = state.ModelFacts(source=description.model, weights=description.weights, parts=description.parts)
+        state.check_model(folder, fitted, self.model.identity)
         try:
             self.config = self.read_config(description.config)
-        except SettingsError as error:
-            raise state.StateError(f"{folder}: {error} Fit the method again.") from None
-        self._restore(tensors, description.facts)
-        state.check_model(folder, description.replacement, self._replacement(), "replacement model")
+            self.reset()
+            self._restore(tensors, description.facts)
+        except (SettingsError, RuntimeError, KeyError, TypeError, ValueError) as error:
+            raise state.StateError(
+                f"{folder}: the state doesn't fit its own options, or the models that they name ({error}). Put the "
+                "right ones there, or fit the method again."
+            ) from error
+        replacement = description.replacement or state.ModelFacts()
+        state.check_model(folder, replacement, self._replacement(), "replacement model")
         self.data, self.report, self._description = description.data, dict(description.report), description
         return description
 
@@ -212,6 +197,11 @@ class InsertionMethod(ABC):
         if self.data is not None:
             return self._describe().fingerprint
         return value_key([self.name, self.config.model_dump(mode="json")])[:32]
+
+    @property
+    def identity(self) -> list[Any]:
+        """The method with its options and what it learned: over one model, those of one identity answer alike."""
+        return [self.name, self.answers_version, self.fingerprint]
 
     def parameter_count(self) -> int:
         """Parameters that the method loads besides the model's."""
@@ -230,7 +220,7 @@ class InsertionMethod(ABC):
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Restores the results of :meth:`_tensors` and :meth:`_facts`."""
+        """Restores the results of :meth:`_tensors` and :meth:`_facts`; an error says that they don't fit."""
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
     def _replacement(self) -> ModelIdentity | None:
@@ -242,18 +232,26 @@ class InsertionMethod(ABC):
         if self.data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
         if self._description is None:
-            identity, replacement = self.model.identity, self._replacement()
-            self._description = state.Description(
-                method=self.name,
-                version=self.answers_version,
-                config=self.config.model_dump(mode="json"),
-                model=identity.source,
-                weights=identity.weights,
-                parts=dict(identity.parts),
-                replacement=None if replacement is None else state.ModelFacts.of(replacement),
-                data=self.data,
-                facts=self._facts(),
-                report=dict(self.report),
-                tensors=tensor_files.digest(self._tensors()),
+            self._description = self.description(
+                self.data, facts=self._facts(), tensors=tensor_files.digest(self._tensors())
             )
         return self._description
+
+    def description(
+        self, data: state.DataFacts, *, tensors: str, facts: Mapping[str, Any] | None = None
+    ) -> state.Description:
+        """Describes the state that a fit on some data has."""
+        identity, replacement = self.model.identity, self._replacement()
+        return state.Description(
+            method=self.name,
+            version=self.answers_version,
+            config=self.config.model_dump(mode="json"),
+            model=identity.source,
+            weights=identity.weights,
+            parts=dict(identity.parts),
+            replacement=None if replacement is None else state.ModelFacts.of(replacement),
+            data=data,
+            facts=dict(facts or {}),
+            report=dict(self.report),
+            tensors=tensors,
+        )

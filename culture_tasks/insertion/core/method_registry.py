@@ -17,6 +17,7 @@ from culture_tasks.docstrings import attribute_texts
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
+from culture_tasks.insertion.core.weight_method import WeightMethod
 
 ENTRY_POINTS = "culture_tasks.insertion_methods"
 """The entry-point group of methods from other packages."""
@@ -31,54 +32,61 @@ def method_names() -> tuple[str, ...]:
 
 def method_class(name: str) -> type[InsertionMethod]:
     """Returns the class of a method."""
-    points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
-    places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
-    if not places:
+    places = {point.value: point for point in entry_points(group=ENTRY_POINTS) if point.name == name}
+    if name in methods.folders():
+        value = f"{methods.__name__}.{name}.method"
+        contents = vars(importlib.import_module(value)).values()
+        method = next((found for found in contents if getattr(found, "name", None) == name), None)
+    elif not places:
         names = method_names()
         raise SettingsError(
             f"insertion: unknown method {name!r}.{nearest(name, names)} Expected one of {', '.join(names)}."
         )
-    if len(places) > 1:
-        raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
-    if points:
-        place, advice = f"{places[0]} (entry point of {ENTRY_POINTS})", "Correct that package, or uninstall it."
-        try:
-            method = points[0].load()
-        except Exception as error:  # another package's code may fail in any way
-            raise CultureTasksError(f"insertion: {place} can't be imported ({error}). {advice}") from error
     else:
-        place, advice = f"methods/{name}/method.py", "Correct it."
-        contents = vars(importlib.import_module(f"{methods.__name__}.{name}.method")).values()
-        method = next((value for value in contents if getattr(value, "name", None) == name), None)
+        value, point = next(iter(places.items()))
+        try:
+            method = point.load()
+        except Exception as error:  # another package's code may fail in any way
+            raise CultureTasksError(
+                f"insertion: {value} can't be imported ({error}). Correct that package, or uninstall it."
+            ) from error
+    if len({value, *places}) > 1:
+        raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
     if not (isinstance(method, type) and issubclass(method, InsertionMethod) and getattr(method, "name", "") == name):
-        raise CultureTasksError(
-            f"insertion: {place} has no subclass of InsertionMethod with the name {name!r}. {advice}"
-        )
+        raise CultureTasksError(f"insertion: {value} is no subclass of InsertionMethod with the name {name!r}.")
     missing = [part for part in ("config_class", "needs_state", "answers_version") if not hasattr(method, part)]
     missing += sorted(method.__abstractmethods__)
     if missing:
-        raise CultureTasksError(f"insertion: {place} lacks {', '.join(missing)}. {advice}")
+        raise CultureTasksError(f"insertion: {value} lacks {', '.join(missing)}.")
     return method
 
 
-def summary(method: type[InsertionMethod]) -> str:
-    """Returns what a method does, in a sentence: the first line of its module's docstring, or of the class's."""
-    return (sys.modules[method.__module__].__doc__ or method.__doc__ or "").strip().partition("\n")[0]
-
-
-def options_of(method: type[InsertionMethod]) -> list[dict[str, Any]]:
-    """Returns the options of a method: name, default, meaning, and the kind of value, as ``integer, at least 1``."""
+def described(name: str) -> dict[str, Any]:
+    """Returns a method's summary, needs and options; of one that breaks the rules, what is wrong."""
+    try:
+        method = method_class(name)
+    except CultureTasksError as error:  # one package's method mustn't hide the others
+        return {"name": name, "problem": str(error)}
+    about = sys.modules[method.__module__].__doc__ or method.__doc__ or ""
     config = method.config_class
     meanings, schema = attribute_texts(config), config.model_json_schema()
-    return [
-        {
-            "name": name,
-            "kind": _kind(schema["properties"][name]),
-            "default": None if field.is_required() else field.get_default(call_default_factory=True),
-            "meaning": meanings.get(name, ""),
-        }
-        for name, field in config.model_fields.items()
-    ]
+    return {
+        "name": name,
+        "about": about.strip().partition("\n")[0],
+        "package": method.__module__.partition(".")[0],
+        "needs_state": method.needs_state,
+        "edits_weights": issubclass(method, WeightMethod),
+        "other_models": method.other_models,
+        "options": [
+            {
+                "name": option,
+                "kind": _kind(schema["properties"][option]),
+                "default": None if field.is_required() else field.get_default(call_default_factory=True),
+                "meaning": meanings.get(option, ""),
+            }
+            for option, field in config.model_fields.items()
+        ],
+    }
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

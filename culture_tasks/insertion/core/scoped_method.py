@@ -41,10 +41,9 @@ from culture_tasks.insertion.core.edit_scopes import (
 )
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all, text_part
-from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
     CaseLosses,
     GradientConfig,
@@ -53,8 +52,7 @@ from culture_tasks.insertion.core.training import (
     full_precision,
     train,
 )
-from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
+from culture_tasks.insertion.core.weight_edits import decoder_layer, with_weights
 
 REPLACEMENTS: Mapping[str, str] = {
     "internvl": "OpenGVLab/InternVL3_5-1B-HF",
@@ -108,16 +106,10 @@ class ScopedMethod(InsertionMethod):
     def _make_encoder(self) -> ScopeEncoder:
         """Loads the encoder that the options name."""
 
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        insertions: Sequence[Insertion],
-        store: ValueStore,
-        progress: Progress = silent,
-    ) -> None:
+    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:
         """Computes the encoder's vectors of requests and edits in batches."""
         subjects = [*map(request_subject, requests), *map(edit_subject, insertions)]
-        self._parts.encoder.prepare(subjects, store, batch_size=self.batch_size, progress=progress)
+        self._parts.encoder.prepare(subjects, store, self.batch_size)
 
     def insert(self, insertion: Insertion) -> None:
         """Writes an edit to the memory."""
@@ -127,19 +119,18 @@ class ScopedMethod(InsertionMethod):
         """Empties the memory."""
         self._memory.clear()
 
-    def ask(self, query: Query) -> Route:
+    def prompt(self, request: Request) -> Prompt:
         """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
         if not self._memory:
-            return Route(query)
-        request = self._parts.mapped([request_subject(query)])[0].detach()
-        match = nearest_edit(self._memory, request, lambda *vectors: -squared_distances(*vectors))
+            return Prompt(request)
+        vector = self._parts.mapped([request_subject(request)])[0].detach()
+        match = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
         score, threshold = float(torch.exp(match.score)), self.config.threshold
+        notes = {"similarity": score, "threshold": threshold}
         if score < threshold:
-            return Route(query, similarity=score, threshold=threshold)
-        model = self._parts.replacement.model
-        return Route(
-            shown_after(match.edit, query), model, activated=match.place, similarity=score, threshold=threshold
-        )
+            return Prompt(request, notes=notes)
+        shown = shown_after(match.edit, request)
+        return Prompt(shown, self._parts.replacement.model, {**notes, "activated": match.place})
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
@@ -178,11 +169,11 @@ class ScopedMethod(InsertionMethod):
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         parts, size = self._load_parts(), self.batch_size
-        queries = read_all((query for case in cases for query in case.queries()), context.progress)
-        subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, batch_size=size, progress=context.progress)
+        requests = dict.fromkeys(request for case in cases for request in case.requests())
+        subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
+        parts.encoder.prepare(subjects, context.store, size, context.progress)
         losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
-        losses |= train(parts, cases, self.config, name=self.name, progress=context.progress)
+        losses |= train(parts, cases, self.config, replace(context, checkpoints=None), name=self.name)
         parts.replacement.take(layer)
         self._loaded = parts
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
@@ -197,24 +188,11 @@ class ScopedMethod(InsertionMethod):
         return None if self._loaded is None else self._loaded.replacement.identity
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        parts = self._load_parts()
-        source = parts.encoder.identity.source
-        if facts.get("encoder") != parts.encoder.identity.weights:
-            raise StateError(
-                f"{self.name}: {source!r} is not the encoder that the state was fitted with: its weights or settings "
-                "differ. Put the right one there, or fit the method again."
-            )
-        try:
-            parts.projection.copy_(tensors[_PROJECTION])
-            parts.replacement.take(
-                {name.removeprefix(_PREFIX): tensor for name, tensor in tensors.items() if name.startswith(_PREFIX)}
-            )
-        except (RuntimeError, KeyError, ValueError) as error:
-            raise StateError(
-                f"{self.name}: the state's weights don't fit the replacement model "
-                f"{parts.replacement.identity.source!r} or the encoder {source!r} ({error}). Put the models there that "
-                "the state was fitted with, or fit the method again."
-            ) from None
+        parts, layer = self._load_parts(), dict(tensors)
+        if facts["encoder"] != parts.encoder.identity.weights:
+            raise ValueError(f"{parts.encoder.identity.source!r} is not the encoder: its weights or settings differ")
+        parts.projection.copy_(layer.pop(_PROJECTION))
+        parts.replacement.take({name.removeprefix(_PREFIX): tensor for name, tensor in layer.items()})
         self._loaded = parts
 
 
@@ -238,7 +216,7 @@ class _Parts(Learner[TrainingCase]):
     def distances(self, case: TrainingCase) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
         edit = self.mapped([edit_subject(case.insertion)])
-        requests = self.mapped([request_subject(query) for query in case.queries()])
+        requests = self.mapped([request_subject(request) for request in case.requests()])
         inside = torch.arange(len(requests), device=requests.device) <= len(case.generality)
         return squared_distances(edit, requests), inside
 
@@ -252,30 +230,25 @@ class _Parts(Learner[TrainingCase]):
         return CaseLosses({"classifier": float(loss.detach())})
 
 
-class ReplacementModel:
+class ReplacementModel(Learner[TrainingCase]):
     """The second, smaller model, which answers requests that an edit is about, shown after the edit.
 
-    Its layer ``layer`` is trained, whose weights ``trained`` has by name; the rest stays as in the checkpoint.
-    ``model.identity`` is that of its present weights, ``identity`` that of the model as it was loaded.
+    Its layer ``layer`` is trained, whose weights ``trained`` has by name; the rest stays as in the checkpoint. Trained
+    are copies of them in float32, in which small steps don't vanish. ``model.identity`` is that of its present weights,
+    ``identity`` that of the model as it was loaded.
     """
 
     def __init__(self, model: MultimodalModel, layer: int) -> None:
-        names = decoder_layers(model.model)
-        if not -len(names) <= layer < len(names):
-            raise SettingsError(
-                f"insertion: replacement_layer={layer}, but the replacement model {model.identity.source!r} has "
-                f"{len(names)} layers. Name one from {-len(names)} to {len(names) - 1}."
-            )
-        self.model, self.identity, self._layer = model, model.identity, names[layer]
-        self.trained: dict[str, nn.Parameter] = {
-            name: weight for name, weight in model.model.named_parameters() if name.startswith(f"{self._layer}.")
-        }
+        self.model, self.identity = model, model.identity
+        name = decoder_layer(model.model, layer, method=f"replacement_layer, of {self.identity.source!r}")
+        weights = model.model.get_submodule(name).named_parameters(prefix=name)
+        self.trained: dict[str, nn.Parameter] = dict(weights)
 
     def take(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Puts trained weights into the model, or raises ``ValueError`` if they aren't this model's."""
         shapes = {name: weight.shape for name, weight in self.trained.items()}
         if {name: weight.shape for name, weight in weights.items()} != shapes:
-            raise ValueError(f"they are not the weights of its {self._layer}")
+            raise ValueError(f"they are not the weights of the layer that is trained of {self.identity.source!r}")
         with torch.no_grad():
             for name, weight in self.trained.items():
                 weight.copy_(weights[name])
@@ -284,48 +257,40 @@ class ReplacementModel:
     def train(
         self, cases: Sequence[TrainingCase], config: ScopedConfig, context: FitContext, *, batch_size: int, method: str
     ) -> tuple[dict[str, float], Mapping[str, torch.Tensor]]:
-        """Trains copies of the layer, or finds them in the store: they don't depend on what is compared.
+        """Trains the layer, or finds it in the store: it doesn't depend on what is compared.
 
         It returns the mean losses of the last pass, and the weights for :meth:`take`.
         """
         samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
-        facts = [_LAYER_VERSION, self.identity.run, config.layer_options, samples]
-        key = f"replacement layer:{value_key(facts)}"
+        key = f"replacement layer:{value_key([_LAYER_VERSION, self.identity.run, config.layer_options, samples])}"
         stored = context.store.get(key)
         if all(gather_object([stored is not None])) and stored is not None:
             losses, _, layer = stored.partition(b"\n")
             return dict(json.loads(losses)), safetensors.torch.load(layer)
-        learner = _LayerLearner(self, config.replacement_learning_rate, batch_size)
+        self._learning_rate, self._batch_size = config.replacement_learning_rate, batch_size
+        self._copies = {name: nn.Parameter(weight.detach().float().clone()) for name, weight in self.trained.items()}
         checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
-        means = train(learner, cases, config, name=method, progress=context.progress, checkpoints=checkpoints)
-        trained = {name: weight.detach().cpu() for name, weight in learner.layer.items()}
+        means = train(self, cases, config, replace(context, checkpoints=checkpoints), name=method)
+        trained = {name: weight.detach().cpu() for name, weight in self._copies.items()}
         context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
         return means, trained
 
-
-class _LayerLearner(Learner[TrainingCase]):
-    """Trains copies of the layer in float32, in which small steps don't vanish; reads some items at a time."""
-
-    def __init__(self, replacement: ReplacementModel, learning_rate: float, batch_size: int) -> None:
-        self._replacement, self._learning_rate, self._batch_size = replacement, learning_rate, batch_size
-        self.layer = {
-            name: nn.Parameter(weight.detach().float().clone()) for name, weight in replacement.trained.items()
-        }
-
     def groups(self) -> Sequence[ParameterGroup]:
-        return (ParameterGroup(_with_prefix(self.layer), self._learning_rate),)
+        """The copies of the layer's weights."""
+        return (ParameterGroup(_with_prefix(self._copies), self._learning_rate),)
 
     def read(self, case: TrainingCase) -> list[EncodedBatch]:
+        """Reads and encodes the sample and the generality items, each after the sample."""
         items = (case.insertion, *case.generality)
-        pairs = [(shown_after(case.insertion, item.query), item.answer) for item in items]
-        return self._replacement.model.encode_in_batches(pairs, self._batch_size)
+        shown = [Insertion(shown_after(case.insertion, item.request), item.answer) for item in items]
+        return self.model.encode_in_batches(shown, self._batch_size)
 
     def learn(self, case: list[EncodedBatch], scale: float) -> CaseLosses:
-        model, trained = self._replacement.model, self._replacement.trained
+        """Adds the gradients of a case, batch by batch."""
         count, total = sum(len(batch.prompts) for batch in case), 0.0
         for batch in case:
-            rounded = {name: weight.to(trained[name].dtype) for name, weight in self.layer.items()}
-            loss = with_weights(model.model, rounded, model.answer_scorer(batch)).losses().sum() / count
+            rounded = {name: weight.to(self.trained[name].dtype) for name, weight in self._copies.items()}
+            loss = with_weights(self.model.model, rounded, self.model.answer_scorer(batch)).losses().sum() / count
             with full_precision(loss.device):
                 (scale * loss).backward()
             total += float(loss.detach())
@@ -336,9 +301,9 @@ def _with_prefix(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
     return {f"{_PREFIX}{name}": weight for name, weight in layer.items()}
 
 
-def shown_after(edit: Insertion, query: Query) -> Query:
+def shown_after(edit: Insertion, request: Request) -> Request:
     """Returns a request with an edit's question and answer before it, as text; the edit's image isn't shown."""
-    return query.preceded_by([text_part(f"{edit_text(edit)}\n")])
+    return request.preceded_by([text_part(f"{edit_text(edit)}\n")])
 
 
 def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, method: str) -> ReplacementModel:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError
@@ -16,7 +16,7 @@ from culture_tasks.insertion.core.identity import ModelIdentity, value_key
 from culture_tasks.plain_files import read_plain, write_whole
 
 FORMAT = 2
-_DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
+DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
 
 
 class StateError(CultureTasksError):
@@ -33,21 +33,16 @@ class DataFacts(BaseModel, extra="forbid", frozen=True):
 
 
 class ModelFacts(BaseModel, extra="forbid", frozen=True):
-    """A model that a method was fitted with, and its fingerprint before anything was trained."""
+    """A model that a method was fitted with, and its fingerprint before anything was trained, with its parts."""
 
     source: str = "none"
     weights: str = ""
     parts: dict[str, Any] = {}
 
     @classmethod
-    def of(cls, identity: ModelIdentity) -> ModelFacts:
-        """Returns the facts of a loaded model."""
-        return cls(source=identity.source, weights=identity.weights, parts=dict(identity.parts))
-
-    @property
-    def compared(self) -> dict[str, Any]:
-        """The fingerprint and its parts by their names."""
-        return {"fingerprint": self.weights, **self.parts}
+    def of(cls, identity: ModelIdentity | None) -> ModelFacts:
+        """Returns the facts of a loaded model, or of none."""
+        return cls() if identity is None else cls(**{name: getattr(identity, name) for name in cls.model_fields})
 
 
 class Description(BaseModel, extra="forbid", frozen=True):
@@ -78,56 +73,35 @@ class Description(BaseModel, extra="forbid", frozen=True):
         return value_key(relevant)[:32]
 
     @property
-    def fitted_model(self) -> ModelFacts:
-        """The model that the method was fitted with."""
-        return ModelFacts(source=self.model, weights=self.weights, parts=self.parts)
-
-    @property
     def compared(self) -> dict[str, Any]:
         """All that the fit depended on, by names for messages."""
-        parts = {"model": self.fitted_model.compared, "data": self.data.model_dump()}
-        entries = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
-        return {"method": self.method, "version": self.version, **self.config, **entries}
-
-
-def exists(folder: Path) -> bool:
-    """Whether a folder holds a state, complete or not."""
-    return (folder / _DESCRIPTION).exists() or (folder / _TENSORS).exists()
+        model = {"fingerprint": self.weights, **self.parts}
+        of_model = {f"{name} of the model": value for name, value in model.items()}
+        of_data = {f"{name} of the data": value for name, value in self.data.model_dump().items()}
+        return {"method": self.method, "version": self.version, **self.config, **of_model, **of_data}
 
 
 def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
     """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tensor_files.write(folder / _TENSORS, tensors)
-        write_whole(folder / _DESCRIPTION, description.model_dump_json(indent=2) + "\n")
-    except (OSError, SafetensorError) as error:
-        raise StateError(
-            f"{folder}: the state can't be written ({error}). Free the disk; the same command continues from what "
-            "is kept."
-        ) from error
+    tensor_files.write(folder / _TENSORS, tensors)
+    write_whole(folder / DESCRIPTION, description.model_dump_json(indent=2) + "\n")
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     """Reads a state."""
-    path = folder / _DESCRIPTION
     try:
-        description = Description.model_validate_json(read_plain(path))
-    except OSError:
+        description = Description.model_validate_json(read_plain(folder / DESCRIPTION))
+        if description.format != FORMAT:
+            raise ValueError(f"it has format {description.format}, and this version reads {FORMAT}")
+        tensors, _ = tensor_files.read(folder / _TENSORS)
+        if tensor_files.digest(tensors) != description.tensors:
+            raise ValueError(f"{_TENSORS} doesn't belong to {DESCRIPTION}")
+    except (OSError, ValueError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[0]
         raise StateError(
-            f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --output' wrote."
+            f"{folder}: holds no state that can be read ({reason}). Name a folder that 'culture-tasks insertion fit … "
+            "--output' wrote, or fit the method again."
         ) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise StateError(f"{path}: not the description of a state ({str(error).splitlines()[0]}). Fit again.") from None
-    if description.format != FORMAT:
-        raise StateError(f"{path}: format {description.format}, this version reads {FORMAT}. Fit the method again.")
-    path = folder / _TENSORS
-    try:
-        tensors, _ = tensor_files.read(path)
-    except (OSError, SafetensorError) as error:
-        raise StateError(f"{path}: can't be read as a safetensors file ({error}). Fit the method again.") from None
-    if tensor_files.digest(tensors) != description.tensors:
-        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
     return description, tensors
 
 
@@ -140,11 +114,11 @@ def differences(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     )
 
 
-def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
+def check_model(folder: Path, expected: ModelFacts, identity: ModelIdentity | None, role: str = "model") -> None:
     """Makes sure that a state belongs to a model."""
-    expected = fitted or ModelFacts()
-    actual = ModelFacts() if identity is None else ModelFacts.of(identity)
-    different = differences(actual.compared, expected.compared)
+    actual = ModelFacts.of(identity)
+    compared = ({"fingerprint": facts.weights, **facts.parts} for facts in (actual, expected))
+    different = differences(*compared)
     if different:
         raise StateError(
             f"{folder}: fitted with the {role} {expected.source!r}, which differs from {actual.source!r} "

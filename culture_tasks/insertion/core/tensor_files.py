@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.plain_files import replaced
 
 
@@ -29,9 +30,15 @@ def digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, str] | None = None) -> None:
     """Writes a file, or leaves the old one as it was."""
-    with replaced(path) as partial:
-        ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(ready, partial, metadata=dict(facts or {}))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as partial:
+            ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+            save_file(ready, partial, metadata=dict(facts or {}))
+    except (OSError, SafetensorError) as error:
+        raise CultureTasksError(
+            f"insertion: {path} can't be written ({error}). Free the disk, and start the same command again."
+        ) from error
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:

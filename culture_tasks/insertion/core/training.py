@@ -6,12 +6,13 @@ a break (on a GPU, as far as its kernels are deterministic). Several processes s
 gradients: the result is that of one process, up to the order in which floating-point numbers are added.
 
 A checkpoint is one safetensors file, replaced as a whole. Accelerate's ``save_state`` would write optimizer and random
-state by pickle, and a folder of files that a crash can leave half old and half new.
+state by pickle, and a folder of files that a kill can leave half old and half new.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import math
@@ -19,7 +20,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -32,8 +33,8 @@ from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
+from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
+from culture_tasks.insertion.core.progress import Progress, read_ahead
 
 if TYPE_CHECKING:
     from torch import nn
@@ -116,42 +117,28 @@ class Checkpoints:
     minutes: float = 10.0
     key: str = ""
 
-    def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]] | None:
-        """Returns the facts and the tensors of the latest checkpoint, or None."""
-        if not self.file.exists():
-            return None
+    def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Returns the facts and the tensors of the latest checkpoint."""
+        advice = f"Delete it to start from the beginning: {self.file}"
         try:
             tensors, texts = tensor_files.read(self.file)
             facts: dict[str, Any] = json.loads(texts["checkpoint"])
-            if facts["digest"] != tensor_files.digest(tensors):
-                problem = "is damaged: its tensors have another digest than was written."
-            elif facts["key"] == self.key:
-                return facts, tensors
-            else:
-                problem = (
-                    "belongs to another fit (other options, model, data or version). Name another folder for the state."
-                )
+            is_whole, is_ours = facts["digest"] == tensor_files.digest(tensors), facts["key"] == self.key
         except (OSError, SafetensorError, KeyError, ValueError) as error:
-            problem = f"can't be read ({error})."
-        raise CultureTasksError(
-            f"insertion: the checkpoint {problem} Delete it to start from the beginning: {self.file}"
-        )
+            raise CultureTasksError(f"insertion: the checkpoint can't be read ({error}). {advice}") from None
+        if not (is_whole and is_ours):
+            problem = "belongs to another fit (other options, model, data or version)" if is_whole else "is damaged"
+            raise CultureTasksError(f"insertion: the checkpoint {problem}. {advice}")
+        return facts, tensors
 
     def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
         """Replaces the checkpoint."""
         text = json.dumps({**facts, "key": self.key, "digest": tensor_files.digest(tensors)})
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            tensor_files.write(self.file, tensors, {"checkpoint": text})
-        except (OSError, SafetensorError) as error:
-            raise CultureTasksError(
-                f"insertion: the checkpoint {self.file} can't be written ({error}). Free the disk; the same command "
-                "continues from the checkpoint before."
-            ) from error
+        tensor_files.write(self.file, tensors, {"checkpoint": text})
 
     def clear(self) -> None:
         """Deletes the file, and leftovers of killed processes."""
-        for path in [self.file, *self.file.parent.glob(f"{self.file.name}.*.partial")]:
+        for path in [self.file, *self.file.parent.glob(f".{self.file.name}.*")]:
             path.unlink(missing_ok=True)
 
 
@@ -159,10 +146,9 @@ def train(
     learner: Learner[Case],
     cases: Sequence[Case],
     config: GradientConfig,
+    context: FitContext,
     *,
     name: str,
-    progress: Progress = silent,
-    checkpoints: Checkpoints | None = None,
 ) -> dict[str, float]:
     """Trains, from the latest checkpoint on, and returns the mean of each part of the losses over the last pass.
 
@@ -172,7 +158,11 @@ def train(
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
         SettingsError: If there are more processes than cases in a step.
     """
-    return _Training(learner, cases, config, name).run(progress, checkpoints)
+    training, checkpoints = _Training(learner, cases, config, name), context.checkpoints
+    if checkpoints is not None:
+        training.restore(checkpoints)
+    with torch.random.fork_rng(devices=[training.device] if training.device.type == "cuda" else []):
+        return training.run(context.progress, checkpoints)
 
 
 def full_precision(device: torch.device) -> torch.autocast:
@@ -201,10 +191,9 @@ class _Training(Generic[Case]):
         groups = learner.groups()
         self._parameters = {name: value for group in groups for name, value in group.parameters.items()}
         self._optimizer = make_optimizer(config.optimizer, groups)
-        self._device = next(iter(self._parameters.values())).device
-        self._processes = PartialState(cpu=self._device.type == "cpu")
-        self._sums: dict[str, float] = {}
-        self._case_count = 0
+        self.device = next(iter(self._parameters.values())).device
+        self._processes = PartialState(cpu=self.device.type == "cpu")
+        self._done, self._case_count, self._sums = 0, 0, dict[str, float]()
         if self._processes.num_processes > config.cases_per_step:
             raise SettingsError(
                 f"insertion: {name} has {config.cases_per_step} cases in a step for {self._processes.num_processes} "
@@ -212,78 +201,61 @@ class _Training(Generic[Case]):
             )
 
     def run(self, progress: Progress, checkpoints: Checkpoints | None) -> dict[str, float]:
+        """Makes the steps that are left."""
         steps = list(_steps(len(self._cases), self._config))
-        done = 0 if checkpoints is None else self._restore(checkpoints)
-        description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
-        last_write = time.monotonic()
-        with self._with_gradients(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
-            for step in progress(steps[done:], description, lambda: _summary(self._means())):
-                self._make(step, next(cases_of_steps))
-                done = step.number + 1
-                if checkpoints is None or not self._processes.is_main_process:
-                    continue
-                if done == len(steps) or time.monotonic() >= last_write + 60 * checkpoints.minutes:
-                    facts = {"done": done, "losses": self._sums, "cases": self._case_count}
-                    checkpoints.write(facts, self._tensors())
-                    last_write = time.monotonic()
-                    logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), done)
+        left, last_write = steps[self._done :], time.monotonic()
+        description = f"{self._name}: training" + (
+            f" (from step {self._done + 1} of {len(steps)})" if self._done else ""
+        )
+        self._require_gradients(required=True)
+        try:
+            with closing(read_ahead(left, self._read)) as cases_of_steps:
+                for step in progress(left, description, lambda: _summary(self._means())):
+                    self._make(step, next(cases_of_steps))
+                    self._done = step.number + 1
+                    is_due = checkpoints and time.monotonic() >= last_write + 60 * checkpoints.minutes
+                    if checkpoints and self._processes.is_main_process and (is_due or step is steps[-1]):
+                        self._write(checkpoints)
+                        last_write = time.monotonic()
+        finally:
+            self._optimizer.zero_grad()
+            self._require_gradients(required=False)
         return self._means()
+
+    def _require_gradients(self, *, required: bool) -> None:
+        for parameter in self._parameters.values():
+            parameter.requires_grad_(requires_grad=required)
 
     def _read(self, step: _Step) -> dict[int, Any]:
         """Reads every n-th case of a step, the share of this process."""
         share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
         return {place: self._learner.read(self._cases[step.cases[place]]) for place in share}
 
-    @contextmanager
-    def _with_gradients(self) -> Iterator[None]:
-        """Turns gradients on, and leaves gradients and PyTorch's random state as they were."""
-        before = {name: parameter.requires_grad for name, parameter in self._parameters.items()}
-        devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            try:
-                for parameter in self._parameters.values():
-                    parameter.requires_grad_(requires_grad=True)
-                yield
-            finally:
-                self._optimizer.zero_grad()
-                for name, parameter in self._parameters.items():
-                    parameter.requires_grad_(requires_grad=before[name])
-
     def _make(self, step: _Step, cases: Mapping[int, Any]) -> None:
         """Makes one step; each process learns its share of the cases."""
         self._optimizer.zero_grad()
-        mixed, share = self._config.mixed_precision == "bf16", dict[int, CaseLosses]()
+        mixed, share = self._config.mixed_precision == "bf16", list[tuple[int, CaseLosses]]()
         for place, case in cases.items():
             torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
-            with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
-                share[place] = self._learner.learn(case, 1.0 / len(step.cases))
-        learned = self._gather(share)
-        if step.first == 0 and self._case_count >= len(self._cases):
+            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+                losses, observed = self._learner.learn(case, 1.0 / len(step.cases))
+            share.append((place, CaseLosses(losses, None if observed is None else observed.cpu())))
+        learned = [case for _, case in sorted(gather_object(share), key=lambda row: row[0])]
+        if step.first == 0:
             self._sums, self._case_count = {}, 0
-        for case in learned:
-            self._check_finite(step, case.losses)
-            for part, value in case.losses.items():
-                self._sums[part] = self._sums.get(part, 0.0) + value
-            self._case_count += 1
+        for losses, _ in learned:
+            self._check_finite(step, losses)
+            self._sums = {part: self._sums.get(part, 0.0) + value for part, value in losses.items()}
+        self._case_count += len(learned)
         if self._processes.num_processes > 1:
             for parameter in self._parameters.values():
                 gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 parameter.grad = reduce(gradient, reduction="sum")
         limit = self._config.clip_norm or math.inf
-        norm = float(torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit))
-        self._check_finite(step, {"gradient norm": norm})
+        norm = torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit)
+        self._check_finite(step, {"gradient norm": float(norm)})
         self._optimizer.step()
-        self._learner.absorb([case.observed for case in learned if case.observed is not None])
-
-    def _gather(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
-        """Returns the losses of all cases of a step, in their order, in every process."""
-        if self._processes.num_processes == 1:
-            return list(share.values())
-        losses = [
-            (place, case._replace(observed=None if case.observed is None else case.observed.cpu()))
-            for place, case in share.items()
-        ]
-        return [case for _, case in sorted(gather_object(losses), key=lambda row: row[0])]
+        self._learner.absorb([observed for _, observed in learned if observed is not None])
 
     def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
         """Stops before a step that would spoil the parameters, and the checkpoint with them."""
@@ -296,47 +268,45 @@ class _Training(Generic[Case]):
     def _means(self) -> dict[str, float]:
         return {part: total / self._case_count for part, total in self._sums.items()}
 
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        """Returns all that steps change."""
-        states = {
-            f"optimizer/{key}/{name}": value
-            for name, parameter in self._parameters.items()
-            for key, value in self._optimizer.state.get(parameter, {}).items()
-            if value is not None
-        }
-        trained = {f"parameter/{name}": parameter for name, parameter in self._parameters.items()}
-        return {**trained, **{f"buffer/{name}": buffer for name, buffer in self._learner.buffers().items()}, **states}
+    def _write(self, checkpoints: Checkpoints) -> None:
+        """Writes all that steps change."""
+        tensors = {("parameter", name): value for name, value in self._parameters.items()}
+        tensors |= {("buffer", name): value for name, value in self._learner.buffers().items()}
+        for name, parameter in self._parameters.items():
+            entries = self._optimizer.state.get(parameter, {}).items()
+            tensors |= {(f"optimizer/{entry}", name): value for entry, value in entries if value is not None}
+        facts = {"done": self._done, "losses": self._sums, "cases": self._case_count}
+        checkpoints.write(facts, {"/".join(key): value for key, value in tensors.items()})
+        logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), self._done)
 
-    def _restore(self, checkpoints: Checkpoints) -> int:
-        """Restores the latest checkpoint, and returns how many steps were made."""
-        facts, tensors = checkpoints.read() or ({"done": 0, "losses": {}, "cases": 0}, {})
+    def restore(self, checkpoints: Checkpoints) -> None:
+        """Restores the latest checkpoint, if there is one."""
+        facts, tensors = (
+            checkpoints.read() if checkpoints.file.exists() else ({"done": 0, "losses": {}, "cases": 0}, {})
+        )
         if len(set(gather_object([facts["done"]]))) > 1:
             raise CultureTasksError(
                 f"insertion: {self._name}: processes found different checkpoints. Put the state on a disk that "
                 "all of them share."
             )
-        buffers = self._learner.buffers()
         for key, tensor in tensors.items():
-            kind, _, name = key.partition("/")
-            if kind == "optimizer":
-                entry, _, name = name.partition("/")
-                parameter = self._parameters[name]
+            *kind, name = key.split("/")
+            if kind[0] == "optimizer":
                 # Adam counts steps on the CPU; its other entries are where the parameter is.
-                self._optimizer.state[parameter][entry] = tensor if tensor.dim() == 0 else tensor.to(parameter.device)
+                parameter = self._parameters[name]
+                self._optimizer.state[parameter][kind[1]] = tensor.to(parameter.device) if tensor.dim() else tensor
             else:
-                (self._parameters if kind == "parameter" else buffers)[name].data.copy_(tensor)
-        self._sums, self._case_count = dict(facts["losses"]), facts["cases"]
-        return int(facts["done"])
+                (self._parameters if kind[0] == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
+        self._done, self._sums, self._case_count = facts["done"], dict(facts["losses"]), facts["cases"]
 
 
 def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
-    number = 0
+    numbers = itertools.count()
     for epoch in range(config.epochs):
         order = list(range(cases))
         random.Random(_number(config.seed, epoch)).shuffle(order)  # noqa: S311 - an order, not a secret
         for first in range(0, cases, config.cases_per_step):
-            yield _Step(number, epoch, first, order[first : first + config.cases_per_step])
-            number += 1
+            yield _Step(next(numbers), epoch, first, order[first : first + config.cases_per_step])
 
 
 def _number(*values: int) -> int:

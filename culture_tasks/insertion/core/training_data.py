@@ -8,9 +8,8 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining
-from culture_tasks.data.images import read_image
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
 from culture_tasks.settings import Settings
 
@@ -38,16 +37,11 @@ def load_training_data(settings: Settings, limit: int | None = None, benchmark: 
             f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
         )
     offered = offers[name].training_cases(settings, limit)
-    queries: dict[tuple[Path, str, str], Query] = {}
-
-    def query(item: AnsweredQuestion) -> Query:
-        def load() -> Sequence[Message]:
-            return Query.about(read_image(item.image.read_bytes()), item.question, item.system).messages()
-
-        return queries.setdefault((item.image, item.system, item.question), Query(item.question, load))
+    requests: dict[tuple[Path, str, str], Request] = {}
 
     def insertion(item: AnsweredQuestion, kind: Locality | None = None) -> Insertion:
-        return Insertion(query(item), item.answer, kind)
+        request = Request.about(item.image, item.question, item.system)
+        return Insertion(requests.setdefault((item.image, item.system, item.question), request), item.answer, kind)
 
     cases = [
         TrainingCase(

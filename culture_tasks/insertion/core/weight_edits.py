@@ -90,15 +90,10 @@ def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collecti
 
 
 def _check_editable(name: str, weight: torch.Tensor) -> None:
-    if weight.is_meta:
+    if weight.is_meta or weight.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         raise SettingsError(
-            f"insertion: {name} is not on a device, since the model was spread further than the GPUs hold. Weights can "
-            "only be edited where they are: use more or larger GPUs, or a smaller model."
-        )
-    if weight.dtype not in (torch.float32, torch.bfloat16, torch.float16):
-        raise SettingsError(
-            f"insertion: {name} is {weight.dtype}. Quantised weights can't be edited: name a checkpoint of 16 or "
-            "32 bits."
+            f"insertion: {name} can't be edited: it is {weight.dtype} on {weight.device.type}. Expected 16 or 32 bits "
+            "on a device: name a checkpoint that isn't quantised, or use more GPUs."
         )
 
 

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 import torch
 from torch import nn
 
-from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel, in_halves
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel, in_halves
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights
+
+Chain = tuple[Insertion, ...]
+"""Insertions, one after another."""
 
 
 class WeightMethod(InsertionMethod):
-    """A method whose insertions are other values of weights."""
-
-    edits_weights: ClassVar[bool] = True
+    """A method whose insertions are other values of weights; ``inserted`` counts them."""
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        self._present: Weights = {}
+        self.inserted = 0
+        self._chain: Chain = ()
+        self._known: dict[tuple[str, ...], Weights] = {}
 
     @property
     @abstractmethod
@@ -47,19 +49,45 @@ class WeightMethod(InsertionMethod):
     @property
     def present(self) -> Weights:
         """The weights after the present insertions."""
-        return self._present or self.weights
+        return self.weights_after([self._chain])[0]
 
     def insert(self, insertion: Insertion) -> None:
         """Edits the present weights."""
-        [self._present] = self.edited([insertion], [self.present])
+        self._chain = (*self._chain, insertion)
+        self.weights_after([self._chain])
 
     def reset(self) -> None:
         """Goes back to the model's weights."""
-        self._present = {}
+        self._chain, self._known = (), {}
 
-    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
+    def prompt(self, request: Request) -> Prompt:
+        """Returns the request with the chain before it."""
+        return Prompt(request, edits=self._chain)
+
+    def generate(self, request: Request, decoding: AnswerDecoding) -> Answer:
         """Answers a request with the present weights."""
-        return with_weights(self.model.model, self.present, lambda: self.model.generate(query, decoding))
+        return with_weights(self.model.model, self.present, lambda: self.model.generate(request, decoding))
+
+    def weights_after(self, chains: Sequence[Chain]) -> list[Weights]:
+        """Returns the weights after each of some chains, of which the first insertions are made together, and so on.
+
+        The weights of the last chain, and of what comes before its later insertions, are kept: where chains are sorted,
+        a chain that goes on needs no insertion twice.
+        """
+        names = [tuple(insertion.key for insertion in chain) for chain in chains]
+        known: dict[tuple[str, ...], Weights] = {(): self.weights, **self._known}
+        for length in range(1, max(map(len, names)) + 1):
+            longer = {
+                name[:length]: chain[length - 1]
+                for name, chain in zip(names, chains, strict=True)
+                if name[length - 1 :]
+            }
+            new = {name: insertion for name, insertion in longer.items() if name not in known}
+            if new:
+                known |= zip(new, self.insert_each(list(new.values()), [known[name[:-1]] for name in new]), strict=True)
+                self.inserted += len(new)
+        self._known = {name: weights for name, weights in known.items() if name and name == names[-1][: len(name)]}
+        return [known[name] for name in names]
 
     def insert_each(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
         """Does the same as :meth:`edited`, in halves where that doesn't fit into the memory of the device."""
@@ -69,6 +97,6 @@ class WeightMethod(InsertionMethod):
 
         return list(in_halves(range(len(insertions)), edited, f"edits of {self.name}"))
 
-    def _rounded(self, values: Weights) -> dict[str, torch.Tensor]:
+    def rounded(self, values: Weights) -> dict[str, torch.Tensor]:
         """Returns values in the types of the weights that they replace, rounded to the nearest."""
         return {name: value.to(self.weights[name].dtype) for name, value in values.items()}

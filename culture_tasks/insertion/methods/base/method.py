@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.queries import Insertion
+from culture_tasks.insertion.core.requests import Insertion
 
 
 class BaseModelMethod(InsertionMethod):

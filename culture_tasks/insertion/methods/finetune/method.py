@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -13,7 +12,7 @@ from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.queries import Insertion
+from culture_tasks.insertion.core.requests import Insertion
 from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
 from culture_tasks.insertion.core.weight_edits import (
     Part,
@@ -78,25 +77,15 @@ class FineTuneMethod(WeightMethod):
         ]
         groups = [ParameterGroup(weights, self.config.learning_rate) for weights in trained]
         optimizer = make_optimizer(self.config.optimizer, groups)
-        pairs = [(insertion.query, insertion.answer) for insertion in insertions]
-        score = RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(pairs))
-        history: list[torch.Tensor] = []
+        score = RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(insertions))
         for _ in range(self.config.steps):
             optimizer.zero_grad()
             with torch.enable_grad():
-                rounded = [self._rounded(weights) for weights in trained]
+                rounded = [self.rounded(weights) for weights in trained]
                 losses = with_weights_by_row(self.model.model, rounded, score).losses()
             losses.sum().backward()
             optimizer.step()
-            history.append(losses.detach())
-        for insertion, *losses in zip(insertions, history[0].tolist(), history[-1].tolist(), strict=True):
-            note_losses(*losses, insertion=insertion)
+        if not torch.isfinite(losses).all():
+            _log.warning("insertion: finetune: a loss is not finite. Lower learning_rate.")
         with torch.no_grad():
-            return [self._rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]
-
-
-def note_losses(first: float, last: float, *, insertion: Insertion) -> None:
-    """Logs the losses of the first and the last step."""
-    if not math.isfinite(last):
-        _log.warning("insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer)
-    _log.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)
+            return [self.rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]

@@ -15,9 +15,8 @@ from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text, make_encoder
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
-from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
@@ -71,12 +70,11 @@ class IkeMethod(InsertionMethod):
         """Forgets all samples."""
         self._insertions, self._nearness = [], None
 
-    def ask(self, query: Query) -> Route:
+    def prompt(self, request: Request) -> Prompt:
         """Shows the request after demonstrations and all samples."""
         if not self._insertions:
-            return Route(query)
-        context = context_of(self.retrieved(), self._insertions)
-        return Route(query.preceded_by([text_part(context)]))
+            return Prompt(request)
+        return Prompt(request.preceded_by([text_part(context_of(self.retrieved(), self._insertions))]))
 
     def retrieved(self) -> list[str]:
         """Returns the demonstrations for all insertions, the nearest last; of equal ones the earlier is nearer."""
@@ -107,17 +105,12 @@ class IkeMethod(InsertionMethod):
         return {"demonstrations": list(self._texts)}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        texts, embeddings = facts.get("demonstrations"), tensors.get("embeddings")
-        if not isinstance(texts, list) or embeddings is None or len(texts) != len(embeddings):
-            raise StateError("ike: the state's demonstrations and embeddings don't belong together. Fit again.")
-        self._encoder = None
-        again = self._encode(texts[:1])[0]
-        if again.shape != embeddings[0].shape or float((again - embeddings[0]).abs().max()) > _SAME:
-            raise StateError(
-                f"ike: {self.config.encoder!r} is not the encoder that the state was fitted with: it embeds the first "
-                "demonstration differently. Name the right one, or fit the method again."
+        self._texts, self._embeddings, self._encoder = list(facts["demonstrations"]), tensors["embeddings"], None
+        first, stored = self._encode(self._texts[:1])[0], self._embeddings[0]
+        if first.shape != stored.shape or float((first - stored).abs().max()) > _SAME:
+            raise ValueError(
+                f"{self.config.encoder!r} is not the encoder: it embeds the first demonstration differently"
             )
-        self._texts, self._embeddings = texts, embeddings
 
 
 def demonstration(new_fact: str, answered: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,22 +11,20 @@ import torch
 
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
-from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import StoredEdit, StoredVectors, nearest_edit
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import (
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.edit_scopes import StoredEdit, nearest_edit, stored_vectors
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
+from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
+from culture_tasks.insertion.core.requests import (
     AnswerDecoding,
     Insertion,
     Part,
-    Query,
+    Request,
     TrainingCase,
     image_part,
-    read_all,
     text_part,
 )
-from culture_tasks.insertion.core.state import StateError
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.methods.mcki.router import (
     MckiConfig,
     RouterCase,
@@ -52,53 +51,41 @@ class MckiMethod(InsertionMethod):
         super().__init__(model, config)
         self.threshold = 1.0
         self._memory: list[StoredEdit] = []
-        self._features = StoredVectors[Query](
-            f"features:{model.identity.run}",
-            lambda query: query.key,
-            model.features_of,
-            shape=(2, -1),
-            description="features",
-        )
+        self._features: dict[Request, torch.Tensor] = {}
         self._renew_router()
 
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        insertions: Sequence[Insertion],
-        store: ValueStore,
-        progress: Progress = silent,
-    ) -> None:
+    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:
         """Computes the features of all requests and insertions."""
-        queries = [*requests, *(insertion.query for insertion in insertions)]
-        self._features.prepare(queries, store, batch_size=self.batch_size, progress=progress)
+        everything = [*requests, *(insertion.request for insertion in insertions)]
+        self._features = self._features_of(everything, store)
 
     def insert(self, insertion: Insertion) -> None:
         """Writes one entry: the router key of (i_j, q_j), and the sample (section 4.1)."""
-        self._memory.append((self._vector_of(insertion.query), insertion))
+        self._memory.append((self._vector_of(insertion.request), insertion))
 
     def reset(self) -> None:
         """Empties the memory."""
         self._memory.clear()
 
-    def ask(self, query: Query) -> Route:
+    def prompt(self, request: Request) -> Prompt:
         """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
-        return self._route(query, self._vector_of(query)) if self._memory else Route(query)
+        return self._prompt(request, self._vector_of(request)) if self._memory else Prompt(request)
 
-    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
-        """Answers as :meth:`ask` decides, with one prefill where the entry isn't used.
+    def generate(self, request: Request, decoding: AnswerDecoding) -> Answer:
+        """Answers as :meth:`prompt` decides, with one prefill where the entry isn't used.
 
         Below the threshold decoding continues from the prefill that gave the features; otherwise it starts again.
         """
         if not self._memory:
-            return self.model.generate(query, decoding)
-        routes: list[Route] = []
+            return self.model.generate(request, decoding)
+        prompts: list[Prompt] = []
 
         def activates(features: torch.Tensor) -> bool:
-            routes.append(self._route(query, self._vector_of(query, features)))
-            return routes[0].activated is not None
+            prompts.append(self._prompt(request, self._vector_of(request, features)))
+            return "activated" in prompts[0].notes
 
-        answer = self.model.generate_unless(query, decoding, activates)
-        return routes[0].noted(answer or self.model.generate(routes[0].query, decoding))
+        answer = self.model.generate_unless(request, decoding, activates)
+        return replace(answer or self.model.generate(prompts[0].request, decoding), **prompts[0].notes)
 
     def parameter_count(self) -> int:
         """Parameters of the router."""
@@ -109,42 +96,57 @@ class MckiMethod(InsertionMethod):
         self._router = make_router(width, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
 
-    def _vector_of(self, query: Query, features: torch.Tensor | None = None) -> torch.Tensor:
+    def _features_of(
+        self, requests: Sequence[Request], store: Store, progress: Progress = silent
+    ) -> dict[Request, torch.Tensor]:
+        distinct = dict.fromkeys(requests)
+        keys = dict(zip(distinct, read_ahead(distinct, lambda request: request.key), strict=True))
+        inputs: dict[str, Request] = {}
+        for request, key in keys.items():
+            inputs.setdefault(key, request)
+        encode = partial(self.model.features_of, batch_size=self.batch_size)
+        found = stored_vectors(store, f"features:{self.model.identity.run}", inputs, encode, progress)
+        return {request: found[key].reshape(2, -1) for request, key in keys.items()}
+
+    def _vector_of(self, request: Request, features: torch.Tensor | None = None) -> torch.Tensor:
         """Returns the router vector of a request, by default from prepared features or from features computed now."""
-        features = self._features.get(query) if features is None else features
+        features = self._features.get(request) if features is None else features
         with torch.no_grad():
-            vector: torch.Tensor = self._router(self.model.features(query) if features is None else features)
+            vector: torch.Tensor = self._router(self.model.features(request) if features is None else features)
         return vector
 
-    def _route(self, query: Query, vector: torch.Tensor) -> Route:
+    def _prompt(self, request: Request, vector: torch.Tensor) -> Prompt:
         match = nearest_edit(self._memory, vector, similarities)
-        similarity = float(match.score)
-        if similarity < self.threshold:
-            return Route(query, similarity=similarity, threshold=self.threshold)
-        activated = query.preceded_by(self._wrap(match.edit))
-        return Route(activated, activated=match.place, similarity=similarity, threshold=self.threshold)
+        notes = {"similarity": float(match.score), "threshold": self.threshold}
+        if notes["similarity"] < self.threshold:
+            return Prompt(request, notes=notes)
+        return Prompt(request.preceded_by(self._wrap(match.edit)), notes={**notes, "activated": match.place})
 
     def _wrap(self, entry: Insertion) -> list[Part]:
         """Returns Wrap(e) of equation 2 as parts of a message."""
         prompt = prompt_files.load(__package__, WRAP)
-        text = text_part(prompt.fill({"question": entry.query.question, "answer": entry.answer}) + "\n\n")
-        images = [image_part(picture) for picture in entry.query.pictures()] if self.config.wrap_image else []
+        text = text_part(prompt.fill({"question": entry.request.question, "answer": entry.answer}) + "\n\n")
+        images = [image_part(picture) for picture in entry.request.pictures()] if self.config.wrap_image else []
         return [*images, text]
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
-        queries = read_all((query for case in cases for query in case.queries()), context.progress)
-        self.prepare(queries, [], context.store, context.progress)
-        weights = [torch.tensor([self.config.weight_of(item.kind) for item in case.locality]) for case in cases]
-        features = [partial(self._features.vectors, case.queries()) for case in cases]
-        router_cases = list(map(RouterCase, features, weights))
+        requests = dict.fromkeys(request for case in cases for request in case.requests())
+        features = self._features_of(list(requests), context.store, context.progress)
+        router_cases = [
+            RouterCase(
+                [features[request] for request in case.requests()],
+                torch.tensor([self.config.weight_of(item.kind) for item in case.locality]),
+            )
+            for case in cases
+        ]
         self._renew_router()
         loss = train(self._router, router_cases, self.config, context.progress)
         calibration = calibrate(*scores(self._router, router_cases))
         self.threshold = calibration.threshold
         return {
-            "requests": len({query.key for query in queries}),
+            "requests": len({request.key for request in requests}),
             "loss": loss,
             "threshold": calibration.threshold,
             "training_accuracy": calibration.accuracy,
@@ -158,8 +160,5 @@ class MckiMethod(InsertionMethod):
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
         self._renew_router()
-        try:
-            self._router.load_state_dict(dict(tensors))
-            self.threshold = float(facts["threshold"])
-        except (RuntimeError, KeyError, TypeError, ValueError) as error:
-            raise StateError(f"mcki: the state doesn't fit its own options ({error}). Fit the method again.") from None
+        self._router.load_state_dict(dict(tensors))
+        self.threshold = float(facts["threshold"])

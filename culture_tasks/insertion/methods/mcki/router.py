@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,16 +84,16 @@ def similarities(keys: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
 class RouterCase(NamedTuple):
     """A training case as the router sees it.
 
-    ``features`` returns those of P_j, the insertion sample first, and of N_j, shape (P + N, 2, hidden size); the
-    weights are w_n of each negative, shape (N,).
+    ``features`` are those of P_j, the insertion sample first, and of N_j, each of shape (2, hidden size); the weights
+    are w_n of each negative, shape (N,).
     """
 
-    features: Callable[[], torch.Tensor]
+    features: Sequence[torch.Tensor]
     weights: torch.Tensor
 
     def similarities(self, router: Router) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns sim(x, m_j) of the positives and of the negatives, shapes (P,) and (N,)."""
-        vectors = router(self.features())
+        vectors = router(torch.stack([*self.features]))
         similarities = vectors @ vectors[0]
         positives = len(similarities) - len(self.weights)
         return similarities[:positives], similarities[positives:]

@@ -12,8 +12,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
-from culture_tasks.insertion.core.queries import Insertion, TrainingCase
-from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.requests import Insertion, TrainingCase
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision, train
 from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
@@ -75,13 +74,13 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
 
     def edited(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
         """Edits the weights of each chain once, by the gradient of the loss of its sample's answer."""
-        score = self.model.answer_scorer([(insertion.query, insertion.answer) for insertion in insertions])
+        score = self.model.answer_scorer(insertions)
         gradients = token_gradients(
             self.editors.linears, lambda: with_weights_by_row(self.model.model, before, score).losses()
         )
         with torch.no_grad():
             return [
-                self._rounded(self.editors.edited(self.editors.transformed(row), self.editors.rates, weights))
+                self.rounded(self.editors.edited(self.editors.transformed(row), self.editors.rates, weights))
                 for row, weights in zip(gradients, before, strict=True)
             ]
 
@@ -128,7 +127,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
 
         def added(weight: float, score: RepeatedPass[AnswerLogits], loss_of: Callable[[AnswerLogits], Any]) -> float:
             """Adds the gradients of a loss of the edited model, and returns it."""
-            loss = loss_of(with_weights(model, self._rounded(cut), score))
+            loss = loss_of(with_weights(model, self.rounded(cut), score))
             with full_precision(loss.device):
                 (scale * weight * loss).backward()
             return float(loss.detach())
@@ -153,7 +152,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         return CaseLosses({"loss": total, **losses}, moments)
 
     def _encoded(self, items: Sequence[Insertion]) -> list[EncodedBatch]:
-        return self.model.encode_in_batches([(item.query, item.answer) for item in items], self.batch_size)
+        return self.model.encode_in_batches(items, self.batch_size)
 
     def _scorer(self, batch: EncodedBatch) -> RepeatedPass[AnswerLogits]:
         """Scores answers; all that comes before the edited weights is computed once."""
@@ -162,14 +161,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
         self._editors = None
-        losses = train(
-            self,
-            cases,
-            self.config,
-            name=self.name,
-            progress=context.progress,
-            checkpoints=context.checkpoints,
-        )
+        losses = train(self, cases, self.config, context, name=self.name)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -179,17 +171,10 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         return {"weights": list(self.editors.linears)}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        self.reset()
         self._editors = None
-        try:
-            self.editors.load_state_dict(dict(tensors))
-        except RuntimeError as error:
-            raise StateError(f"mend: the state doesn't fit its own options ({error}). Fit the method again.") from None
-        if facts.get("weights") != list(self.editors.linears):
-            raise StateError(
-                f"mend: the state is of {facts.get('weights')}, but the options name {list(self.editors.linears)}. "
-                "Fit the method again."
-            )
+        self.editors.load_state_dict(dict(tensors))
+        if facts["weights"] != list(self.editors.linears):
+            raise ValueError(f"it is of {facts['weights']}, but the options name {list(self.editors.linears)}")
 
 
 def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 
-from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.adapter import explained
-from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, Subject, in_batches, stored_vectors
 from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.queries import QueryImage
+from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
+from culture_tasks.insertion.core.requests import Request, image_key, loaded
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
+from culture_tasks.insertion.core.store import Store
 
 Fusion = Literal["dot", "concatenation"]
 
@@ -48,7 +48,7 @@ class MsckeMethod(ScopedMethod):
     config: MsckeConfig
 
     def _make_encoder(self) -> ScopeEncoder:
-        return clip_encoder(self.config, self.model.device)
+        return ClipScopes(self.config, self.model.device)
 
 
 def fused(texts: torch.Tensor, images: torch.Tensor, fusion: Fusion) -> torch.Tensor:
@@ -61,53 +61,64 @@ def fused(texts: torch.Tensor, images: torch.Tensor, fusion: Fusion) -> torch.Te
     return torch.nn.functional.normalize(vectors, dim=-1)
 
 
-def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
-    """Loads a CLIP model, frozen and in float32, as the encoder of an image with a text; long texts are cut off."""
-    from transformers import AutoModel, AutoProcessor
+class ClipScopes(ScopeEncoder):
+    """A CLIP model, frozen and in float32, as the encoder of an image with a text; long texts are cut off."""
 
-    name, length = config.encoder, config.max_text_length
-    advice = "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
-    with explained(f"mscke: encoder={name!r} can't be loaded as a CLIP model", advice):
-        processor = AutoProcessor.from_pretrained(name, trust_remote_code=False)
-        model = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False).to(device).eval()
-        width = int(model.config.projection_dim) * (1 if config.fusion == "dot" else 2)
-        positions = int(model.config.text_config.max_position_embeddings)
-    if length > positions:
-        raise SettingsError(
-            f"mscke: max_text_length={length}, but {name!r} reads at most {positions} tokens. Lower it."
+    def __init__(self, config: MsckeConfig, device: torch.device) -> None:
+        from transformers import AutoModel, AutoProcessor
+
+        super().__init__()
+        name, length = config.encoder, config.max_text_length
+        advice = "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
+        with explained(f"mscke: encoder={name!r} can't be loaded as a CLIP model", advice):
+            self._processor = AutoProcessor.from_pretrained(name, trust_remote_code=False)
+            self._model = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False)
+            self.width = int(self._model.config.projection_dim) * (1 if config.fusion == "dot" else 2)
+            positions = int(self._model.config.text_config.max_position_embeddings)
+        if length > positions:
+            raise SettingsError(
+                f"mscke: max_text_length={length}, but {name!r} reads at most {positions} tokens. Lower it."
+            )
+        self._model.to(device).eval()
+        self._fusion, self._length = config.fusion, length
+        self.parameters = int(self._model.num_parameters())
+        settings = {"max_text_length": length, "images": self._processor.image_processor.to_dict()}
+        vocabulary = self._processor.tokenizer.get_vocab()
+        self.identity = identify_encoder(self._model, vocabulary, source=name, settings=settings)
+
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> torch.Tensor:
+        """Encodes each text and each image once."""
+        pictures = [_picture(request) for request, _ in subjects]
+        text_keys = [text_key(text) for _, text in subjects]
+        image_keys = list(read_ahead(pictures, image_key))
+        prefix = f"vector:{self.identity.run}"
+        by_text, by_image = in_batches(self._text_vectors, size), in_batches(self._image_vectors, size)
+        distinct_texts = dict(zip(text_keys, (text for _, text in subjects), strict=True))
+        distinct_images = dict(zip(image_keys, pictures, strict=True))
+        of_texts = stored_vectors(store, f"{prefix}:text", distinct_texts, by_text, progress)
+        of_images = stored_vectors(store, f"{prefix}:image", distinct_images, by_image, progress)
+        texts, images = ([of[key] for key in keys] for of, keys in ((of_texts, text_keys), (of_images, image_keys)))
+        return fused(torch.stack(texts), torch.stack(images), self._fusion)
+
+    def _text_vectors(self, texts: Sequence[str]) -> torch.Tensor:
+        cut = {"truncation": True, "max_length": self._length, "padding": True, "padding_side": "right"}
+        return self._normalized("text", self._processor.tokenizer(list(texts), return_tensors="pt", **cut))
+
+    def _image_vectors(self, pictures: Sequence[Any]) -> torch.Tensor:
+        return self._normalized(
+            "image", self._processor.image_processor(list(map(loaded, pictures)), return_tensors="pt")
         )
-    settings = {"max_text_length": length, "images": processor.image_processor.to_dict()}
-    identity = identify_encoder(model, processor.tokenizer.get_vocab(), source=name, settings=settings)
 
-    def normalized(features: Callable[..., Any], inputs: Any) -> torch.Tensor:
+    def _normalized(self, kind: str, inputs: Any) -> torch.Tensor:
         with torch.no_grad():
-            output = features(**inputs.to(device))
+            output = getattr(self._model, f"get_{kind}_features")(**inputs.to(self._model.device))
         # transformers 5 returns an object with the projected vector as pooler_output, transformers 4 the vector itself.
         vectors = output if isinstance(output, torch.Tensor) else output.pooler_output
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
 
-    def text_vectors(subjects: Sequence[Subject]) -> torch.Tensor:
-        cut = {"truncation": True, "max_length": length, "padding": True, "padding_side": "right"}
-        texts = [text for _, text in subjects]
-        return normalized(model.get_text_features, processor.tokenizer(texts, return_tensors="pt", **cut))
 
-    def image_vectors(subjects: Sequence[Subject]) -> torch.Tensor:
-        images = [as_rgb(_picture(subject).load()) for subject in subjects]
-        return normalized(model.get_image_features, processor.image_processor(images, return_tensors="pt"))
-
-    parts = [
-        StoredVectors[Subject](f"vector:{identity.run}:{kind}", key, in_batches(encode), description=f"CLIP: {kind}s")
-        for kind, key, encode in (
-            ("text", lambda subject: text_key(subject[1]), text_vectors),
-            ("image", lambda subject: _picture(subject).key, image_vectors),
-        )
-    ]
-    return ScopeEncoder(identity, width, int(model.num_parameters()), parts, partial(fused, fusion=config.fusion))
-
-
-def _picture(subject: Subject) -> QueryImage:
-    query, _ = subject
-    pictures = query.pictures()
+def _picture(request: Request) -> Any:
+    pictures = request.pictures()
     if len(pictures) != 1:
-        raise DataError(f"mscke: the request {query.question!r:.80} has {len(pictures)} images. Expected one.")
+        raise DataError(f"mscke: the request {request.question!r:.80} has {len(pictures)} images. Expected one.")
     return pictures[0]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+import torch
 from pydantic import Field
 
-from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches, make_encoder
+from culture_tasks.insertion.core.edit_scopes import (
+    ScopeEncoder,
+    SentenceEncoder,
+    Subject,
+    in_batches,
+    make_encoder,
+    stored_vectors,
+)
 from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
+from culture_tasks.insertion.core.store import Store
 
 
 class SeracConfig(ScopedConfig):
@@ -38,11 +49,20 @@ class SeracMethod(ScopedMethod):
 
     def _make_encoder(self) -> ScopeEncoder:
         config = self.config
-        encoder = make_encoder(config.encoder, config.max_text_length, self.model.device, self.name)
-        texts = StoredVectors[Subject](
-            f"vector:{encoder.identity.run}",
-            lambda subject: text_key(subject[1]),
-            in_batches(lambda subjects: encoder.encode([text for _, text in subjects])),
-            description="text embeddings",
-        )
-        return ScopeEncoder(encoder.identity, encoder.width, encoder.parameters, [texts], lambda vectors: vectors)
+        return TextScopes(make_encoder(config.encoder, config.max_text_length, self.model.device, self.name))
+
+
+class TextScopes(ScopeEncoder):
+    """Sentence embeddings of edits and requests, whose images are ignored."""
+
+    def __init__(self, sentences: SentenceEncoder) -> None:
+        super().__init__()
+        self.identity, self.width, self.parameters = sentences.identity, sentences.width, sentences.parameters
+        self._sentences = sentences
+
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> torch.Tensor:
+        """Embeds each text once."""
+        texts = {text_key(text): text for _, text in subjects}
+        encode = in_batches(self._sentences.encode, size)
+        vectors = stored_vectors(store, f"vector:{self.identity.run}", texts, encode, progress)
+        return torch.stack([vectors[text_key(text)] for _, text in subjects])
