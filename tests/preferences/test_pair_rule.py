@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.preferences.dataset_folder import rows_of
-from culture_tasks.preferences.pairs import pairs_of, questions_of_culture, split
-from culture_tasks.results.training_manifest import Rule
+from culture_tasks.preferences.pairs import Rule, pairs_of, questions_of_culture, split
 
 RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=5)
 SEEDS = st.integers(0, 1_000)
