@@ -82,7 +82,7 @@ class InProcessJudge(Judge):
         if unknown := [name for name in parameters if parameters[name] is not None and name not in _PARAMETERS]:
             raise SettingsError(
                 f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
-                f"CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only {', '.join(_PARAMETERS)}. Unset "
+                f"CULTURE_JUDGE_EXTRA_BODY), only {', '.join(_PARAMETERS)}. Unset "
                 "it; model arguments such as enable_thinking=False say whether it thinks."
             )
         self._arguments = SecretStr(arguments)

@@ -117,11 +117,11 @@ def test_a_reply_as_long_as_the_limit_was_cut_off_and_grows_no_further_than_the_
 
 
 def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judge_for):
-    judge = local_judge_for(judge_max_tokens=99, judge_temperature=0.5, judge_extra_body='{"top_p": 0.9}')
+    judge = local_judge_for(judge_extra_body='{"max_tokens": 99, "temperature": 0.5, "top_p": 0.9}')
     assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
     assert dict(judge.identity(CROSSCULT).sampling) == dict(judge.identity(LAVE).sampling)
     for changes, message in (
-        ({"judge_reasoning_effort": "low"}, "takes no reasoning_effort"),
+        ({"judge_extra_body": '{"reasoning_effort": "low"}'}, "takes no reasoning_effort"),
         ({"judge_budget": "5"}, "counts no tokens"),
         ({"judge_form": "regex"}, r"lm-eval's hf can't hold replies to a form.*lm_eval:vllm"),
     ):

@@ -80,7 +80,7 @@ def test_a_request_that_may_be_charged_counts_in_full(server, judge_for, item, b
     server.decide = lambda request: behaviour
     url = server.url if behaviour else "http://127.0.0.1:9/v1"
     timeout = 0.2 if behaviour is hangs else 10.0  # on a busy machine any reply takes that long
-    options = {"judge_timeout": timeout, "judge_ask_again": 0, "openai_base_url": url}
+    options = {"judge_timeout": timeout, "openai_base_url": url}
     judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, **options)
     ask_all(judge, [item])
     tokens = sum(map(most, server.requests)) if is_charged else 0

@@ -419,13 +419,13 @@ def test_another_endpoint_judge_or_damaged_state_is_an_error(server, results, mo
 
 def test_results_of_other_settings_are_noticed_and_not_forgotten(server, results, monkeypatch, capsys):
     assert rejudge(results, "--submit") == 0
-    monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
+    monkeypatch.setenv("CULTURE_JUDGE_EXTRA_BODY", '{"max_tokens": 77}')
     assert rejudge(results, "--collect") == 3
     assert "10 results belong to other samples or settings" in capsys.readouterr().out
     assert rejudge(results, "--batch") == 0
     assert "10 results of batches belong to other samples or settings" in capsys.readouterr().err
     assert len(server.worked_on) == 20
-    monkeypatch.delenv("CULTURE_JUDGE_MAX_TOKENS")
+    monkeypatch.delenv("CULTURE_JUDGE_EXTRA_BODY")
     assert rejudge(results, "--collect") == 0
     assert outcomes(results) == {"scored"}
     assert len(server.worked_on) == 20
