@@ -6,7 +6,6 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import check_revisions
@@ -35,35 +34,32 @@ def register(add_parser: common.AddParser) -> None:
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     build = actions.add_parser("build", help="write a folder to train on", description=_BUILD)
     stat = actions.add_parser("stat", help="show what rated responses hold", description=_STAT)
+    sources = f"{', '.join(offered())}, a file of rated rows in CARE's layout, or results of several models"
+    above_0 = common.number("a number above 0 and at most 1", lambda share: 0.0 < share <= 1.0)
+    below_1 = common.number("a number of at least 0 and below 1", lambda share: 0.0 <= share < 1.0)
     for parser in (build, stat):
-        names = ", ".join(offered())
-        sources = f"{names}, a file of rated rows in CARE's layout, or results of several models, with samples"
-        parser.add_argument("sources", nargs="+", metavar="SOURCE", help=sources)
-        parser.add_argument("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
+        add = parser.add_argument
+        add("sources", nargs="+", metavar="SOURCE", help=sources)
+        add("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
         common.add_tasks(parser, "tasks or groups to take from results")
-        parser.add_argument("--judge", metavar="SPEC", help="whose verdicts count in results: openai:gpt-4o, lexical")
+        add("--judge", metavar="SPEC", help="whose verdicts count in results: openai:gpt-4o, lexical")
         common.add_tasks(parser, "also leave out the questions of these; 'none' keeps all", "--hold-out")
-        parser.add_argument("--pairs", choices=("paper", "all"), default="paper", help="all: every two ratings")
+        add("--pairs", choices=("paper", "all"), default="paper", help="all: every two responses with other ratings")
         gap = "least difference between the ratings of a pair"
-        parser.add_argument("--min-gap", type=common.not_negative, default=0.0, metavar="N", help=gap)
+        add("--min-gap", type=common.not_negative, default=0.0, metavar="N", help=gap)
         for name, values, metavar in (("language", "languages", "CODE"), ("category", "categories", "NAME")):
             common.add_repeatable(parser, f"--{name}", metavar, f"only this {name}; may be repeated", dest=values)
-        parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: 0)")
+        add("--seed", type=int, default=0, help="seed of every draw (default: 0)")
         common.add_json(parser)
-    build.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    add = build.add_argument
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
     culture = "questions about native cultures, foreign ones or half of each, equally many"
-    build.add_argument("--culture", choices=("native", "foreign", "mixed"), help=culture)
-    above_0 = common.number("a number above 0 and at most 1", lambda share: 0.0 < share <= 1.0)
-    fraction = "train on this share of the questions (default: 1)"
-    build.add_argument("--fraction", type=above_0, default=1.0, metavar="P", help=fraction)
-    below_1 = common.number("a number of at least 0 and below 1", lambda share: 0.0 <= share < 1.0)
-    dev = "share set aside for development (default: 0.1)"
-    build.add_argument("--dev", type=below_1, default=0.1, metavar="P", help=dev)
+    add("--culture", choices=("native", "foreign", "mixed"), help=culture)
+    add("--fraction", type=above_0, default=1.0, metavar="P", help="train on this share of the questions (default: 1)")
+    add("--dev", type=below_1, default=0.1, metavar="P", help="share set aside for development (default: 0.1)")
     on_tests = "keep questions of tests; the report marks the model"
-    build.add_argument("--train-on-test", dest="test_questions", action="store_true", help=on_tests)
-    build.add_argument("--plain", action="store_true", help="write plain text rather than messages")
-    model = "model that the recipes train (default: %(default)s)"
-    build.add_argument("--model", default=PAPER_MODELS[0], help=model)
+    add("--train-on-test", dest="test_questions", action="store_true", help=on_tests)
+    add("--model", default=PAPER_MODELS[0], help="model that the recipes train (default: %(default)s)")
     build.set_defaults(handler=_build)
     stat.set_defaults(handler=_stat, test_questions=True)
 
@@ -117,19 +113,15 @@ def _stat(options: argparse.Namespace) -> int:
         shared = overlap(questions, questions_of_tests(tests, settings)[0])
     except DataUnavailableError as error:
         unknown = str(error)
-    tables = {
-        "groups": group_rows(questions, pairs),
-        "writers": writer_rows(questions, pairs),
-        "tests": overlap_rows(shared),
-    }
-    facts: dict[str, Any] = {"sources": ratings.sources, "rated_by": ratings.rated_by, "left_out": ratings.left_out}
+    groups, writers = group_rows(questions, pairs), writer_rows(questions, pairs)
+    tables = {"groups": groups, "writers": writers, "tests": overlap_rows(shared)}
+    rated_by = ratings.rated_by
     if options.json:
+        facts = {"sources": ratings.sources, "rated_by": rated_by, "left_out": ratings.left_out}
         common.print_json({**facts, **tables, "not_checked": unknown})
         return 0
     print("\n\n".join(as_table(rows) for rows in tables.values() if rows))
-    ends = facts["rated_by"]["scale"]
-    scale = f", {ends[0]:g} to {ends[1]:g}" if ends else ""
-    print(f"\nrated by {facts['rated_by']['name']}{scale}")
+    print(f"\nrated by {rated_by['name']}" + (", {:g} to {:g}".format(*rated_by["scale"]) if rated_by["scale"] else ""))
     for source in ratings.sources:
         origin = f" of {source['model']} on {source['task']}" if source["task"] else ""
         common.show(f"{source['name']}: {source['responses']:,} responses{origin}, {source['fingerprint']}")

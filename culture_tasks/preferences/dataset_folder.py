@@ -107,13 +107,11 @@ _ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "r
 """Whose message a column is."""
 
 
-def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, seed: int) -> Iterator[Row]:
-    """Yields the rows of a method, as texts or as messages; the seed is that of KTO's order."""
+def rows_of(method: Method, pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
+    """Yields the rows of a method, with texts as messages; the seed is that of KTO's order."""
     rows = _sft(pairs) if method == "sft" else _dpo(pairs) if method == "dpo" else _kto(pairs, seed)
     for row in rows:
-        if not plain:
-            row |= {name: [{"role": role, "content": row[name]}] for name, role in _ROLES.items() if name in row}
-        yield row
+        yield row | {name: [{"role": role, "content": row[name]}] for name, role in _ROLES.items() if name in row}
 
 
 def build(
@@ -140,7 +138,7 @@ def build(
     with _new_folder(folder) as part:
         for method, split in itertools.product(METHODS, SPLITS):
             path = f"{method}/{split}.jsonl"
-            data = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
+            data = rows_of(method, pairs[split], seed)
             rows[split][method], sha256 = _write_rows(part / path, data)
             files |= {path: sha256} if rows[split][method] else {}
         row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
@@ -164,9 +162,7 @@ def build(
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         (part / FILE_NAME).write_text(storable(f"{text}\n"), encoding="utf-8")
         languages = sorted({pair.question.language for pair in pairs["train"]})
-        recipes = recipe_files(
-            folder, rows["train"], rows["dev"], conversational=not rule.plain, languages=languages, model=model
-        )
+        recipes = recipe_files(folder, rows["train"], rows["dev"], languages, model)
         for name, recipe in recipes.items():
             (part / name).write_text(recipe, encoding="utf-8")
     return manifest

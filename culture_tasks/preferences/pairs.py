@@ -37,7 +37,6 @@ class Rule:
         dev: Share of the questions that is set apart for development.
         hold_out: Tasks whose questions are left out.
         test_questions: Whether questions of tests are kept, as the user asked.
-        plain: Whether rows hold text, rather than messages.
     """
 
     pairs: Literal["paper", "all"] = "paper"
@@ -49,7 +48,6 @@ class Rule:
     dev: float = 0.1
     hold_out: Sequence[str] = ()
     test_questions: bool = False
-    plain: bool = False
 
 
 class PreferencePair(NamedTuple):

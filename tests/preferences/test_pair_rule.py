@@ -121,7 +121,7 @@ def test_native_foreign_and_mixed_questions_are_equally_many_in_each_language(as
 
 def kto(count, seed=0):
     pairs, _ = pairs_of([question(f"Q{number}", [9, 1]) for number in range(count)], Rule(), 0)
-    return list(rows_of("kto", pairs, plain=True, seed=seed))
+    return list(rows_of("kto", pairs, seed))
 
 
 @given(st.integers(3, 60), st.integers(0, 5))
@@ -130,8 +130,8 @@ def test_neighbours_are_of_different_questions_and_labels_alternate_in_an_order_
     assert all(one["question_id"] != other["question_id"] for one, other in itertools.pairwise(rows))
     assert [row["label"] for row in rows] == [True, False] * count
     assert rows == kto(count, seed)
-    order = [row["prompt"] for row in kto(20) if row["label"]]
-    assert order != [row["prompt"] for row in kto(20, seed=1) if row["label"]] != [f"Q{number}" for number in range(20)]
+    orders = [[row["prompt"][0]["content"] for row in kto(20, seed) if row["label"]] for seed in (0, 1)]
+    assert orders[0] != orders[1] != [f"Q{number}" for number in range(20)]
 
 
 @pytest.mark.parametrize("on_a_device", [4, 8])
@@ -145,5 +145,6 @@ def test_no_response_is_held_against_its_own_prompt(on_a_device):
 
 def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():
     pairs, _ = pairs_of([question("Q", [0, 1, 2])], Rule(pairs="all"), 0)
-    rows = rows_of("kto", pairs, plain=True, seed=0)
-    assert [(row["completion"], row["label"]) for row in rows] == [("response 2", True), ("response 0", False)]
+    rows = rows_of("kto", pairs, 0)
+    texts = [(row["completion"][0]["content"], row["label"]) for row in rows]
+    assert texts == [("response 2", True), ("response 0", False)]
