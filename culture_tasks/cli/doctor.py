@@ -80,8 +80,8 @@ def examine(*, ask_judge: bool = True) -> Iterator[tuple[str, Finding]]:
 
 
 def _packages() -> Finding:
-    versions = {canonicalize_name(each.metadata["Name"]): each.version for each in metadata.distributions()}
-    shown = {name: versions[name] for name in map(canonicalize_name, _SHOWN) if name in versions}
+    versions = {str(canonicalize_name(each.metadata["Name"])): each.version for each in metadata.distributions()}
+    shown = {name: versions[name] for name in _SHOWN if name in versions}
     listing = ", ".join(f"{name} {version}" for name, version in shown.items())
     facts = {"versions": {"python": platform.python_version(), **shown}}
     unmet: dict[str, str] = {}
