@@ -44,9 +44,6 @@ def register(add_parser: common.AddParser) -> None:
         common.add_tasks(parser, "tasks or groups to take from results")
         add("--judge", metavar="SPEC", help="whose verdicts count in results: openai:gpt-4o, lexical")
         common.add_tasks(parser, "also leave out the questions of these; 'none' keeps all", "--hold-out")
-        add("--pairs", choices=("paper", "all"), default="paper", help="all: every two responses with other ratings")
-        gap = "least difference between the ratings of a pair"
-        add("--min-gap", type=common.not_negative, default=0.0, metavar="N", help=gap)
         for name, values, metavar in (("language", "languages", "CODE"), ("category", "categories", "NAME")):
             common.add_repeatable(parser, f"--{name}", metavar, f"only this {name}; may be repeated", dest=values)
         add("--seed", type=int, default=0, help="seed of every draw (default: 0)")
@@ -107,7 +104,7 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule, ratings, tests = _read(options, settings)
     questions = select_questions(ratings.questions, rule, Counter())
-    pairs, _ = pairs_of(questions, rule, options.seed)
+    pairs, _ = pairs_of(questions, options.seed)
     shared, unknown = overlap([], []), ""
     try:
         shared = overlap(questions, questions_of_tests(tests, settings)[0])

@@ -21,7 +21,7 @@ from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import Overlap, items_by_task
 from culture_tasks.preferences.pairs import SPLITS, PreferencePair, Rule, random_number
-from culture_tasks.preferences.ratings import RatedAnswer, RatedQuestion, Ratings
+from culture_tasks.preferences.ratings import RatedQuestion, Ratings
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.results.training_manifest import FILE_NAME, FORMAT
 from culture_tasks.text import storable
@@ -30,7 +30,6 @@ Method = Literal["sft", "dpo", "kto"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 Row = dict[str, Any]
-_Sides = dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]
 
 
 def _facts(question: RatedQuestion) -> Row:
@@ -44,9 +43,9 @@ def _facts(question: RatedQuestion) -> Row:
 
 
 def _sft(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
-    for question in {pair.question.fingerprint: pair.question for pair in pairs}.values():
-        for reference in question.references[:1]:
-            yield {"prompt": question.text, "completion": reference, **_facts(question)}
+    for pair in pairs:
+        for reference in pair.question.references[:1]:
+            yield {"prompt": pair.question.text, "completion": reference, **_facts(pair.question)}
 
 
 def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
@@ -63,44 +62,28 @@ def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
         }
 
 
-def _sides(pairs: Sequence[PreferencePair]) -> tuple[_Sides, _Sides]:
-    """Returns the better responses of all pairs, and the worse ones, by their question's fingerprint and their text."""
-    better = {(question.fingerprint, chosen.text): (question, chosen) for question, chosen, _ in pairs}
-    worse = {(question.fingerprint, rejected.text): (question, rejected) for question, _, rejected in pairs}
-    return better, worse
-
-
 def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     """Yields rows in the order that TRL's estimate of the loss's reference point needs.
 
     TRL trains KTO in the order of its rows, and estimates the reference point by giving each response to the prompt of
-    the next row. The order is drawn. With one pair per question, and three questions or more, neighbours differ in
-    their question, and every second row is desirable; with all pairs, that holds for most rows.
-
-    Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
-    out: KTO has no place for both labels.
+    the next row. The order is drawn. With three questions or more, neighbours differ in their question, and every
+    second row is desirable.
     """
-    better, worse = _sides(pairs)
-    desirable, undesirable = (
-        sorted(
-            (row for key, row in rows.items() if key not in opposite),
-            key=lambda row: random_number(seed, "kto", row[0].fingerprint),
-        )
-        for rows, opposite in ((better, worse), (worse, better))
-    )
-    half = (len(undesirable) + 1) // 2
-    for rows in itertools.zip_longest(desirable, undesirable[half:] + undesirable[:half]):
-        for label, row in zip((True, False), rows, strict=True):
-            if row is not None:
-                question, answer = row
-                yield {
-                    "prompt": question.text,
-                    "completion": answer.text,
-                    "label": label,
-                    **_facts(question),
-                    "rating": float(answer.rating),
-                    "by": answer.writer,
-                }
+    order = sorted(pairs, key=lambda pair: random_number(seed, "kto", pair.question.fingerprint))
+    half = (len(order) + 1) // 2
+    for better, worse in zip(order, order[half:] + order[:half], strict=True):
+        for question, answer, label in (
+            (better.question, better.chosen, True),
+            (worse.question, worse.rejected, False),
+        ):
+            yield {
+                "prompt": question.text,
+                "completion": answer.text,
+                "label": label,
+                **_facts(question),
+                "rating": float(answer.rating),
+                "by": answer.writer,
+            }
 
 
 _ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "rejected": "assistant"}
@@ -142,7 +125,6 @@ def build(
             rows[split][method], sha256 = _write_rows(part / path, data)
             files |= {path: sha256} if rows[split][method] else {}
         row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-        with_both_labels = sum(len(better.keys() & worse.keys()) for better, worse in map(_sides, pairs.values()))
         sources = (overlap.same, ratings.test_items)
         manifest = {
             "format": FORMAT,
@@ -151,7 +133,7 @@ def build(
             "rated_by": ratings.rated_by,
             "rule": asdict(rule),
             "seed": seed,
-            "counts": {**counts, **row_counts, "kto_responses_with_both_labels": with_both_labels},
+            "counts": {**counts, **row_counts},
             "files": files,
             "items": items["train"],
             "dev_items": items["dev"],

@@ -1,6 +1,6 @@
 """The pairs of a build: the rule that makes them of ratings, and the choice of questions before it.
 
-The rule is best against worst, one pair per question (CARE, section 4), or a variant. Every draw depends on the seed
+The rule is best against worst, one pair per question (CARE, section 4). Every draw depends on the seed
 and on the text that is drawn, and on nothing else: adding a question changes no other question's pair, and the order of
 the sources changes no draw.
 """
@@ -8,9 +8,8 @@ the sources changes no draw.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -28,9 +27,6 @@ class Rule:
     """How pairs are made of ratings.
 
     Attributes:
-        pairs: ``paper``: best against worst, one pair per question; ``all``: every two responses with different
-            ratings.
-        min_gap: Smallest difference of ratings in a pair.
         languages: Languages kept; empty means all, as for ``categories``.
         culture: Which questions are drawn, in equal numbers (CARE, section 4.5); None means all.
         fraction: Share of the training questions that is kept; smaller ones are part of larger ones.
@@ -39,8 +35,6 @@ class Rule:
         test_questions: Whether questions of tests are kept, as the user asked.
     """
 
-    pairs: Literal["paper", "all"] = "paper"
-    min_gap: float = 0.0
     languages: Sequence[str] = ()
     categories: Sequence[str] = ()
     culture: Literal["native", "foreign", "mixed"] | None = None
@@ -69,39 +63,28 @@ def random_number(seed: int, purpose: str, *texts: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def pairs_of(questions: Iterable[RatedQuestion], rule: Rule, seed: int) -> tuple[list[PreferencePair], Counter[str]]:
-    """Makes pairs by a rule; of several equally good or bad responses, one is drawn.
+def pairs_of(questions: Iterable[RatedQuestion], seed: int) -> tuple[list[PreferencePair], Counter[str]]:
+    """Makes a pair of the best and the worst response of each question; of several equally good or bad, one is drawn.
 
     Returns:
-        The pairs, those of a question together, in the order of the questions; and how many questions have no pair, by
-        reason.
+        The pairs, in the order of the questions; and how many questions have no pair, by reason.
     """
     pairs: list[PreferencePair] = []
     without: Counter[str] = Counter()
-    for question in questions:
-        ratings = {answer.rating for answer in question.answers}
-        if len(question.answers) < 2:
-            without["questions_with_one_response"] += 1
-        elif len(ratings) == 1:
-            without["ties"] += 1
-        elif question_pairs := [pair for pair in _pairs(question, rule, seed) if pair.gap >= rule.min_gap]:
-            pairs += question_pairs
-        else:
-            without["questions_below_min_gap"] += 1
-    return pairs, without
-
-
-def _pairs(question: RatedQuestion, rule: Rule, seed: int) -> Iterator[PreferencePair]:
     by_rating = attrgetter("rating")
-    if rule.pairs == "all":
-        for two in itertools.combinations(question.answers, 2):
-            if two[0].rating != two[1].rating:
-                yield PreferencePair(question, max(two, key=by_rating), min(two, key=by_rating))
-        return
-    order = sorted(
-        question.answers, key=lambda answer: random_number(seed, "response", question.fingerprint, answer.text.strip())
-    )
-    yield PreferencePair(question, max(order, key=by_rating), min(order, key=by_rating))
+    for question in questions:
+        order = sorted(
+            question.answers,
+            key=lambda answer: random_number(seed, "response", question.fingerprint, answer.text.strip()),
+        )
+        chosen, rejected = max(order, key=by_rating), min(order, key=by_rating)
+        if len(order) < 2:
+            without["questions_with_one_response"] += 1
+        elif chosen.rating == rejected.rating:
+            without["ties"] += 1
+        else:
+            pairs.append(PreferencePair(question, chosen, rejected))
+    return pairs, without
 
 
 def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> list[RatedQuestion]:
@@ -183,9 +166,9 @@ def choose(
     held_out = {name for name, items in overlap.same.items() if any(task in rule.hold_out for task, _ in items)}
     kept = [question for question in questions if question.fingerprint not in held_out]
     counts["questions_held_out"] = len(questions) - len(kept)
-    all_pairs, without = pairs_of(kept, rule, seed)
+    all_pairs, without = pairs_of(kept, seed)
     counts.update(without)
-    paired = list({pair.question.fingerprint: pair.question for pair in all_pairs}.values())
+    paired = [pair.question for pair in all_pairs]
     of_one_culture = questions_of_culture(paired, rule, seed)
     counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
     if not of_one_culture:

@@ -10,7 +10,7 @@ from support.rated_data import question, row, write_model, write_rows
 from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.cli.main import main
 from culture_tasks.preferences.held_out import overlap
-from culture_tasks.preferences.pairs import Rule, pairs_of
+from culture_tasks.preferences.pairs import pairs_of
 from culture_tasks.preferences.preference_stat import as_table, group_rows, overlap_rows, writer_rows
 from culture_tasks.preferences.ratings import RatedAnswer
 
@@ -30,7 +30,7 @@ QUESTIONS = [
 ]
 
 
-PAIRS, _ = pairs_of(QUESTIONS, Rule(), 0)
+PAIRS, _ = pairs_of(QUESTIONS, 0)
 GROUPS = {(row["by"], row["group"]): row for row in group_rows(QUESTIONS, PAIRS)}
 
 

@@ -69,22 +69,13 @@ def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
     assert labels == [(True, 9.0), (False, 3.0)] * 18
     manifest = manifest_of(out)
     assert (len(manifest["items"]), len(manifest["dev_items"])) == (18, 2)
-    assert (manifest["counts"]["dpo_train_rows"], manifest["counts"]["kto_responses_with_both_labels"]) == (18, 0)
+    assert manifest["counts"]["dpo_train_rows"] == 18
     assert re.search(r"train pairs +18\n", capsys.readouterr().out)
     for method, columns in {"sft": {"completion"}, "dpo": {"chosen", "rejected"}, "kto": {"label"}}.items():
         loaded = datasets.load_dataset(str(out / method))  # as TRL does
         assert set(loaded) == {"train", "validation"}
         assert {"prompt", *columns} <= set(loaded["train"].column_names)
         assert loaded["train"].features == loaded["validation"].features
-
-
-def test_what_kto_leaves_out_is_counted(rated, tmp_path, capsys):
-    # Three ratings make three pairs per question: the middle response is better in one and worse in another.
-    assert build(rated, "--pairs", "all", "-o", tmp_path / "out", "--hold-out", "none") == 0
-    counts = manifest_of(tmp_path / "out")["counts"]
-    assert counts["kto_responses_with_both_labels"] == 20
-    assert counts["kto_train_rows"] + counts["kto_dev_rows"] == 2 * 20
-    assert re.search(r"kto responses with both labels +20\n", capsys.readouterr().out)
 
 
 def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path, monkeypatch):
@@ -151,7 +142,6 @@ def test_questions_are_chosen_by_language_and_category_and_unknown_characters_ar
             (),
             "no pair is left of 2 questions: 1 ties, 1 questions with one response. Expected at least one",
         ),
-        (rows_of(3), ("--min-gap", "7"), "3 questions below min gap"),
         (rows_of(3), ("--culture", "native"), "3 questions not drawn for culture"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
         (rows_of(3), ("--category", "literarcy"), "care: unknown category 'literarcy'. Did you"),
@@ -170,7 +160,7 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
 
 
-@pytest.mark.parametrize(("name", "value"), [("--min-gap", "-1"), ("--fraction", "2"), ("--dev", "x")])
+@pytest.mark.parametrize(("name", "value"), [("--fraction", "2"), ("--dev", "x")])
 def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, name, value, capsys):
     with pytest.raises(SystemExit):
         build(rated, "-o", tmp_path / "out", name, value)
