@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError, nearest
@@ -35,43 +35,15 @@ _log = logging.getLogger(__name__)
 
 _DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 _PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
-_NAME, _HUB_NAME, _REVISION = r"[\w:.-]+", r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
-_ARGUMENTS_IN_FILE: Mapping[str, str] = {
-    "pretrained": _HUB_NAME,
-    "revision": _REVISION,
-    **dict.fromkeys(("dtype", "quantization", "device", "batch_size", "max_batch_size", "max_length"), _NAME),
-    **dict.fromkeys(("max_model_len", "max_num_seqs", "tensor_parallel_size", "data_parallel_size"), _NAME),
-    **dict.fromkeys(("gpu_memory_utilization", "parallelize", "enable_thinking"), _NAME),
-}
-"""Arguments of a harness's model that a settings file may have, each with the form of its value.
-
-None of them runs code, names a file or says where to send a key; ``pretrained`` is a name on the Hub.
-"""
-_EXTRA_BODY_IN_FILE = frozenset(
-    (
-        *("top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "repetition_penalty"),
-        *("temperature", "reasoning", "reasoning_effort", "thinking", "enable_thinking", "verbosity"),
-        "chat_template_kwargs",
-    )
-)
-"""Parameters of a request that a settings file may set: on sampling and reasoning, not on where a request goes."""
+_HUB_NAME, _REVISION = r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
     "messages": "the rubric writes them",
     "stream": "replies are read whole",
     "stream_options": "replies are read whole",
     "n": "one reply is asked for at a time",
-    "max_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
-    "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
+    "max_completion_tokens": "use max_tokens",
 }
-_FORMS = {
-    # A number, perhaps with a seed of up to nine digits behind a colon.
-    "subset": (
-        r"([1-9]\d{0,8})(?::(\d{1,9}))?",
-        "NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on",
-    ),
-}
-"""Settings of two parts: the form of each, and that form in words."""
 
 
 class Settings(BaseModel):
@@ -83,18 +55,13 @@ class Settings(BaseModel):
         judge_concurrency: Maximum number of requests in flight to a judge's endpoint.
         judge_cache: File of the verdict cache, or ``off``; None means the user's cache folder.
         judge_min_coverage: A judged score is reported as NaN if a smaller share of its verdicts was scored.
-        judge_ask_again: How many times an unparsable reply is asked for again, with a reminder of the format.
         judge_timeout: Seconds until a request to a judge times out.
         judge_patience: Seconds to wait for a judge's endpoint that doesn't answer.
         judge_delimiters: Whether the texts to grade are enclosed in tags with a secret code that no text can contain.
         judge_form: Form that the judge's endpoint holds replies to, the reasons before the rating: ``json_schema`` (by
             ``response_format``) or ``regex`` (by vLLM's ``structured_outputs``); ``free`` leaves it to the prompt.
-        judge_max_tokens: Maximum number of tokens of a judge's reply, reasoning included; None means the rubric's
-            limit, which is raised if reasoning uses it up.
-        judge_temperature: The judge's temperature; None means the rubric's.
-        judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's terms (``low``, ``high``, …).
-        judge_extra_body: A JSON object with further parameters for the judge's requests, shown in the results; ``null``
-            drops one of the rubric's parameters.
+        judge_extra_body: A JSON object with parameters for the judge's requests, shown in the results, such as
+            ``{"max_tokens": 4096, "temperature": 0.5, "reasoning_effort": "low"}``; ``null`` drops one of the rubric's.
         judge_budget: What a command may spend on the judge: money, such as ``5``, in the currency of the prices, or
             tokens, such as ``2000000 tokens``; None means anything.
         judge_prices: File of prices; None means the list prices that are part of this package.
@@ -113,8 +80,6 @@ class Settings(BaseModel):
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
         openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
-        openai_organization: Organization to bill, for keys that belong to several.
-        openai_project: Project to bill.
         azure_endpoint: Azure OpenAI resource to use as the judge's endpoint.
         azure_api_key: Key of that resource.
         openai_api_version: API version, needed by Azure.
@@ -126,18 +91,10 @@ class Settings(BaseModel):
     judge_concurrency: int = Field(default=64, validation_alias="CULTURE_JUDGE_CONCURRENCY", ge=1, le=10_000)
     judge_cache: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_CACHE")
     judge_min_coverage: float = Field(default=0.95, validation_alias="CULTURE_JUDGE_MIN_COVERAGE", ge=0.0, le=1.0)
-    judge_ask_again: int = Field(default=1, validation_alias="CULTURE_JUDGE_ASK_AGAIN", ge=0, le=5)
     judge_timeout: float = Field(default=120.0, validation_alias="CULTURE_JUDGE_TIMEOUT", gt=0.0, allow_inf_nan=False)
     judge_patience: float = Field(default=600.0, validation_alias="CULTURE_JUDGE_PATIENCE", ge=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = Field(default="on", validation_alias="CULTURE_JUDGE_DELIMITERS")
     judge_form: Literal["free", "json_schema", "regex"] = Field(default="free", validation_alias="CULTURE_JUDGE_FORM")
-    judge_max_tokens: int | None = Field(default=None, validation_alias="CULTURE_JUDGE_MAX_TOKENS", ge=1, le=1_000_000)
-    judge_temperature: float | None = Field(
-        default=None, validation_alias="CULTURE_JUDGE_TEMPERATURE", ge=0.0, le=2.0, allow_inf_nan=False
-    )
-    judge_reasoning_effort: str | None = Field(
-        default=None, validation_alias="CULTURE_JUDGE_REASONING_EFFORT", max_length=40
-    )
     judge_extra_body: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_EXTRA_BODY")
     judge_budget: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_BUDGET", max_length=40)
     judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
@@ -155,8 +112,6 @@ class Settings(BaseModel):
     languages: tuple[str, ...] | None = Field(default=None, validation_alias="CULTURE_TASKS_LANGUAGES")
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL", repr=False)
-    openai_organization: str | None = Field(default=None, validation_alias="OPENAI_ORG_ID")
-    openai_project: str | None = Field(default=None, validation_alias="OPENAI_PROJECT_ID")
     azure_endpoint: str | None = Field(default=None, validation_alias="AZURE_OPENAI_ENDPOINT", repr=False)
     azure_api_key: SecretStr | None = Field(default=None, validation_alias="AZURE_OPENAI_API_KEY")
     openai_api_version: str | None = Field(default=None, validation_alias="OPENAI_API_VERSION")
@@ -174,17 +129,15 @@ class Settings(BaseModel):
             raise ValueError("it names a data set twice")
         return pairs
 
-    @field_validator(*_FORMS, mode="before")
+    @field_validator("subset", mode="before")
     @classmethod
-    def _has_its_form(cls, value: object, field: ValidationInfo) -> object:
+    def _is_a_number_with_a_seed(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        pattern, form = _FORMS[str(field.field_name)]
-        match = re.fullmatch(pattern, value)
+        match = re.fullmatch(r"([1-9]\d{0,8})(?::(\d{1,9}))?", value)
         if not match:
-            raise ValueError(f"it is not {form}")
-        first, second = match.groups(default="0")
-        return int(first), int(second)
+            raise ValueError("it is not NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on")
+        return int(match[1]), int(match[2] or 0)
 
     @field_validator("languages", mode="before")
     @classmethod
@@ -246,13 +199,8 @@ class Settings(BaseModel):
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
         """Sampling parameters of the judge that the user sets; None drops one of the rubric's."""
-        parameters = {
-            "max_tokens": self.judge_max_tokens,
-            "temperature": self.judge_temperature,
-            "reasoning_effort": self.judge_reasoning_effort,
-        }
-        extra: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
-        return extra | {name: value for name, value in parameters.items() if value is not None}
+        parameters: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
+        return parameters
 
     @property
     def cache_file(self) -> Path | None:
@@ -428,10 +376,10 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
         if name in _PATHS and text != "off":
             paths = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
             text = ",".join(str(_path_below(file, name, path)) for path in paths)
-        elif (problem := _problem_in_file(key, text)) is not None:
+        elif key == "judge_extra_body" or (key == "judge" and text.startswith("lm_eval:")):
             raise SettingsError(
-                f"settings: {file}: {key} {problem} Anything else in a file could run a stranger's code, or send your "
-                f"keys away. Remove it, and set the environment variable {name} if you need it."
+                f"settings: {file} has {key} = {_excerpt(text)}. A file may be a stranger's, and this could run "
+                f"code or send keys away. Remove it, and set the environment variable {name}."
             )
         values[name] = text
     return values
@@ -450,29 +398,6 @@ def _path_below(file: Path, variable: str, text: str) -> Path:
             f"that is, or remove it and set the environment variable {variable}."
         )
     return path
-
-
-def _problem_in_file(key: str, text: str) -> str | None:
-    """Says what a value has that only a variable may have, since anybody may have written a file; None for nothing."""
-    if key == "judge" and text.startswith("lm_eval:"):
-        model_type, *arguments = (part.strip() for part in text.partition(":")[2].split(","))
-        if model_type not in ("hf", "vllm"):
-            return (
-                f"is {model_type!r:.40} of lm-eval. Expected openai:<model>, lexical, none, lm_eval:hf or lm_eval:vllm."
-            )
-        for name, _, value in (argument.partition("=") for argument in arguments if argument):
-            if name not in _ARGUMENTS_IN_FILE:
-                return f"has the argument {name!r:.40}. Expected one of {', '.join(_ARGUMENTS_IN_FILE)}."
-            if not re.fullmatch(_ARGUMENTS_IN_FILE[name], value):
-                return (
-                    f"has {name}={value!r:.80}. Expected a name, for pretrained one on the Hub, such as Qwen/Qwen3-8B."
-                )
-    if key == "judge_extra_body":
-        with suppress(ValueError):  # which is reported with the variable's other problems
-            body = from_json(text)
-            if unknown := sorted(set(body) - _EXTRA_BODY_IN_FILE) if isinstance(body, dict) else []:
-                return f"sets {unknown[0]!r:.40}. Expected some of {', '.join(sorted(_EXTRA_BODY_IN_FILE))}."
-    return None
 
 
 def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:

@@ -174,7 +174,7 @@ class Grading:
         self._usage = reply.usage if self._usage == Usage() else self._usage + reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = self.rubric.read(reply.text) if reply.is_whole else None
-        if reading is None and self._sample < self.grader.settings.judge_ask_again:
+        if reading is None and self._sample < 1:
             text = without_reasoning(reply.text)
             # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()

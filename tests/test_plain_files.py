@@ -54,8 +54,6 @@ def test_a_file_appears_whole_and_not_through_a_link(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("command", "output"),
     [
-        ("preferences stat {data} -o .", "stat.json"),
-        ("preferences stat {data} -o .", "stat.csv"),
         ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "agreement.md"),
         ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "ratings.csv"),
         ("compare missing missing --json gate.json", "gate.json"),

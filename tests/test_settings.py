@@ -42,7 +42,6 @@ def test_nothing_set_gives_the_defaults():
         ("CULTURE_JUDGE_CACHE", "~/v.sqlite3", "cache_file", Path.home() / "v.sqlite3"),
         ("CULTURE_JUDGE_MIN_COVERAGE", "0.5", "judge_min_coverage", 0.5),
         ("CULTURE_JUDGE_DELIMITERS", "off", "judge_delimiters", "off"),
-        ("CULTURE_JUDGE_MAX_TOKENS", "4096", "judge_parameters", {"max_tokens": 4096}),
         ("CULTURE_JUDGE_EXTRA_BODY", '{"top_p": 0.9}', "judge_parameters", {"top_p": 0.9}),
         ("CULTURE_SUBSET", "400:7", "subset", (400, 7)),
         ("CULTURE_TASKS_DATA", "~/data", "data_folder", Path.home() / "data"),
@@ -75,9 +74,9 @@ def test_each_variable_sets_its_field(name, text, field, value):
     ],
 )
 def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, said):
-    message = refused(**{name: value, "CULTURE_JUDGE_MAX_TOKENS": "x"})
+    message = refused(**{name: value, "CULTURE_JUDGE_PATIENCE": "x"})
     assert said in message
-    assert "CULTURE_JUDGE_MAX_TOKENS='x'" in message  # all problems are named at once
+    assert "CULTURE_JUDGE_PATIENCE='x'" in message  # all problems are named at once
     assert message.startswith("settings: ")
     assert message.endswith("Correct or unset the variable.")
 
@@ -153,19 +152,15 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
         ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
         ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
         ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
-        ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has the argument 'trust_remote_code'."),
         (
-            'judge = ["lm_eval:openai-chat-completions", "base_url=http://evil"]',
-            "judge is 'openai-chat-completions' of",
+            'judge = "lm_eval:hf,pretrained=a/b,trust_remote_code=True"',
+            "A file may be a stranger's, and this could run",
         ),
-        ('judge = "lm_eval:steered,pretrained=a/b,steer_path=x.pt"', "judge is 'steered' of lm-eval."),
-        *(
-            (f'judge = "lm_eval:hf,pretrained=a/b,{name}=x"', f"judge has the argument {name!r}.")
-            for name in ("peft", "offload_folder", "attn_implementation", "token", "tokenizer", "model_kwargs", "lora")
+        ('judge = ["lm_eval:steered", "steer_path=x.pt"]', "set the environment variable CULTURE_JUDGE."),
+        (
+            'judge_extra_body = \'{"api_base": "http://evil"}\'',
+            "set the environment variable CULTURE_JUDGE_EXTRA_BODY.",
         ),
-        ('judge = "lm_eval:vllm,pretrained=./weights"', "judge has pretrained='./weights'."),
-        ('judge = "lm_eval:hf,pretrained=a/b,pretrained=/tmp/x"', "judge has pretrained='/tmp/x'."),
-        ('judge_extra_body = \'{"top_p": 1, "api_base": "http://evil"}\'', "judge_extra_body sets 'api_base'."),
         (
             'judge_cache = "/tmp/verdicts.sqlite3"',
             "judge_cache = '/tmp/verdicts.sqlite3' isn't below the file's folder.",
@@ -189,9 +184,7 @@ def test_what_a_file_may_not_hold_is_named_with_the_file(project, text, said):
 
 
 def test_what_a_file_sets_is_said_once_and_a_pipe_in_its_place_is_not_waited_for(project, caplog):
-    write(
-        project, 'judge = "lm_eval:vllm,pretrained=Qwen/Qwen3-8B,dtype=bfloat16,tensor_parallel_size=2"\nsubset = 400'
-    )
+    write(project, 'judge = "openai:gpt-4o"\nsubset = 400')
     write(project.parent / "home", 'subset = "4"')
     assert Settings.from_environment() == Settings.from_environment()
     assert caplog.messages == [f"settings: judge, subset come from {project / FILE_NAME}."]

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, tasks_below
+from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.cli.main import all_commands, build_parser
-from culture_tasks.cli.tasks import HEADER, rows, similar_entries
+from culture_tasks.cli.tasks import facts_of, families
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, file_key, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
@@ -75,9 +75,14 @@ def _tasks(benchmark_name: str) -> str:
 
 
 def _tasks_of(benchmark: str, columns: Sequence[str]) -> str:
-    entries = [family for family in similar_entries() if benchmark_of(family[0].name).name == benchmark]
-    places = [HEADER.index(column) for column in columns]
-    return as_markdown(columns, ([row[place] for place in places] for row in rows(entries, brief=True)))
+    body = []
+    for entries in families(benchmark):
+        names = [f"`{entry.name}`" for entry in entries]
+        shown = names if len(names) <= 8 else [*names[:2], f"… {len(names) - 3} more …", names[-1]]
+        facts = facts_of(entries)
+        cells = facts | {"task": ", ".join(shown), "metric": f"`{facts['metric']}`"}
+        body.append([cells[column] for column in columns])
+    return as_markdown(columns, body)
 
 
 def _metrics(benchmark: str) -> str:

@@ -9,16 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import check_revisions, rubric_named, rubrics
-from culture_tasks.cli.options import (
-    AddParser,
-    add_json,
-    at_least,
-    between_0_and_1,
-    print_json,
-    rated_data_help,
-    with_progress,
-    writing,
-)
+from culture_tasks.cli import options as common
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
 from culture_tasks.people.agreement_report import AgreementReport, write_report
@@ -33,42 +24,36 @@ and by category. With several judges, each is compared with people and with each
 """
 
 _EPILOG = """\
-data:
-{offered}
-  FILE        JSON, JSONL, CSV or Parquet with the columns question, reference (also references, answer), response and
-              human_rating (which may be missing if several judges are compared); and optionally rubric,
-              category (also cul_type), language, associated_culture, id, model, source, translated_question
-
-examples:
+FILE is JSON, JSONL, CSV or Parquet with the columns question, reference, response and human_rating (not to compare
+judges), and optionally rubric, category, language, associated_culture, model and source. For example:
   culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
-  culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl \\
-      --rubric NAME
+  culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl
 """
 
 
-def register(add_parser: AddParser) -> None:
+def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
-    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG.format(offered=rated_data_help()))
-    judges = "judge, such as openai:gpt-4o or lexical; repeat the option to compare judges (default: CULTURE_JUDGE)"
+    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
+    judges = "judge, such as openai:gpt-4o or lexical; may be repeated, to compare judges (default: CULTURE_JUDGE)"
     parser.add_argument("--judge", action="append", metavar="SPEC", help=judges)
     data, metavar = next(iter(offered())), "|".join((*offered(), "FILE"))
     parser.add_argument("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
-    parser.add_argument("--rubric", choices=sorted(rubrics()), help=rubric)
+    parser.add_argument("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
     folder = "also write JSON, Markdown and CSV to this folder"
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--limit", type=at_least(1), metavar="N", help="use only the first N responses")
-    part.add_argument("--sample", type=at_least(1), metavar="N", help="use N responses drawn at random")
+    part.add_argument("--limit", type=common.at_least(1), metavar="N", help="use only the first N responses")
+    part.add_argument("--sample", type=common.at_least(1), metavar="N", help="use N responses drawn at random")
     seed = "seed of the sample and of the bootstrap (default: %(default)s)"
-    parser.add_argument("--seed", type=at_least(0), default=0, help=seed)
+    parser.add_argument("--seed", type=common.at_least(0), default=0, help=seed)
     resamples = "bootstrap resamples (default: %(default)s)"
-    parser.add_argument("--resamples", type=at_least(1), default=1_000, metavar="N", help=resamples)
+    parser.add_argument("--resamples", type=common.at_least(1), default=1_000, metavar="N", help=resamples)
     confidence = "confidence of the intervals (default: %(default)s)"
-    parser.add_argument("--confidence", type=between_0_and_1, default=0.95, metavar="P", help=confidence)
+    parser.add_argument("--confidence", type=common.between_0_and_1, default=0.95, metavar="P", help=confidence)
     skip_invalid = "skip rows that can't be used, instead of refusing the data"
     parser.add_argument("--skip-invalid", action="store_true", help=skip_invalid)
-    add_json(parser)
+    common.add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -76,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     folder: Path | None = options.output
     if folder is not None:  # it must be writable before any verdict is paid for
-        with writing("agreement", folder):
+        with common.writing("agreement", folder):
             folder.mkdir(parents=True, exist_ok=True)
     specs = _specs(options, settings)
     rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
@@ -86,22 +71,18 @@ def _run(options: argparse.Namespace) -> int:
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        judge_raters = grade(judges, data.responses, partial(with_progress, label="verdicts"))
+        judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
     raters = [*([human] if human else []), *judge_raters]
-    report = AgreementReport(
-        data=data,
-        raters=raters,
-        comparisons=compare(raters, data.responses, **intervals),
-        options={**rows, **intervals, "least_coverage": settings.judge_min_coverage},
-    )
+    comparisons = compare(raters, data.responses, **intervals)
+    facts = {**rows, **intervals, "least_coverage": settings.judge_min_coverage}
+    report = AgreementReport(data, raters, comparisons, facts)
+    paths = [] if folder is None else write_report(report, folder)
     if options.json:
-        print_json(report.to_json())
-    else:
-        print(report.as_text())
-    if folder is not None:
-        paths = write_report(report, folder)
-        if not options.json:
-            print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
+        common.print_json(report.to_json())
+        return 0
+    print(report.as_text())
+    if paths:
+        print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
     return 0
 
 
@@ -112,12 +93,9 @@ def _specs(options: argparse.Namespace, settings: Settings) -> list[selection.Ju
         ratings = offered().get(options.data) or next(iter(offered().values()))
         rubric = rubric_named(options.rubric) if options.rubric else ratings.rubric_for(ratings.categories[0])
         specs = [selection.spec_for(settings, rubric.model)]
-    if any(spec.backend == "none" for spec in specs):
+    if any(spec.backend == "none" for spec in specs) or len(set(map(str, specs))) < len(specs):
         raise SettingsError(
-            "agreement: the judge 'none' gives no ratings. Name one that does, such as --judge openai:gpt-4o."
-        )
-    if len(set(map(str, specs))) < len(specs):
-        raise SettingsError(
-            "agreement: the same judge is named twice. Name two different ones, or just one to compare it with people."
+            "agreement: a judge gives no ratings ('none'), or is named twice. Name one that does, such as "
+            "--judge openai:gpt-4o, or two different ones."
         )
     return specs

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.cli.options import AddParser, add_repeatable, coloured, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.plain_files import write_whole
+from culture_tasks.report.compare.comparison_text import comparison_text
 from culture_tasks.report.compare.gate import GateResult, as_json, gate, parse_margins
-from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, compare_models
-from culture_tasks.report.model import PEOPLE, Cell
-from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
-from culture_tasks.results.comparability import explain
-from culture_tasks.text_tables import as_text, plain
+from culture_tasks.report.compare.two_models import compare_models
+from culture_tasks.text_tables import plain
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
@@ -79,7 +74,8 @@ def _run(options: argparse.Namespace) -> int:
     options.reader_gone_status = result.status if options.fail_on_regression else 0
     if options.json == _STDOUT:
         return int(options.reader_gone_status)
-    _print(models)
+    print_problems([problem for side in models.sides for problem in side.problems])
+    print(comparison_text(models))
     if not options.fail_on_regression:
         return 0
     reasons = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
@@ -104,68 +100,3 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
     with writing("compare", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, as_json(result))
-
-
-def _print(models: TwoModels) -> None:
-    print_problems([problem for side in models.sides for problem in side.problems])
-    for key, side in zip("AB", models.sides, strict=True):
-        more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
-        print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
-    different_cultures = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
-    for first, tests in (("benchmark", models.tests), ("culture", different_cultures)):
-        if tests:
-            header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
-            print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
-    if models.cultures:
-        print(f"\n{len(different_cultures)} of {len(models.cultures)} cultures differ")
-    contradictions: dict[str, list[str]] = {}
-    for tested in (*models.tests, *models.cultures):
-        if tested.test.correction is not None and tested.test.contradicts_judge:
-            test, points = tested.test, scale_of_differences(tested.scale)
-            ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
-            corrected, judge = (
-                amount(difference, points, signed=True)
-                for difference in (test.difference, tested.test.correction.judge)
-            )
-            contradiction = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
-            contradictions.setdefault(tested.test.correction.by, []).append(contradiction)
-    for grader, differences in contradictions.items():
-        claim = (
-            "People's ratings contradict the judge's" if grader == PEOPLE else f"{grader} contradicts the other judge's"
-        )
-        print(plain(f"{claim} difference: {'; '.join(differences)}."))
-    for tested in models.tests:
-        if tested.remarks:
-            print(plain(f"{tested.title}: {tested.remarks}"))
-    for benchmark, reason, _ in models.not_compared:
-        print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
-    for tested in (*models.tests, *models.cultures):
-        if tested.test.correction is not None and not tested.test.is_corrected:
-            print(f"not corrected: {plain(f'{tested.title}: {tested.test.correction.missing}')}")
-    if not models.tests:
-        print("nothing could be compared")
-
-
-_HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
-_CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items", "rated", "judge's B - A", "verdict")
-
-
-def _row(tested: ModelTest, header: Sequence[str]) -> tuple[str, ...]:
-    test, scale = tested.test, tested.scale
-    difference = number(test.difference, scale, signed=True)
-    items_needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
-    judges_difference = test.correction.judge if test.correction else test.difference
-    by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
-    texts = {
-        "A": number(tested.cells[0].value, scale),
-        "B": number(tested.cells[1].value, scale),
-        "B - A": difference,
-        "corrected B - A": difference if test.is_corrected else "",
-        "interval": interval(Cell(test.difference, scale, test.low, test.high), signed=True),
-        "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
-        "items": str(test.n),
-        "rated": str(test.correction.rated) if test.correction else "",
-        "judge's B - A": number(judges_difference, scale, signed=True),
-        "verdict": f"{test.verdict}{by_judge}{items_needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
-    }
-    return (tested.title, *(texts[column] for column in header))

@@ -10,22 +10,13 @@ from typing import Any
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries
-from culture_tasks.cli.options import (
-    AddParser,
-    add_json,
-    add_judge_and_prices,
-    add_tasks,
-    at_least,
-    matching_tasks,
-    positive,
-    print_json,
-)
-from culture_tasks.cli.widths import WidthEstimate, runs_by_task, width_estimate
+from culture_tasks.cli import options as common
+from culture_tasks.cli.widths import runs_by_task, width_estimate
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.judges.cache import stats
-from culture_tasks.judges.selection import parse_spec
+from culture_tasks.judges.selection import JudgeSpec, parse_spec
 from culture_tasks.rejudge.estimates import (
     FEWEST_REPLIES,
     SHORTEST_REPLY,
@@ -53,91 +44,69 @@ _ABOUT_WIDTHS = """\
 questions, for all models alike: ±{:g} is then for the score of all of the task's questions, if scores vary as in these
 runs. Where a run had all of them, its interval now is for questions like these. Money is the judge's for one run."""
 
+_SECONDS = 2.0  # that a request is assumed to take
 
-def register(add_parser: AddParser) -> None:
+
+def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    add_tasks(parser, "tasks, groups or tags, as for a run")
+    common.add_tasks(parser, "tasks, groups or tags, as for a run")
     results = "finished runs: result files, folders or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
-    add_judge_and_prices(parser)
+    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
+    parser.add_argument("--judge", metavar="SPEC", help=judge)
+    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
+    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     sample = "with --results: estimate for N responses of each task, as for rejudge --sample"
-    parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
-    width = (
-        "with --results: how many questions of each task give a 95 %% interval of ±W, in points of 100 of the score's "
-        "scale, and what the judge costs for them"
-    )
-    parser.add_argument("--width", type=positive, metavar="W", help=width)
+    parser.add_argument("--sample", type=common.at_least(2), metavar="N", help=sample)
+    width = "with --results: how many questions give a 95 %% interval of ±W, in points of 100 of the score's scale"
+    parser.add_argument("--width", type=common.positive, metavar="W", help=width)
     parser.add_argument("--batch", action="store_true", help="estimate at the price of batches (see rejudge --batch)")
-    tokenizer = (
-        "count tokens with it: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
-        "the judge's encoding, or a rule)"
-    )
-    parser.add_argument("--tokenizer", metavar="NAME", help=tokenizer)
     repeats = "before a run: responses per question (default: %(default)s)"
-    parser.add_argument("--repeats", type=at_least(1), default=1, metavar="N", help=repeats)
-    parser.add_argument("--limit", type=at_least(1), metavar="N", help="before a run: only the first N questions")
-    seconds = "how long the endpoint takes for a request (default: %(default)s)"
-    parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help=seconds)
-    add_json(parser)
+    parser.add_argument("--repeats", type=common.at_least(1), default=1, metavar="N", help=repeats)
+    common.add_json(parser)
     parser.set_defaults(handler=_run)
 
 
-def judge_and_prices(options: argparse.Namespace) -> tuple[Settings, Prices]:
-    """Returns the settings with the judge of a command's options, without a budget, and the prices."""
-    settings = Settings.from_environment()
-    updates = {"judge": options.judge or settings.judge, "judge_budget": None}
-    return settings.model_copy(update=updates), read_prices(options.prices or settings.prices_file)
-
-
-def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -> Estimator:
-    """Returns what estimates a judge's cost; it counts with the model's encoding where no tokenizer is named."""
-    counter = token_counts.counter_for(model, tokenizer)
-    return Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
-
-
 def _run(options: argparse.Namespace) -> int:
-    if not options.tasks and not options.results:
-        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
-    if options.sample is not None and not options.results:
-        raise SettingsError("cost: --sample needs finished runs. Name them with --results.")
-    if options.width is not None and (not options.results or options.sample is not None):
-        raise SettingsError("cost: --width needs finished runs, named with --results, and no --sample.")
-    tasks = matching_tasks(options.tasks, "cost")
-    settings, prices = judge_and_prices(options)
+    if not options.results and (not options.tasks or options.sample is not None or options.width is not None):
+        raise SettingsError(
+            "cost: name tasks, such as --tasks care, or finished runs with --results, which --sample and --width need."
+        )
+    if options.width is not None and options.sample is not None:
+        raise SettingsError("cost: --width and --sample. Leave out one of them.")
+    tasks = common.matching_tasks(options.tasks, "cost")
+    settings = Settings.from_environment()
+    settings = settings.model_copy(update={"judge": options.judge or settings.judge, "judge_budget": None})
+    prices = read_prices(options.prices or settings.prices_file)
     spec = parse_spec(settings.judge) if settings.judge else None
-    if options.width is not None:
-        return _show_widths(tasks, settings, prices, options)
-    if spec is not None and spec.backend != "openai":
-        if options.json:
-            content = {"counted_by": "", "currency": prices.currency, "prices": prices.origin}
-            print_json(content | {"tasks": [], "totals": []})
-            return 0
-        print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
-        return 0
 
     def judge_of(paper_model: str) -> str:
         return spec.model if spec else paper_model
 
-    estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
+    counter = token_counts.counter_for(judge_of("gpt-4o"))
+    estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
+    if options.width is not None:
+        return _show_widths(tasks, estimator, spec, prices, options)
+    content: dict[str, Any] = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
+    if spec is not None and spec.backend != "openai":
+        if options.json:
+            common.print_json(content | {"counted_by": "", "tasks": [], "totals": []})
+        else:
+            print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
+        return 0
     if options.results:
         tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
         sample: int | None = options.sample
         graded = [task if sample is None else sample_of(files, task, sample) for files, task in tasks_of_runs]
         estimates = _estimates_of(graded, estimator, judge_of)
     else:
-        counts = {"repeats": options.repeats, "limit": options.limit}
-        estimates = [estimate for task in tasks for estimate in estimator.estimate_run(task, judge_of, **counts)]
+        estimates = [each for task in tasks for each in estimator.estimate_run(task, judge_of, repeats=options.repeats)]
     totals = list(total_by_judge(estimates).values())
-    counter = estimator.counter.name
     if options.json:
-        content = {"counted_by": counter, "currency": prices.currency, "prices": prices.origin}
-        lists = {"tasks": estimates, "totals": totals}
-        entries = {
-            name: [{**asdict(estimate), "money": _money(estimate, prices, options)} for estimate in part]
-            for name, part in lists.items()
-        }
-        print_json(content | entries)
+        for name, part in (("tasks", estimates), ("totals", totals)):
+            content |= {name: [{**asdict(each), "money": _money(each, prices, options)} for each in part]}
+        common.print_json(content)
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     rows: list[tuple[str, ...]] = []
@@ -148,50 +117,41 @@ def _run(options: argparse.Namespace) -> int:
         texts = (*(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
         rows.append((estimate.task, printable(estimate.judge or "none needed"), *texts))
     print(as_markdown(header, rows, numbers=7))
-    print(f"Tokens are counted by {counter}.")
+    print(f"Tokens are counted by {counter.name}.")
     _explain(totals, options, settings, prices)
     return 0
 
 
-def _show_widths(tasks: Sequence[Task], settings: Settings, prices: Prices, options: argparse.Namespace) -> int:
-    spec = parse_spec(settings.judge) if settings.judge else None
-    settings = settings.model_copy(update={"subset": None})
-    estimator = estimator_of(settings, spec.model if spec else "gpt-4o", options.tokenizer)
-    estimates: list[WidthEstimate] = []
+def _show_widths(
+    tasks: Sequence[Task], estimator: Estimator, spec: JudgeSpec | None, prices: Prices, options: argparse.Namespace
+) -> int:
+    estimator = replace(estimator, settings=estimator.settings.model_copy(update={"subset": None}))
+    estimates: list[dict[str, Any]] = []
+    rows: list[tuple[str, ...]] = []
     left_out: list[str] = []
     for name, runs in runs_by_task([str(path) for path in options.results]).items():
         task = entries().get(name)
         if not isinstance(task, Task) or (tasks and task not in tasks):
             continue
-        if (estimate := width_estimate(task, runs, options.width, settings)) is None:
+        if (estimate := width_estimate(task, runs, options.width, estimator.settings)) is None:
             left_out.append(name)
             continue
-        totals: Iterable[Estimate] = ()
-        if spec is None or spec.backend == "openai":
-            parts = estimator.estimate_run(task, lambda paper_model: spec.model if spec else paper_model)
-            totals = total_by_judge(parts).values()
-        money = sum_of_money(_money(total, prices, options) for total in totals)
+        asks = spec is None or spec.backend == "openai"
+        parts = estimator.estimate_run(task, lambda paper_model: spec.model if spec else paper_model) if asks else []
+        money = sum_of_money(_money(total, prices, options) for total in total_by_judge(parts).values())
         share = estimate.needed / estimate.documents
-        estimates.append(replace(estimate, money=None if money is None else money.times(share)))
+        estimates.append(asdict(estimate) | {"money": None if money is None else money.times(share)})
+        texts = (estimate.questions.text("{:,}".format), estimate.interval.text("±{:.2g}".format))
+        rows.append((name, *texts, f"{estimate.needed:,}", money_text(estimates[-1]["money"]) if asks else "-"))
     if not estimates:
         raise DataError(
             "cost: no task of these runs has logged samples, scores that vary (the lexical judge's don't count), and "
             "their mean as its score."
         )
     if options.json:
-        print_json(estimates)
+        common.print_json(estimates)
         return 0
     header = ("task", "questions now", "interval now", f"questions for ±{options.width:g}", prices.currency)
-    rows = [
-        (
-            estimate.task,
-            estimate.questions.text("{:,}".format),
-            estimate.interval.text("±{:.2g}".format),
-            f"{estimate.needed:,}",
-            "-" if estimate.money == Bounds() else money_text(estimate.money),
-        )
-        for estimate in estimates
-    ]
     print(as_markdown(header, rows, numbers=4))
     print(_ABOUT_WIDTHS.format(options.width))
     if left_out:
@@ -248,7 +208,7 @@ def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: 
     elif requests:
         concurrency = settings.judge_concurrency
         print(
-            f"Time: about {duration(max(requests / concurrency, 1.0) * options.seconds)}, with {concurrency} requests "
-            f"in flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the "
+            f"Time: about {duration(max(requests / concurrency, 1.0) * _SECONDS)}, with {concurrency} requests "
+            f"in flight (CULTURE_JUDGE_CONCURRENCY) that take {_SECONDS:g} s each, if the "
             "endpoint's rate limits allow it."
         )

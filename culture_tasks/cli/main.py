@@ -50,8 +50,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (register, summary) in _COMMANDS.items():
-        raw = argparse.RawDescriptionHelpFormatter
-        add_parser = partial(commands.add_parser, name, help=summary, formatter_class=raw)
+        add_parser = partial(commands.add_parser, name, help=summary)
         if command is None or command == name:
             pkgutil.resolve_name(f"culture_tasks.cli.{register}")(add_parser)
         else:

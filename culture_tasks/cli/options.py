@@ -38,29 +38,51 @@ INTERRUPTED = 130
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
-_FORMER_NAMES = {"--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
+class _Form(argparse.HelpFormatter):
+    """Fills the paragraphs of a description; lines of one with examples or a list, which are indented, stay."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [part for part in text.split("\n\n") if part.strip()]
+        return "\n\n".join(
+            part.rstrip() if "\n  " in part else super(_Form, self)._fill_text(part, width, indent)
+            for part in paragraphs
+        )
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser that takes every option with underscores too, as the harnesses spell theirs, and by its former name."""
+    """A parser with a short usage, that takes every option with underscores too, as the harnesses spell theirs."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"formatter_class": _Form, **options})
+
+    def format_help(self) -> str:
+        """Returns the help; where there are many options, the usage names those that are required."""
+        optional = [action for action in self._actions if action.option_strings]
+        if self.usage is None and len(optional) > 6:
+            words = [f"{action.option_strings[0]} {action.metavar}" for action in optional if action.required]
+            for action in self._get_positional_actions():
+                name = str(action.metavar or action.dest)
+                words.append(f"{name} ..." if action.nargs == "+" else name)
+            self.usage = f"%(prog)s [options] {' '.join(words)}"
+        return super().format_help()
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses words in which each option has its present name."""
+        """Parses words in which each option is spelt with hyphens."""
         words = list(sys.argv[1:] if args is None else args)
-        ends = words.index("--") if "--" in words else len(words)
-        return super().parse_known_args([*map(self._current, words[:ends]), *words[ends:]], namespace)
-
-    def _current(self, word: str) -> str:
-        """Returns a word of the command line with an option's present name."""
-        option, equals, value = word.partition("=")
-        if not option.startswith("--") or option in self._option_string_actions:
-            return word
-        hyphenated = option.replace("_", "-")
-        present = _FORMER_NAMES.get(hyphenated, hyphenated)
-        return f"{present}{equals}{value}" if present in self._option_string_actions else word
+        for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
+            option, equals, value = word.partition("=")
+            hyphenated = option.replace("_", "-")
+            if option not in self._option_string_actions and hyphenated in self._option_string_actions:
+                words[place] = f"{hyphenated}{equals}{value}"
+        return super().parse_known_args(words, namespace)
 
 
 class _ListOfNames(argparse.Action):
@@ -142,14 +164,6 @@ def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, 
     parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **options)
 
 
-def add_judge_and_prices(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the judge and its prices."""
-    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
-    parser.add_argument("--judge", metavar="SPEC", help=judge)
-    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
-    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
-
-
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Adds the option by which a command prints data in place of its tables."""
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")
@@ -219,23 +233,6 @@ def writing(command: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SettingsError(f"{command}: can't write to {path} ({error.strerror}). Choose another place.") from None
-
-
-def rated_data_help() -> str:
-    """Returns the rated responses that benchmarks offer, as the help of a command lists them."""
-    from culture_tasks.people.rated_responses import offered
-
-    return "\n".join(
-        textwrap.fill(
-            f"{ratings.about}: from the Hub ({ratings.source.hub}, split {ratings.source.split}), or from "
-            f"{ratings.source.folder}/{ratings.source.stems[0]}.parquet (or .jsonl, .json, .csv) in the folder "
-            "CULTURE_TASKS_DATA",
-            112,
-            initial_indent=f"  {name:<10}  ",
-            subsequent_indent=" " * 14,
-        )
-        for name, ratings in offered().items()
-    )
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,7 @@ _WIDTH = 12  # of "stop strings"
 
 _DESCRIPTION = """\
 Checks a set-up by asking the model and the judge: whether stop strings and images arrive, and how the judge grades
-twenty clearly right or wrong answers. It takes minutes.
-Exit status 1: something has to be fixed.
+twenty clearly right or wrong answers. It takes minutes. Exit status 1: something has to be fixed.
 """
 
 

@@ -27,7 +27,6 @@ class WidthEstimate:
     interval: Bounds  # half its width in points of 100 of the score's scale
     needed: int
     documents: int  # of the task
-    money: Bounds | None = None  # the judge's for the questions needed; None without a price
 
 
 def runs_by_task(paths: Sequence[str]) -> dict[str, list[LoadedRun]]:

@@ -1,4 +1,4 @@
-"""Counting the tokens of a text: by the judge's own encoding where it can be loaded, else by a tokenizer or a rule.
+"""Counting the tokens of a text: by the judge's own encoding where it can be loaded, else by a rule.
 
 The rule was measured on the judges' prompts and on questions and answers in seven languages with ``o200k_base``
 (``docs/cost.md`` has the numbers). It says one token for
@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from culture_tasks.errors import SettingsError
-
 if TYPE_CHECKING:
     import tiktoken
 
@@ -42,44 +40,18 @@ class TokenCounter(NamedTuple):
     count: Callable[[str], int]
 
 
-def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
-    """Returns the best way of counting that there is for a model, or the tokenizer that the user names.
-
-    A tokenizer is an encoding of tiktoken's, a name on the Hub or a folder.
-    """
+def counter_for(model: str) -> TokenCounter:
+    """Returns the best way of counting that there is for a model: its encoding, or else a rule."""
     import tiktoken
 
-    encodings = tiktoken.list_encoding_names()
-    if tokenizer is not None and tokenizer not in encodings:
-        from transformers import AutoTokenizer
-
-        try:
-            auto_tokenizer = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            raise SettingsError(
-                f"cost: --tokenizer {tokenizer}: it can't be loaded ({' '.join(str(error).split())[:200]}). Name a "
-                f"tokenizer on the Hub, a folder with one, or one of {', '.join(encodings)}."
-            ) from None
-        return TokenCounter(
-            f"the tokenizer {tokenizer}", lambda text: len(auto_tokenizer(text, add_special_tokens=False)["input_ids"])
-        )
     try:
-        encoding = tokenizer or tiktoken.encoding_name_for_model(model)
+        encoding = tiktoken.encoding_name_for_model(model)
     except KeyError:
-        return _rule(f"no encoding of {model!r} is known")
+        return TokenCounter(f"a rule (no encoding of {model!r} is known)", tokens_by_rule)
     codec = _load(encoding)
-    if codec is not None:
-        return TokenCounter(f"tiktoken's {codec.name}", lambda text: len(codec.encode(text, disallowed_special=())))
-    if tokenizer is not None:
-        raise SettingsError(
-            f"cost: the encoding {encoding} is not on this machine and couldn't be downloaded. Name a tokenizer that "
-            "is here, or leave out --tokenizer to count by a rule."
-        )
-    return _rule(f"{encoding} isn't available")
-
-
-def _rule(reason: str) -> TokenCounter:
-    return TokenCounter(f"a rule ({reason}; --tokenizer names a tokenizer)", tokens_by_rule)
+    if codec is None:
+        return TokenCounter(f"a rule ({encoding} isn't available)", tokens_by_rule)
+    return TokenCounter(f"tiktoken's {codec.name}", lambda text: len(codec.encode(text, disallowed_special=())))
 
 
 def tokens_by_rule(text: str) -> int:

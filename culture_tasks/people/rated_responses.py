@@ -1,23 +1,23 @@
-"""Human-rated responses: a benchmark's, from the Hub, or a file of the user's."""
+"""Rated responses: the one reader of their rows, of a benchmark's or of a file of the user's."""
 
 from __future__ import annotations
 
 import logging
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
+from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.files import RowTable, read_file
-from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, fingerprint, none_if_blank, or_raise, split
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, fingerprint, none_if_blank
 from culture_tasks.errors import DataError, JudgeError
-from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 from culture_tasks.text import failure_in
@@ -25,6 +25,12 @@ from culture_tasks.text import failure_in
 _log = logging.getLogger(__name__)
 
 NO_CATEGORY = "none"
+
+PEOPLE = "people"
+"""Who wrote a response that is a reference, and who rates where no judge does."""
+
+RATING_COLUMNS = ("human_rating", "rating")
+"""Columns of people's ratings, as CARE's newer and older revisions call them; the first that is there counts."""
 
 
 @cache
@@ -54,7 +60,7 @@ OptionalRating = Annotated[Rating | None, BeforeValidator(none_if_blank)]
 
 
 class ResponseRow(TableRow):
-    """One row of a table of responses; :func:`aliases` has other names of its columns."""
+    """One row of a table of responses; benchmarks and papers have other names of its columns, too."""
 
     question: Text
     reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None
@@ -69,11 +75,6 @@ class ResponseRow(TableRow):
     translated_question: Any = None
     id: Any = None
 
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The answers that count as right."""
-        return (self.reference,) if isinstance(self.reference, str) else tuple(self.reference or ())
-
 
 class GradableRow(ResponseRow):
     """One row that a judge can grade."""
@@ -87,52 +88,13 @@ class RatedRow(GradableRow):
     human_rating: Rating
 
 
-def aliases() -> dict[str, str]:
-    """Returns other names of columns, each with the field that it means."""
-    benchmark_aliases = {name: column for ratings in offered().values() for name, column in ratings.aliases.items()}
-    return {"references": "reference", **benchmark_aliases}
-
-
-def category_of(where: str, text: str | None) -> str:
-    """Returns the category, of a benchmark or of the data alone; refuses a likely misspelling of a benchmark's."""
-    if text is None:
-        return NO_CATEGORY
-    try:
-        return next(filter(None, (ratings.category_named(text) for ratings in offered().values())), text)
-    except DataError as error:
-        raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
-
-
-def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
-    """Returns the rubric of that name, or without one that of a benchmark's category; None for another category."""
-    if name is None:
-        return next(
-            (ratings.rubric_for(category) for ratings in offered().values() if category in ratings.categories), None
-        )
-    try:
-        return rubric_named(name)
-    except JudgeError as error:
-        raise DataError(f"{where}, field 'rubric': {error}") from None
-
-
-def check_rating(where: str, column: str, rating: float, rubric: Rubric, way_out: str) -> None:
-    """Raises a DataError, which ends with a way out, where a rating isn't on the scale of its rubric."""
-    if not rubric.lowest <= rating <= rubric.highest:
-        raise DataError(
-            f"{where}, field {column!r}: found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
-            f"the scale of the rubric {rubric.name}. {way_out}"
-        )
-
-
-# Responses that a judge grades
-
-
 @dataclass(frozen=True, slots=True)
 class RatedResponse:
-    """A response in a row of the source, with its human rating on the rubric's scale, None without one.
+    """A response in a row of a table, with its rating, None without one.
 
-    The category is a benchmark's, another one of the data, or ``none``; the language is that of the question, as a code
-    or ``und``.
+    A rating by people is on the scale of the rubric; without one, the scale isn't known. The category is a benchmark's,
+    another one of the data, or ``none``; the language is that of the question, as a code or ``und``; the writer is
+    ``people``, a name in the data, or empty.
     """
 
     row: int
@@ -141,6 +103,112 @@ class RatedResponse:
     rubric: str
     category: str
     language: str
+    culture: CultureKind | None
+    writer: str
+
+
+def rating_column(table: RowTable) -> str:
+    """Returns the column of people's ratings in a table, by the name of the newer layout where it has none."""
+    columns = {name for row in table.rows for name in row}
+    return next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
+
+
+def rated_responses(
+    table: RowTable,
+    model: type[ResponseRow],
+    settings: Settings,
+    *,
+    column: str,
+    rubric: str | None = None,
+) -> Iterator[RatedResponse | str]:
+    """Yields the response of each row with the rating in a column, or what is wrong with the row.
+
+    The rubric is the one named, or else that of the row or of its category; ratings that aren't people's have none.
+    """
+    aliases = {name: field for ratings in offered().values() for name, field in ratings.aliases.items()}
+    aliases |= {"references": "reference", column: "human_rating"}
+    others = frozenset(RATING_COLUMNS) - {column}
+    if any(others & row.keys() for row in table.rows):
+        rows = [{name: value for name, value in row.items() if name not in others} for row in table.rows]
+        table = replace(table, rows=rows)
+    for found in checked(table, model, aliases, settings):
+        if isinstance(found, str):
+            yield found.replace("field 'human_rating':", f"field {column!r}:", 1)  # as the user's file calls it
+            continue
+        index, row = found
+        try:
+            yield _response(table, index, row, column=column, rubric=rubric)
+        except DataError as error:
+            yield f"{table.where(index)}, {error}"
+
+
+def _response(table: RowTable, index: int, row: ResponseRow, *, column: str, rubric: str | None) -> RatedResponse:
+    references = (row.reference,) if isinstance(row.reference, str) else tuple(row.reference or ())
+    category, name, lowest, highest = _grading(row.category, row.rubric if rubric is None else rubric)
+    if column not in RATING_COLUMNS:
+        name = ""
+    elif row.human_rating is not None and not lowest <= row.human_rating <= highest:
+        raise DataError(
+            f"field {column!r}: found {row.human_rating:g}. Expected a number from {lowest:g} to {highest:g}, the "
+            f"scale of the rubric {name}. Correct it, or leave the row out."
+        )
+    return RatedResponse(
+        row=index + table.first_row,
+        item=JudgeItem(row.question, references, row.response),
+        human=row.human_rating,
+        rubric=name,
+        category=category,
+        language=language_of(row.question, language=row.language, culture=row.associated_culture),
+        culture=kind_of_culture(row.associated_culture),
+        writer=PEOPLE if row.response.strip() in references else row.model or row.source or "",
+    )
+
+
+@lru_cache(maxsize=1_000)
+def _grading(category: str | None, rubric: str | None) -> tuple[str, str, float, float]:
+    """Returns the category that a text names, and the rubric for it with its scale, if there is one."""
+    try:
+        name = NO_CATEGORY if category is None else category_named(category)
+        if rubric is not None:
+            grader = rubric_named(rubric)
+        elif fitting := [ratings for ratings in offered().values() if name in ratings.categories]:
+            grader = fitting[0].rubric_for(name)
+        else:
+            return name, "", -math.inf, math.inf
+    except JudgeError as error:
+        raise DataError(f"field 'rubric': {error}") from None
+    except DataError as error:
+        raise DataError(f"field 'category': {error}") from None
+    return name, grader.name, grader.lowest, grader.highest
+
+
+def category_named(text: str) -> str:
+    """Returns the category, of a benchmark or of the data alone; refuses a likely misspelling of a benchmark's."""
+    return next(filter(None, (ratings.category_named(text) for ratings in offered().values())), text)
+
+
+def rated_categories() -> list[str]:
+    """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
+    return list(dict.fromkeys(category for ratings in offered().values() for category in ratings.categories))
+
+
+@lru_cache(maxsize=1_000)
+def kind_of_culture(label: str | None) -> CultureKind | None:
+    """Returns whose culture a label of the data means; None where it doesn't tell."""
+    kinds = (ratings.kind_of_culture(label) for ratings in offered().values() if label is not None)
+    return next(filter(None, kinds), None)
+
+
+def table_of(data: str, settings: Settings) -> tuple[RowTable, HumanRatings | None]:
+    """Reads a table: a benchmark's by its name or that of its data set on the Hub, with what it offers, or a file's."""
+    for name, ratings in offered().items():
+        if data in (name, ratings.source.hub):
+            (table,) = ratings.source.read(settings)
+            return table, ratings
+    return read_file(Path(data).expanduser()), None
+
+
+# Responses that a judge grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +250,26 @@ def load(
         DataError: If the file, a row, or the choice of rubrics can't be used.
         DataUnavailableError: If a benchmark's are neither in the data folder nor available from the Hub.
     """
-    like = offered().get(data)
-    origin = ""
-    if like is not None:
-        (table,) = like.source.read(settings)
-        origin = " at commit ".join([table.origin, *table.reading.commits.values()])
-    else:
-        table = read_file(Path(data).expanduser())
+    table, like = table_of(data, settings)
+    origin = table.origin if like is None else " at commit ".join([table.origin, *table.reading.commits.values()])
+    if like is None:
         columns = {name for row in table.rows[:1] for name in row}
         like = next((ratings for ratings in offered().values() if ratings.known_by <= columns), None)
     model = RatedRow if needs_human else GradableRow
-    usable = _usable(table, model, settings, rubric=rubric, skip_invalid=skip_invalid)
+    usable: list[RatedResponse] = []
+    problems: list[str] = []
+    for found in rated_responses(table, model, settings, column=rating_column(table), rubric=rubric):
+        if problem := _not_gradable(table, found):
+            if not skip_invalid:
+                raise DataError(problem)
+            problems.append(problem)
+        elif not isinstance(found, str):
+            usable.append(found)
+    skipped = len(table.rows) - len(usable)
+    if not usable:
+        raise DataError(f"agreement: none of the {skipped} rows can be used. The first: {problems[0]}")
+    if problems:
+        _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
     responses = usable[:limit]
     if sample is not None and sample < len(usable):
         import numpy as np
@@ -207,66 +284,26 @@ def load(
             "rubric with --rubric, or split the file."
         )
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
-    return RatedResponses(
-        origin=origin or table.origin,
-        fingerprint=fingerprint(rows),
-        like=like,
-        skipped=len(table.rows) - len(usable),
-        responses=tuple(responses),
-    )
+    return RatedResponses(origin, fingerprint(rows), like, skipped, tuple(responses))
 
 
-def _usable(
-    table: RowTable, model: type[ResponseRow], settings: Settings, *, rubric: str | None, skip_invalid: bool
-) -> list[RatedResponse]:
-    found = checked(table, model, aliases(), settings)
-    rows, problems = split(found) if skip_invalid else (list(or_raise(found)), [])
-    usable: list[RatedResponse] = []
-    for index, row in rows:
-        try:
-            usable.append(_response(table.where(index), index + table.first_row, row, rubric=rubric))
-        except DataError as error:
-            if not skip_invalid:
-                raise
-            problems.append(str(error))
-    if not usable:
-        raise DataError(f"agreement: none of the {len(table.rows)} rows can be used. The first: {problems[0]}")
-    if problems:
-        skipped = len(table.rows) - len(usable)
-        _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
-    return usable
-
-
-def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
-    if failure := failure_in(row.response):
-        raise DataError(
+def _not_gradable(table: RowTable, found: RatedResponse | str) -> str:
+    """Says why a judge can't grade a row; empty where it can."""
+    if isinstance(found, str):
+        return found
+    where = table.where(found.row - table.first_row)
+    if failure := failure_in(found.item.response):
+        return (
             f"{where}, field 'response': found no response, but the error of a request ({failure[:80]}). Take the row "
             "out, or leave bad rows out with --skip-invalid."
         )
-    category = category_of(f"{where}, field 'category'", row.category)
-    graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
-    if graded_by is None:
-        raise DataError(
-            f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
+    if not found.rubric:
+        return (
+            f"{where}: no rubric for the category {found.category!r}. Either choose one for all rows with --rubric, or "
             f"add a column 'rubric', or a 'category' with one of {', '.join(rated_categories())}. "
             f"Rubrics are {', '.join(rubrics())}."
         )
-    if row.human_rating is not None:
-        way_out = "Correct it, or leave bad rows out with --skip-invalid."
-        check_rating(where, "human_rating", row.human_rating, graded_by, way_out)
-    return RatedResponse(
-        row=number,
-        item=JudgeItem(row.question, row.references, row.response),
-        human=row.human_rating,
-        rubric=graded_by.name,
-        category=category,
-        language=language_of(row.question, language=row.language, culture=row.associated_culture),
-    )
-
-
-def rated_categories() -> list[str]:
-    """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
-    return list(dict.fromkeys(category for ratings in offered().values() for category in ratings.categories))
+    return ""
 
 
 # Languages

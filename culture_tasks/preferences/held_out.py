@@ -1,13 +1,12 @@
 """Questions of tests, which a model must not be trained on: the same ones are left out, near duplicates are listed.
 
 Two questions are the same if they are so without case, punctuation and width
-(:func:`~culture_tasks.results.training_manifest.normalised`), and near duplicates by
+(:func:`~culture_tasks.results.training_manifest.question_fingerprint`), and near duplicates by
 :mod:`culture_tasks.metrics.near_duplicates`.
 """
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -16,15 +15,21 @@ from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.data.reading import DataReading
-from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
+from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.people.rated_responses import offered
-from culture_tasks.preferences.rated_questions import RatedQuestion
-from culture_tasks.results.training_manifest import NearDuplicate, Rule, question_fingerprint
+from culture_tasks.preferences.ratings import RatedQuestion
+from culture_tasks.results.training_manifest import question_fingerprint
 from culture_tasks.settings import Settings
 
-NOTHING = "none"
-"""In place of a task's name: nothing is held out."""
+
+class NearDuplicate(NamedTuple):
+    """A question, by its fingerprint, that is much like an item of a test: the similarity is from 0.7 to 1."""
+
+    question: str
+    task: str
+    item: str
+    similarity: float
 
 
 class Overlap(NamedTuple):
@@ -40,48 +45,28 @@ class Overlap(NamedTuple):
     tests: Mapping[tuple[str, str], str]
 
 
-def hold_out_tests(
-    names: Sequence[str], rule: Rule, settings: Settings
-) -> tuple[tuple[str, ...], list[Question], DataReading]:
-    """Returns the tasks whose questions are held out, the questions of all tests, and what these were read from.
+def usual_tests() -> list[Task]:
+    """Returns the tests of the benchmarks whose rated responses models learn from."""
+    names = dict.fromkeys(name for ratings in offered().values() for name in ratings.tests)
+    return list(dict.fromkeys(task for name in names for task in tasks_below(name)))
 
-    The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
-    """
-    if NOTHING in names:
-        if len(names) > 1:
-            raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
-        return (), [], DataReading()
-    always = _tasks(names)
-    usual = _tasks(name for ratings in offered().values() for name in ratings.tests)
-    tasks = always | usual
+
+def questions_of_tests(tasks: Iterable[Task], settings: Settings) -> tuple[list[Question], DataReading]:
+    """Returns the questions of tests, and what these were read from."""
     questions: list[Question] = []
     reading = DataReading()
-    for task in tasks.values():
+    for task in tasks:
         try:
             of_task, read_from = questions_of(task, settings)
-        except DataUnavailableError as error:
-            raise DataUnavailableError(
-                f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
-                f"(--hold-out {NOTHING} builds without looking.)"
-            ) from None
         except DataError as error:
-            raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
+            kind = DataUnavailableError if isinstance(error, DataUnavailableError) else DataError
+            raise kind(
+                f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
+                "(--hold-out none builds without looking.)"
+            ) from None
         questions += of_task
         reading |= read_from
-    return tuple(always if rule.test_questions else tasks), questions, reading
-
-
-def _tasks(names: Iterable[str]) -> dict[str, Task]:
-    tasks: dict[str, Task] = {}
-    for name in names:
-        fitting = fnmatch.filter(entries(), name)
-        if not fitting:
-            raise SettingsError(
-                f"preferences: --hold-out {name}: no such task or group.{nearest(name, entries())} "
-                "`culture-tasks tasks` lists them."
-            )
-        tasks |= {task.name: task for entry in fitting for task in tasks_below(entry)}
-    return tasks
+    return questions, reading
 
 
 def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Overlap:
@@ -93,22 +78,21 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Ov
     same = {fingerprint: frozenset(items[fingerprint]) for fingerprint in fingerprints & items.keys()}
     unmatched = [question for question in questions if question.fingerprint not in same]
     # The matches of a question come by their similarity, so that the first in a test is the nearest.
-    duplicates: dict[tuple[str, str], NearDuplicate] = {}
+    nearest: dict[tuple[str, str], NearDuplicate] = {}
     for match in near_duplicates([question.text for question in unmatched], [test.text for test in tests]):
-        question, test, similarity = unmatched[match.first].fingerprint, tests[match.second], round(match.similarity, 3)
-        duplicate = NearDuplicate(question=question, task=test.task, item=test.item, similarity=similarity)
-        duplicates.setdefault((question, test.task), duplicate)
-    near = sorted(duplicates.values(), key=lambda near: (-near.similarity, near.question, near.task, near.item))
+        name, test = unmatched[match.first].fingerprint, tests[match.second]
+        nearest.setdefault((name, test.task), NearDuplicate(name, test.task, test.item, round(match.similarity, 3)))
+    near = sorted(nearest.values(), key=lambda near: (-near.similarity, near.question, near.task, near.item))
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
 
 
-def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Returns items of tests by task, with those of every task of the benchmark that asks of the same data."""
     items_of_tasks: dict[str, set[str]] = {}
     for task, item in items:
         for name in _tasks_with_same_data(task):
             items_of_tasks.setdefault(name, set()).add(item)
-    return {task: tuple(sorted(items_of_tasks[task])) for task in sorted(items_of_tasks)}
+    return {task: sorted(items_of_tasks[task]) for task in sorted(items_of_tasks)}
 
 
 @cache

@@ -1,6 +1,6 @@
-"""The pairs of a build: the rule that makes them of ratings, and the selection of questions before it.
+"""The pairs of a build: the rule that makes them of ratings, and the choice of questions before it.
 
-The rule is best against worst, one pair per question (CARE, section 4), or a variant. Every draw depends on the seed
+The rule is best against worst, one pair per question (CARE, section 4). Every draw depends on the seed
 and on the text that is drawn, and on nothing else: adding a question changes no other question's pair, and the order of
 the sources changes no draw.
 """
@@ -8,20 +8,40 @@ the sources changes no draw.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.people.rated_responses import UNKNOWN
-from culture_tasks.preferences.held_out import Overlap, overlap
-from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion, RatedQuestions
-from culture_tasks.results.training_manifest import Rule
+from culture_tasks.preferences.held_out import Overlap
+from culture_tasks.preferences.ratings import RatedAnswer, RatedQuestion, Ratings
 
 SPLITS = ("train", "dev")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """How pairs are made of ratings.
+
+    Attributes:
+        languages: Languages kept; empty means all, as for ``categories``.
+        culture: Which questions are drawn, in equal numbers (CARE, section 4.5); None means all.
+        fraction: Share of the training questions that is kept; smaller ones are part of larger ones.
+        dev: Share of the questions that is set apart for development.
+        hold_out: Tasks whose questions are left out.
+        test_questions: Whether questions of tests are kept, as the user asked.
+    """
+
+    languages: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    culture: Literal["native", "foreign", "mixed"] | None = None
+    fraction: float = 1.0
+    dev: float = 0.1
+    hold_out: Sequence[str] = ()
+    test_questions: bool = False
 
 
 class PreferencePair(NamedTuple):
@@ -43,40 +63,28 @@ def random_number(seed: int, purpose: str, *texts: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def pairs_of(questions: Iterable[RatedQuestion], rule: Rule, seed: int) -> tuple[list[PreferencePair], Counter[str]]:
-    """Makes pairs by a rule; of several equally good or bad responses, one is drawn.
+def pairs_of(questions: Iterable[RatedQuestion], seed: int) -> tuple[list[PreferencePair], Counter[str]]:
+    """Makes a pair of the best and the worst response of each question; of several equally good or bad, one is drawn.
 
     Returns:
-        The pairs, those of a question together, in the order of the questions; and how many questions have no pair, by
-        reason.
+        The pairs, in the order of the questions; and how many questions have no pair, by reason.
     """
     pairs: list[PreferencePair] = []
     without: Counter[str] = Counter()
-    for question in questions:
-        ratings = {answer.rating for answer in question.answers}
-        if len(question.answers) < 2:
-            without["questions_with_one_response"] += 1
-        elif len(ratings) == 1:
-            without["ties"] += 1
-        elif question_pairs := [pair for pair in _pairs(question, rule, seed) if pair.gap >= rule.min_gap]:
-            pairs += question_pairs
-        else:
-            without["questions_below_min_gap"] += 1
-    return pairs, without
-
-
-def _pairs(question: RatedQuestion, rule: Rule, seed: int) -> Iterator[PreferencePair]:
-    """Yields every two responses with different ratings; or the best against the worst, drawn where several are."""
-    if rule.pairs == "all":
-        for first, second in itertools.combinations(question.answers, 2):
-            if first.rating != second.rating:
-                yield PreferencePair(question, *sorted((first, second), key=lambda answer: -answer.rating))
-        return
-    order = sorted(
-        question.answers, key=lambda answer: random_number(seed, "response", question.fingerprint, answer.text.strip())
-    )
     by_rating = attrgetter("rating")
-    yield PreferencePair(question, max(order, key=by_rating), min(order, key=by_rating))
+    for question in questions:
+        order = sorted(
+            question.answers,
+            key=lambda answer: random_number(seed, "response", question.fingerprint, answer.text.strip()),
+        )
+        chosen, rejected = max(order, key=by_rating), min(order, key=by_rating)
+        if len(order) < 2:
+            without["questions_with_one_response"] += 1
+        elif chosen.rating == rejected.rating:
+            without["ties"] += 1
+        else:
+            pairs.append(PreferencePair(question, chosen, rejected))
+    return pairs, without
 
 
 def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> list[RatedQuestion]:
@@ -88,8 +96,8 @@ def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: i
     if rule.culture is None:
         return list(questions)
     fingerprints: set[str] = set()
-    for language in {question.language for question in questions}:
-        order = _in_drawn_order((question for question in questions if question.language == language), "culture", seed)
+    for of_language in _by_language(questions).values():
+        order = _in_drawn_order(of_language, "culture", seed)
         native = [question for question in order if question.culture == "native"]
         foreign = [question for question in order if question.culture == "foreign"]
         number = min(len(native), len(foreign))
@@ -111,86 +119,75 @@ def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str
     order = _in_drawn_order(questions, "dev", seed)
     number = min(max(round(rule.dev * len(order)), 1), len(order) - 1) if rule.dev else 0
     train: set[str] = set()
-    for language in {question.language for question in order[number:]}:
-        of_language = (question for question in order[number:] if question.language == language)
+    for of_language in _by_language(order[number:]).values():
         candidates = _in_drawn_order(of_language, "fraction", seed)
         train |= {question.fingerprint for question in candidates[: max(round(rule.fraction * len(candidates)), 1)]}
     return {"train": frozenset(train), "dev": frozenset(question.fingerprint for question in order[:number])}
+
+
+def _by_language(questions: Iterable[RatedQuestion]) -> dict[str, list[RatedQuestion]]:
+    languages: dict[str, list[RatedQuestion]] = {}
+    for question in questions:
+        languages.setdefault(question.language, []).append(question)
+    return languages
 
 
 def _in_drawn_order(questions: Iterable[RatedQuestion], purpose: str, seed: int) -> list[RatedQuestion]:
     return sorted(questions, key=lambda question: random_number(seed, purpose, question.fingerprint))
 
 
-class PairSelection(NamedTuple):
-    """The pairs of a build by split, the questions that they were made of, and counts.
-
-    ``overlap`` is of all questions with tests, before any were held out.
-    """
-
-    rated: RatedQuestions
-    pairs: Mapping[str, Sequence[PreferencePair]]
-    counts: Mapping[str, int]
-    overlap: Overlap
-
-
-def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Question]) -> PairSelection:
-    """Makes the pairs of a build, and looks for the questions of tests."""
-    counts: Counter[str] = Counter({"questions": len(rated.questions)})
-    counts["responses"] = sum(len(question.answers) for question in rated.questions)
-    counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
-    counts.update(rated.left_out)
-    questions = select_questions(rated.questions, rule, counts)
-    shared = overlap(questions, tests)
-    held_out = {name for name, items in shared.same.items() if any(task in rule.hold_out for task, _ in items)}
-    counts["questions_held_out"] = len(held_out)
-    questions = [question for question in questions if question.fingerprint not in held_out]
-    all_pairs, without = pairs_of(questions, rule, seed)
-    counts.update(without)
-    paired = list({pair.question.fingerprint: pair.question for pair in all_pairs}.values())
-    of_one_culture = questions_of_culture(paired, rule, seed)
-    counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
-    if not of_one_culture:
-        raise DataError(_why_no_pair(counts, rule))
-    parts = split(of_one_culture, rule, seed)
-    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts["train"]) - len(parts["dev"])
-    pairs = {name: [pair for pair in all_pairs if pair.question.fingerprint in parts[name]] for name in SPLITS}
-    for name in SPLITS:
-        counts[f"{name}_questions"] = len(parts[name])
-        counts[f"{name}_pairs"] = len(pairs[name])
-    return PairSelection(rated, pairs, dict(counts), shared)
-
-
 def select_questions(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
     """Returns the questions of a rule's languages and categories, and counts the others."""
     selection = list(questions)
     for name, values in (("language", rule.languages), ("category", rule.categories)):
-        sizes = Counter(getattr(question, name) for question in selection)
-        for value in values:
-            if value not in sizes:
-                there = ", ".join(f"{label or 'none'} ({count})" for label, count in sizes.most_common())
-                raise DataError(
-                    f"preferences: --{name} {value}: no question has it.{nearest(value, sizes)} There are: {there}."
-                )
+        sizes = Counter(getattr(question, name) or "none" for question in selection)
+        if unknown := [value for value in values if value not in sizes]:
+            there = ", ".join(f"{label} ({count})" for label, count in sizes.most_common())
+            raise DataError(
+                f"preferences: --{name} {unknown[0]}: no question has it.{nearest(unknown[0], sizes)} There are: "
+                f"{there}."
+            )
         if values:
-            before = len(selection)
-            selection = [question for question in selection if getattr(question, name) in values]
-            counts[f"questions_of_another_{name}"] = before - len(selection)
+            kept = [question for question in selection if (getattr(question, name) or "none") in values]
+            counts[f"questions_of_another_{name}"] = len(selection) - len(kept)
+            selection = kept
     return selection
 
 
-def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
-    reasons = {
-        "questions_held_out": "of tests",
-        "questions_with_one_response": "with one response (equal texts count as one)",
-        "ties": "with responses that are all rated alike",
-        "questions_below_min_gap": f"without two ratings that are {rule.min_gap:g} apart (--min-gap)",
-        "questions_not_drawn_for_culture": (
-            "that --culture leaves out, since no language has both native and foreign ones"
-        ),
-    }
-    why = ", ".join(f"{counts[name]} {reason}" for name, reason in reasons.items() if counts[name])
-    return (
-        f"preferences: no pair is left of {counts['questions']} questions: {why}. Expected at least one question "
-        "with two responses that are rated differently."
-    )
+def choose(
+    ratings: Ratings, rule: Rule, seed: int, overlap: Overlap
+) -> tuple[Mapping[str, Sequence[PreferencePair]], Mapping[str, int]]:
+    """Makes the pairs of a build, by split, and counts what was used and what was left out."""
+    counts: Counter[str] = Counter({"questions": len(ratings.questions)})
+    counts["responses"] = sum(len(question.answers) for question in ratings.questions)
+    counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in ratings.questions)
+    counts.update(ratings.left_out)
+    questions = select_questions(ratings.questions, rule, counts)
+    held_out = {name for name, items in overlap.same.items() if any(task in rule.hold_out for task, _ in items)}
+    kept = [question for question in questions if question.fingerprint not in held_out]
+    counts["questions_held_out"] = len(questions) - len(kept)
+    all_pairs, without = pairs_of(kept, seed)
+    counts.update(without)
+    paired = [pair.question for pair in all_pairs]
+    of_one_culture = questions_of_culture(paired, rule, seed)
+    counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
+    if not of_one_culture:
+        why = ", ".join(f"{counts[name]} {in_words(name)}" for name in (*_REASONS, *without) if counts[name])
+        raise DataError(
+            f"preferences: no pair is left of {len(questions)} questions: {why}. Expected at least one question with "
+            "two responses that are rated differently."
+        )
+    parts = split(of_one_culture, rule, seed)
+    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts["train"]) - len(parts["dev"])
+    pairs = {name: [pair for pair in all_pairs if pair.question.fingerprint in parts[name]] for name in SPLITS}
+    for name in SPLITS:
+        counts[f"{name}_questions"], counts[f"{name}_pairs"] = len(parts[name]), len(pairs[name])
+    return pairs, dict(counts)
+
+
+_REASONS = ("questions_held_out", "questions_not_drawn_for_culture")
+
+
+def in_words(count: str) -> str:
+    """Returns the name of a count as the commands print it."""
+    return count.replace("_", " ")

@@ -89,7 +89,7 @@ def _beside(folder: str, problems: list[UnusedFile]) -> Manifest | None:
             try:
                 return Manifest.load(path)
             except DataError as error:
-                reason = str(error).removeprefix(f"{path}")
+                reason = str(error).removeprefix(f"{path}: ")
                 problems.append(UnusedFile(str(path), "foreign", f"so the training items aren't known: {reason}"))
     return None
 

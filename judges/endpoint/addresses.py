@@ -117,16 +117,12 @@ def address_of(settings: Settings, model: str) -> Address:
     else:
         base = _split("OPENAI_BASE_URL", settings.openai_base_url or OPENAI_BASE_URL)
         path, query = "/chat/completions", base.query
-        headers = {
-            "Authorization": f"Bearer {key}" if key else None,
-            "OpenAI-Organization": settings.openai_organization,
-            "OpenAI-Project": settings.openai_project,
-        }
+        headers = {"Authorization": f"Bearer {key}" if key else None}
     fields = {name: value for name, value in headers.items() if value}
     for name, value in fields.items():
         if not value.isprintable():
             raise SettingsError(
-                f"The judge's key, organization or project (the header {name}) holds a line break or another character "
+                f"The judge's key (the header {name}) holds a line break or another character "
                 "that no header can have. Set it without that character."
             )
     if base.username is not None:

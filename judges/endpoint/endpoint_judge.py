@@ -104,8 +104,8 @@ class EndpointJudge(Judge):
                 raise JudgeUnreachableError(
                     f"{who} was asked to grade a reference answer ({rubric.name}), and {verdict.error}: "
                     f"{one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long needs a "
-                    "larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another "
-                    f"with CULTURE_JUDGE. {OTHERWISE}"
+                    "larger max_tokens in CULTURE_JUDGE_EXTRA_BODY; one that doesn't keep to the format can't grade: "
+                    f"name another with CULTURE_JUDGE. {OTHERWISE}"
                 )
             self._is_checked = True
             return verdict

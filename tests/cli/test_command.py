@@ -68,6 +68,12 @@ def test_the_help_has_every_command_and_imports_none(capsys):
         assert all(f"{name} {what}" in lines for name, (_, what) in command._COMMANDS.items())
 
 
+def test_each_help_fits_on_a_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for name, _, parser in command.all_commands(command.build_parser()):
+        assert len(parser.format_help().splitlines()) <= 40, name
+
+
 def test_a_reader_that_goes_away_is_no_error_and_a_terminal_without_unicode_neither():
     read, write = os.pipe()
     os.close(read)

@@ -20,10 +20,9 @@ from culture_tasks.rejudge.estimates import Bounds
     [
         ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
         ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
-        ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
-        ("report r --output o --samples_per_cell 3", "samples_per_cell", 3),
+        ("report r --output o --other_metrics x", "other_metrics", ["x"]),
         ("preferences build s -o d --task care_zh", "tasks", ("care_zh",)),
         ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
         ("cost", "tasks", ()),

@@ -29,7 +29,7 @@ def environment(monkeypatch, fixture_data, tmp_path):
 def words(monkeypatch):
     """Counts words, so that sums can be checked."""
     counter = TokenCounter("words", lambda text: len(text.split()))
-    monkeypatch.setattr(token_counts, "counter_for", lambda model, tokenizer=None: counter)
+    monkeypatch.setattr(token_counts, "counter_for", lambda model: counter)
 
 
 def cost(capsys, *arguments):
@@ -51,13 +51,12 @@ def test_before_a_run_tokens_and_money_lie_between_the_least_and_the_most(words,
     assert task["money"]["low"] == pytest.approx((least * 2.5 + 50 * 10) / 1e6)
     assert task["money"]["high"] == pytest.approx((most * 2.5 + 10240 * 10) / 1e6)
     assert task["measured"] is False
-    [one] = cost(capsys, *arguments, "--limit", "4")["tasks"]
-    [three] = cost(capsys, *arguments, "--limit", "4", "--repeats", "3")["tasks"]
-    [batch] = cost(capsys, *arguments, "--limit", "4", "--batch")["tasks"]
-    assert (one["questions"], one["verdicts"], three["questions"], three["verdicts"]) == (4, 4, 4, 12)
-    assert three["tokens_in"]["high"] == pytest.approx(3 * one["tokens_in"]["high"])
-    assert three["money"]["low"] == pytest.approx(3 * one["money"]["low"], rel=1e-4)
-    assert batch["money"]["high"] == pytest.approx(one["money"]["high"] / 2)
+    [three] = cost(capsys, *arguments, "--repeats", "3")["tasks"]
+    [batch] = cost(capsys, *arguments, "--batch")["tasks"]
+    assert (three["questions"], three["verdicts"]) == (10, 30)
+    assert three["tokens_in"]["high"] == pytest.approx(3 * task["tokens_in"]["high"])
+    assert three["money"]["low"] == pytest.approx(3 * task["money"]["low"], rel=1e-4)
+    assert batch["money"]["high"] == pytest.approx(task["money"]["high"] / 2)
 
 
 def test_without_a_judge_each_paper_s_own_is_estimated(capsys):
@@ -128,7 +127,7 @@ def test_the_answer_says_how_it_was_made_and_asks_for_a_price_that_is_missing(tm
     said = capsys.readouterr().out
     for part in (
         "| care_zh | gpt-4o | 10 | 10 | 0 | 10 |",
-        "Tokens are counted by a rule (o200k_base isn't available; --tokenizer names a tokenizer).",
+        "Tokens are counted by a rule (o200k_base isn't available).",
         "Replies are assumed to have between 5 tokens and their limit",
         "Prices: list prices of genai-prices",
         "Time: about 2 s, with 64 requests in flight (CULTURE_JUDGE_CONCURRENCY) that take 2 s each",
@@ -154,11 +153,9 @@ def test_a_judge_without_an_endpoint_costs_nothing(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "neither --tasks nor --results is given"),
+        ([], "cost: name tasks, such as --tasks care, or finished runs"),
         (["--tasks", "car"], "no task 'car'. Did you mean 'care'?"),
         (["--tasks", "car", "--judge", "lexical"], "no task 'car'. Did you mean 'care'?"),
-        (["--tasks", "care", "--tokenizer", "/nowhere"], "--tokenizer /nowhere: it can't be loaded"),
-        (["--tasks", "care", "--tokenizer", "p50k_edit"], "the encoding p50k_edit is not on this machine"),
         (["--results", "/nowhere"], "no such file"),
     ],
 )

@@ -73,8 +73,8 @@ def test_scores_that_are_all_alike_and_text_overlap_tell_nothing(tmp_path, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tasks", "care_zh"], "--width needs finished runs"),
-        (["--results", "runs", "--sample", "4"], "no --sample"),
+        (["--tasks", "care_zh"], "with --results, which --sample and --width need"),
+        (["--results", "runs", "--sample", "4"], "--width and --sample. Leave out one"),
         (["--results", "runs", "--tasks", "cedar_text"], "no task of these runs has logged samples"),
     ],
 )

@@ -25,8 +25,8 @@ from culture_tasks.settings import Settings
 KEY = "sk-very-secret-0123456789abcdef"
 LAST_OF_REASONS = {"regex": {"\n": 50, '"': 40}, "json_schema": {'"': 50}}
 """The tokens that end reasons, with a bias. Toys ramble on, so their server prefers the first one that may come."""
-NO_THOUGHTS = {"REASONING_EFFORT": "none"}
 RATING = json.dumps({"structured_outputs": {"regex": r"rating=[12]"}})
+NO_THOUGHTS = json.dumps({"structured_outputs": {"regex": r"rating=[12]"}, "reasoning_effort": "none"})
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,17 @@ def test_hundreds_in_flight_are_all_graded_and_asked_once(server, judge_for):
 
 REFUSALS = {
     "a model that it has not": ("another", {}, "HTTP 404 .*`another` does not exist"),
-    "more tokens than its context": (None, {"MAX_TOKENS": "9999"}, "HTTP 400 .*max_tokens=9999 cannot be greater"),
+    "more tokens than its context": (
+        None,
+        {"EXTRA_BODY": '{"max_tokens": 9999}'},
+        "HTTP 400 .*max_tokens=9999 cannot be greater",
+    ),
     "a value out of range": (None, {"EXTRA_BODY": '{"top_p": 7.0}'}, "HTTP 400 .*top_p must be in"),
-    "a word that it does not know": (None, {"REASONING_EFFORT": "much"}, "HTTP 400 .*reasoning_effort"),
+    "a word that it does not know": (
+        None,
+        {"EXTRA_BODY": '{"reasoning_effort": "much"}'},
+        "HTTP 400 .*reasoning_effort",
+    ),
     "no pattern": (None, {"EXTRA_BODY": '{"structured_outputs": {"regex": "["}}'}, "HTTP 400 .*regex"),
     "no schema": (None, {"EXTRA_BODY": '{"structured_outputs": {"json": {"type": "x"}}}'}, "HTTP 400 .*Grammar error"),
 }
@@ -242,7 +250,7 @@ def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(serve
     patient.close()
     assert stored(tmp_path) == 300
 
-    brief = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1", **NO_THOUGHTS)
+    brief = judge_for(server, EXTRA_BODY=NO_THOUGHTS, CONCURRENCY="64", PATIENCE="1")
     tickets = [brief.submit(LAVE, item) for item in items(300, first=300)]
     wait_for(350, tmp_path)
     server.stop(kill=True)
@@ -257,6 +265,6 @@ def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(serve
     server.start("--reasoning-parser", "qwen3", "--api-key", KEY)
     unparsable = verdicts_of(judge_for(server), items(2))
     assert outcomes(unparsable) == {"unparsable": 2}
-    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=RATING, **NO_THOUGHTS), items(300, first=300))
+    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=NO_THOUGHTS), items(300, first=300))
     assert outcomes(verdicts) == {"scored": 300}
     assert sum(verdict.attempts for verdict in verdicts) == lost

@@ -41,7 +41,7 @@ def refusal(judge, *items, **options):
         (says("OK"), "reference answer (lave), and the reply holds no rating that can be read without doubt: 'OK'. A"),
         (
             says("I think, and I think. " * 100),
-            "…'. A judge that thinks for long needs a larger CULTURE_JUDGE_MAX_TOKENS",
+            "…'. A judge that thinks for long needs a larger max_tokens",
         ),
         (hangs, "no reply within 0.2 s"),
     ],

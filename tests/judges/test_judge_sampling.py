@@ -73,7 +73,12 @@ def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_
     [
         (10_000, {}, ("scored", 4, False, 32_768), [512, 2048, 8192, 32_768]),
         (10**9, {}, ("unparsable", 5, True, 32_768), [512, 2048, 8192, 32_768, 32_768]),
-        (5_000, {"judge_max_tokens": 4096}, ("unparsable", 2, True, None), [4096, 4096]),  # the user's does not grow
+        (
+            5_000,
+            {"judge_extra_body": '{"max_tokens": 4096}'},
+            ("unparsable", 2, True, None),
+            [4096, 4096],
+        ),  # the user's does not grow
     ],
 )
 def test_the_limit_grows_as_far_as_it_must_and_may(server, judge_for, item, tokens, changes, ending, sent):
@@ -117,17 +122,12 @@ def test_a_prompt_without_room_for_the_larger_limit_is_asked_with_its_own(server
 
 def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, item):
     extra = {"top_p": 0.9, "chat_template_kwargs": {"enable_thinking": False}}
-    changes = {
-        "judge_max_tokens": 4096,
-        "judge_temperature": 0.7,
-        "judge_reasoning_effort": "low",
-        "judge_extra_body": json.dumps(extra | {"response_format": None}),
-    }
+    mine = {"max_tokens": 4096, "temperature": 0.7, "reasoning_effort": "low", **extra}
+    changes = {"judge_extra_body": json.dumps(mine | {"response_format": None})}
     server.script(says("rating=2"))
     plain, judge = judge_for(), judge_for(**changes)
     for grader in (plain, judge):
         ask(grader, item)
-    mine = {"max_tokens": 4096, "temperature": 0.7, "reasoning_effort": "low", **extra}
     assert set(server.requests[0].body) == {"model", "messages", "temperature", "max_tokens"}
     assert set(server.requests[1].body) == {"model", "messages", *mine}
     assert {name: server.requests[1].body[name] for name in mine} == mine
@@ -142,7 +142,7 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
     [
         *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
         ('{"model": "x"}', "may not set 'model'"),
-        ('{"max_tokens": 2}', "use CULTURE_JUDGE_MAX_TOKENS"),
+        ('{"max_completion_tokens": 2}', "use max_tokens"),
     ],
 )
 def test_an_extra_body_that_can_not_be_is_refused(value, complaint):

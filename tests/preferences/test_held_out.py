@@ -11,9 +11,9 @@ from support.rated_data import question
 
 from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.errors import DataUnavailableError, SettingsError
-from culture_tasks.preferences.held_out import hold_out_tests, items_by_task, overlap
-from culture_tasks.results.training_manifest import Rule, question_fingerprint
+from culture_tasks.errors import DataUnavailableError
+from culture_tasks.preferences.held_out import items_by_task, overlap, questions_of_tests, usual_tests
+from culture_tasks.results.training_manifest import question_fingerprint
 from culture_tasks.settings import Settings
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())
@@ -58,16 +58,14 @@ def test_of_each_test_the_nearest_question_is_listed(monkeypatch, at_once):
     }
 
 
-def test_cares_tests_are_held_out_unless_the_user_says_otherwise(fixture_data):
-    settings = Settings(data=fixture_data)
-    names, tests, reading = hold_out_tests([], Rule(), settings)
+def test_cares_tests_are_held_out_and_data_that_arent_there_stop_the_build_with_the_way_out(fixture_data, tmp_path):
+    assert {task.name for task in usual_tests()} == {"care_ar", "care_ja", "care_zh"}
+    tests, reading = questions_of_tests(usual_tests(), Settings(data=fixture_data))
     assert len(reading.differences) == 3
-    assert set(names) == {"care_ar", "care_ja", "care_zh"}
     written = json.loads((fixture_data / "care" / "Chinese-test.json").read_text(encoding="utf-8"))
     assert {test.text for test in tests if test.task == "care_zh"} == {each["question"] for each in written}
-    names, same, _ = hold_out_tests([], Rule(test_questions=True), settings)
-    assert (names, same) == ((), tests)
-    assert hold_out_tests(["none"], Rule(), settings)[:2] == ((), [])
+    with pytest.raises(DataUnavailableError, match=r"can't tell whether questions of care_ar are .*--hold-out none"):
+        questions_of_tests(usual_tests(), Settings(data=tmp_path))
 
 
 @pytest.mark.parametrize("benchmark", [each.name for each in benchmarks().values() if each.task_files is None])
@@ -78,17 +76,8 @@ def test_tasks_of_every_benchmark_can_be_held_out(benchmark, fixture_data):
     assert all(each.task == task.name and each.text.strip() and each.item for each in tests)
 
 
-def test_tasks_that_arent_there_or_cant_be_read_stop_the_build_with_the_way_out(fixture_data, tmp_path):
-    with pytest.raises(SettingsError, match=r"--hold-out care_zhh: no such task or group. Did you mean 'care_zh'\?"):
-        hold_out_tests(["care_zhh"], Rule(), Settings(data=fixture_data))
-    with pytest.raises(SettingsError, match="--hold-out none and another task"):
-        hold_out_tests(["none", "care_zh"], Rule(), Settings(data=fixture_data))
-    with pytest.raises(DataUnavailableError, match=r"can't tell whether questions of care_ar are .*--hold-out none"):
-        hold_out_tests([], Rule(), Settings(data=tmp_path))
-
-
 def test_items_are_those_of_every_task_that_asks_of_the_same_data():
     found = items_by_task([("care_greedy_zh", "zh-2"), ("care_zh", "zh-1"), ("unknown", "7")])
-    assert found["care_zh"] == found["care_cot_zh"] == found["care_greedy_zh"] == ("zh-1", "zh-2")
-    assert found["unknown"] == ("7",)
+    assert found["care_zh"] == found["care_cot_zh"] == found["care_greedy_zh"] == ["zh-1", "zh-2"]
+    assert found["unknown"] == ["7"]
     assert not [task for task in found if task.endswith(("_ar", "_ja"))]

@@ -38,6 +38,10 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def manifest_of(folder):
+    return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+
+
 def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -63,24 +67,15 @@ def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
     assert reference["completion"] == [{"role": "assistant", "content": answer}]
     labels = [(each["label"], each["rating"]) for each in lines(out / "kto/train.jsonl")]
     assert labels == [(True, 9.0), (False, 3.0)] * 18
-    manifest = Manifest.load(out)
-    assert (len(manifest.items), len(manifest.dev_items)) == (18, 2)
-    assert (manifest.counts["dpo_train_rows"], manifest.counts["kto_responses_with_both_labels"]) == (18, 0)
+    manifest = manifest_of(out)
+    assert (len(manifest["items"]), len(manifest["dev_items"])) == (18, 2)
+    assert manifest["counts"]["dpo_train_rows"] == 18
     assert re.search(r"train pairs +18\n", capsys.readouterr().out)
     for method, columns in {"sft": {"completion"}, "dpo": {"chosen", "rejected"}, "kto": {"label"}}.items():
         loaded = datasets.load_dataset(str(out / method))  # as TRL does
         assert set(loaded) == {"train", "validation"}
         assert {"prompt", *columns} <= set(loaded["train"].column_names)
         assert loaded["train"].features == loaded["validation"].features
-
-
-def test_what_kto_leaves_out_is_counted(rated, tmp_path, capsys):
-    # Three ratings make three pairs per question: the middle response is better in one and worse in another.
-    assert build(rated, "--pairs", "all", "-o", tmp_path / "out", "--hold-out", "none") == 0
-    counts = Manifest.load(tmp_path / "out").counts
-    assert counts["kto_responses_with_both_labels"] == 20
-    assert counts["kto_train_rows"] + counts["kto_dev_rows"] == 2 * 20
-    assert re.search(r"left out of KTO's data +20\n", capsys.readouterr().out)
 
 
 def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path, monkeypatch):
@@ -110,21 +105,21 @@ def test_questions_of_the_tests_are_left_out_and_counted_or_named_in_the_manifes
     near = [row(f"请问{question}", "a", 3), row(f"请问{question}", "b", 9)]
     write_rows(rated, rows_of(20) + leak + near)
     assert build(rated, "-o", tmp_path / "out") == 0
-    manifest = Manifest.load(tmp_path / "out")
-    assert manifest.counts["questions_held_out"] == 1
-    assert question_fingerprint(question) not in manifest.items + manifest.dev_items
-    assert not manifest.tested_items
-    assert set(manifest.rule.hold_out) == {"care_ar", "care_ja", "care_zh"}
+    manifest = manifest_of(tmp_path / "out")
+    assert manifest["counts"]["questions_held_out"] == 1
+    assert question_fingerprint(question) not in manifest["items"] + manifest["dev_items"]
+    assert not manifest["tested_items"]
+    assert set(manifest["rule"]["hold_out"]) == {"care_ar", "care_ja", "care_zh"}
     assert not any(f'"{question}"'.encode() in text for text in contents(tmp_path / "out").values())
-    (listed,) = manifest.near_duplicates
-    assert (listed.question, listed.task) == (question_fingerprint(f"请问{question}"), "care_zh")
-    assert "a test question, and is not left out" in capsys.readouterr().out
+    (listed,) = manifest["near_duplicates"]
+    assert (listed["question"], listed["task"]) == (question_fingerprint(f"请问{question}"), "care_zh")
+    assert "resemble one of a test, and aren't left out: 1. The closest:" in capsys.readouterr().out
     assert build(rated, "-o", tmp_path / "trained", "--train-on-test", "--dev", 0) == 0
-    manifest = Manifest.load(tmp_path / "trained")
-    assert question_fingerprint(question) in manifest.items
-    assert len(manifest.tested_items["care_zh"]) == 1
-    assert manifest.tested_items["care_zh"] == manifest.tested_items["care_greedy_zh"]
-    assert manifest.rule.test_questions
+    manifest = manifest_of(tmp_path / "trained")
+    assert question_fingerprint(question) in manifest["items"]
+    assert len(manifest["tested_items"]["care_zh"]) == 1
+    assert manifest["tested_items"]["care_zh"] == manifest["tested_items"]["care_greedy_zh"]
+    assert manifest["rule"]["test_questions"]
 
 
 def test_questions_are_chosen_by_language_and_category_and_unknown_characters_are_replaced(tmp_path):
@@ -132,11 +127,11 @@ def test_questions_are_chosen_by_language_and_category_and_unknown_characters_ar
     rows = rows_of(4) + [row("كيف", text, rating, **about) for text, rating in (("a\ud800", 3), ("b", 9))]
     path = tmp_path / "rated.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    options = ("--language", "ar", "--category", "Opinions", "--dev", 0, "--plain")
+    options = ("--language", "ar", "--category", "Opinions", "--dev", 0)
     assert build(path, "-o", tmp_path / "ar", *options) == 0
-    assert Manifest.load(tmp_path / "ar").counts["questions_of_another_language"] == 4
+    assert manifest_of(tmp_path / "ar")["counts"]["questions_of_another_language"] == 4
     (pair,) = lines(tmp_path / "ar/dpo/train.jsonl")
-    assert (pair["language"], pair["chosen"], pair["rejected"]) == ("ar", "b", "a\ufffd")
+    assert [pair[name][0]["content"] for name in ("chosen", "rejected")] == ["b", "a\ufffd"]
 
 
 @pytest.mark.parametrize(
@@ -145,14 +140,13 @@ def test_questions_are_chosen_by_language_and_category_and_unknown_characters_ar
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
-            "no pair is left of 2 questions: 1 with one response (equal texts count as one), 1 with responses that are "
-            "all rated alike. Expected at least one",
+            "no pair is left of 2 questions: 1 ties, 1 questions with one response. Expected at least one",
         ),
-        (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
-        (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
+        (rows_of(3), ("--culture", "native"), "3 questions not drawn for culture"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
-        (rows_of(3), ("--category", "literarcy"), "--category: care: unknown category 'literarcy'. Did you"),
-        (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
+        (rows_of(3), ("--category", "literarcy"), "care: unknown category 'literarcy'. Did you"),
+        (rows_of(3), ("--hold-out", "blendd"), "--hold-out: no task 'blendd'. Did you mean 'blend'"),
+        (rows_of(3), ("--hold-out", "none,care"), "--hold-out none and another task"),
         ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
     ],
 )
@@ -166,7 +160,7 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
 
 
-@pytest.mark.parametrize(("name", "value"), [("--min-gap", "-1"), ("--fraction", "2"), ("--dev", "x")])
+@pytest.mark.parametrize(("name", "value"), [("--fraction", "2"), ("--dev", "x")])
 def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, name, value, capsys):
     with pytest.raises(SystemExit):
         build(rated, "-o", tmp_path / "out", name, value)
@@ -181,11 +175,11 @@ def test_a_folder_that_is_there_is_left_alone_and_a_full_disk_leaves_nothing(rat
     (tmp_path / "out/mine.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     assert build(rated, "-o", tmp_path / "out") == 1
-    assert "out is there already. Remove it, or choose another folder with -o." in capsys.readouterr().err
+    assert "out is there already. Remove it, or name a new folder with -o." in capsys.readouterr().err
     assert list(contents(tmp_path / "out")) == ["mine.txt"]
     monkeypatch.chdir(tmp_path / "empty")
     assert build(rated, "-o", ".") == 1
-    assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
+    assert "-o . is there already. Remove it, or name a new folder with -o." in capsys.readouterr().err
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("culture_tasks.preferences.dataset_folder.recipe_files", full)
@@ -202,7 +196,7 @@ def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_pa
     answers = {each["question"]: each["answer"] for each in rows}
     write_lm_eval(tmp_path / "good", ["care_greedy_zh"], lambda prompt, _: answers[prompt.strip()], model="owner/good")
     write_lmms_eval(tmp_path / "echo", ["care_greedy_zh"], model="owner/echo")
-    options = [tmp_path / "good", tmp_path / "echo", "-o", tmp_path / "out", "--dev", "0", "--text-overlap"]
+    options = [tmp_path / "good", tmp_path / "echo", "-o", tmp_path / "out", "--dev", "0", "--judge", "lexical"]
     assert build(*options) == 1  # without being told that these are questions of a test
     assert build(*options, "--train-on-test") == 0
     pairs = lines(tmp_path / "out/dpo/train.jsonl")
@@ -211,27 +205,24 @@ def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_pa
         assert pair["chosen"][0]["content"] == answers[pair["prompt"][0]["content"]]
         assert (pair["chosen_by"], pair["rejected_by"], pair["chosen_rating"]) == ("owner/good", "owner/echo", 10.0)
         assert (pair["language"], pair["culture"]) == ("zh", "native")
-    manifest = Manifest.load(tmp_path / "out")
-    assert len(manifest.tested_items["care_greedy_zh"]) == len(manifest.tested_items["care_zh"]) == len(answers)
-    assert {source.model for source in manifest.sources} == {"owner/good", "owner/echo"}
-    assert manifest.rated_by.name.startswith("lexical:")
+    manifest = manifest_of(tmp_path / "out")
+    assert len(manifest["tested_items"]["care_greedy_zh"]) == len(manifest["tested_items"]["care_zh"]) == len(answers)
+    assert {source["model"] for source in manifest["sources"]} == {"owner/good", "owner/echo"}
+    assert manifest["rated_by"]["name"].startswith("lexical:")
 
 
 def test_a_manifest_is_read_from_its_file_and_from_its_folder_and_anything_else_is_refused(rated, tmp_path):
     assert build(rated, "-o", tmp_path / "out") == 0
     path = tmp_path / "out" / "manifest.json"
-    written = path.read_text(encoding="utf-8")
     assert Manifest.load(path) == Manifest.load(tmp_path / "out")
-    assert Manifest.load(path).as_json() == written
-    with pytest.raises(DataError, match=r"nowhere: can't be read .* Name a folder that"):
+    with pytest.raises(DataError, match=r"nowhere: can't be read .* Expected the manifest, format 1, of a folder"):
         Manifest.load(tmp_path / "nowhere")
     for text, said in (
-        (json.dumps(json.loads(written) | {"format": 2}), "has the format 2; this version reads 1"),
-        ("{", "not a manifest"),
-        (written.replace('"seed"', '"sed"'), "not a manifest"),
+        (json.dumps(manifest_of(tmp_path / "out") | {"format": 2}), "format, Input should be 1"),
+        ("{", ""),
     ):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=f"not a manifest, {said}"):
             Manifest.load(path)
 
 

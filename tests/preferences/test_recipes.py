@@ -21,9 +21,8 @@ METHODS = ("sft", "dpo", "kto", "simpo")
 PAPER_RATES = {"sft": {1e-5, 2e-5}} | dict.fromkeys(("dpo", "kto", "simpo"), frozenset({3e-7, 5e-7, 7e-7}))
 
 
-def written(folder, rows=ROWS, dev_rows=ROWS, *, conversational=True, languages=("zh",), model=PAPER_MODELS[0]):
-    about = {"conversational": conversational, "languages": languages, "model": model}
-    return recipe_files(PurePath(folder), rows, dev_rows, **about)
+def written(folder, rows=ROWS, dev_rows=ROWS, *, languages=("zh",), model=PAPER_MODELS[0]):
+    return recipe_files(PurePath(folder), rows, dev_rows, languages, model)
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +117,8 @@ def test_the_steps_on_the_page_are_those_of_the_recipes():
 
 
 def test_a_recipe_says_how_to_evaluate_and_on_what_to_train():
-    messages, text = (written("prefs", conversational=each)["dpo.lora.yaml"] for each in (True, False))
+    messages = written("prefs")["dpo.lora.yaml"]
     assert "with --apply_chat_template" in messages
-    assert "without --apply_chat_template" in text
     both = written("prefs", languages=("zh", "ar"))["dpo.paper.yaml"]
     assert "one model for each language; these data have ar, zh." in both
     assert "for each language" not in messages

@@ -172,11 +172,6 @@ def test_names_of_models_lead_nowhere_and_files_hold_no_key(tmp_path):
         SCHEMA.validate(json.loads(text))
 
 
-def test_an_address_that_is_none_is_refused(runs, capsys):
-    assert main(["report", str(runs), "-o", str(runs / "out"), "--source-url", "javascript:x"]) == 1
-    assert "--source-url javascript:x. Expected an address" in capsys.readouterr().err
-
-
 # Examples of the page
 
 

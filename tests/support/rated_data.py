@@ -9,7 +9,7 @@ from typing import Any
 
 from support.sample_files import JUDGE, record, write_run
 
-from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
+from culture_tasks.preferences.ratings import RatedAnswer, RatedQuestion
 from culture_tasks.results.training_manifest import question_fingerprint
 
 CARE_JUDGE = JUDGE | {

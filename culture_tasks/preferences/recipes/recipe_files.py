@@ -35,6 +35,10 @@ _BATCH = 128
 _EPOCHS = 3
 _WARMUP = 5
 _SCRIPT = "simpo.py"
+_NOTES = """\
+# The rows get the model's own chat template: evaluate what is trained with --apply_chat_template.
+{}# A lower loss or a larger margin is no evidence of better answers: generate them, and have them judged.
+"""
 _DEV_NOTE = "ours: the paper names no development set; data built with --dev 0 have none"
 
 
@@ -42,20 +46,22 @@ def recipe_files(
     folder: PurePath,
     rows: Mapping[str, int],
     dev_rows: Mapping[str, int],
-    *,
-    conversational: bool,
     languages: Sequence[str],
     model: str = PAPER_MODELS[0],
 ) -> dict[str, str]:
     """Returns the recipes for a folder of training data, and the script that one of the methods needs, by file name.
 
     The folder is the user's, absolute or relative to the working directory. Rows are those of ``train.jsonl`` and
-    ``dev.jsonl`` by the folder of a method; in conversational data they are messages, which get the chat template.
+    ``dev.jsonl`` by the folder of a method.
     """
+    named = plain(", ".join(sorted(languages)))
+    several = (
+        f"# The paper trains one model for each language; these data have {named}.\n" if len(languages) > 1 else ""
+    )
     values = {
         "model": _text(model),
         "paper_models": ", ".join(PAPER_MODELS),
-        "notes": "".join(f"# {note}\n" for note in _notes(conversational, languages)),
+        "notes": _NOTES.format(several),
         "script": _for_shell(folder / _SCRIPT),
     }
     for name, count in rows.items():
@@ -75,22 +81,6 @@ def recipe_files(
     if any(_SCRIPT in text for text in files.values()):
         files[_SCRIPT] = resources.files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
     return dict(sorted(files.items()))
-
-
-def _notes(conversational: bool, languages: Sequence[str]) -> list[str]:
-    notes = [
-        "The rows get the model's own chat template: evaluate what is trained with --apply_chat_template."
-        if conversational
-        else "The rows are plain text: evaluate what is trained without --apply_chat_template."
-    ]
-    if len(languages) > 1:
-        notes.append(
-            f"The paper trains one model for each language; these data have {plain(', '.join(sorted(languages)))}."
-        )
-    notes.append(
-        "A lower loss or a larger margin is no evidence of better answers: generate them, and have them judged."
-    )
-    return notes
 
 
 def _steps(rows: int) -> str:
