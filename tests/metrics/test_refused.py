@@ -22,7 +22,7 @@ FOUR, RATED = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 2.5, math.nan]
 
 def items(scores=(0.0, 100.0), places=(0, 1), clusters=(0, 1)):
     columns = [np.array(column) for column in (scores, places, (0, 0), clusters)]
-    return ScoredItems(*columns, benchmarks=[0], abilities=[0])
+    return ScoredItems(*columns, benchmarks=[0])
 
 
 @pytest.mark.parametrize(
