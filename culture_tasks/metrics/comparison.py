@@ -141,12 +141,15 @@ def paired_difference(
     if ends is None or strata is not None or result.clusters < 2:
         return result
     width = ends[1] - ends[0]
-    if math.isnan(result.low) or result.p <= 1.0 - confidence:
+    if math.isnan(result.low):
         bound = bounded_interval(differences, clusters, confidence, ends=(-width, width))
-        if math.isnan(result.low):
-            return result._replace(low=bound.low, high=bound.high, reason=None)
-        return result._replace(is_fragile=not is_of_one_size and bound.low <= 0.0 <= bound.high)
-    return result
+        return result._replace(low=bound.low, high=bound.high, reason=None)
+    # By the rule of three, so many differences of the width may have been missed.
+    missed = -math.log((1.0 - confidence) / 2.0) / result.clusters * (width + abs(result.difference))
+    if is_of_one_size or result.p > 1.0 - confidence or max(result.low, -result.high) > missed:
+        return result
+    bound = bounded_interval(differences, clusters, confidence, ends=(-width, width))
+    return result._replace(is_fragile=bound.low <= 0.0 <= bound.high)
 
 
 def _p_of_flips(sums: Floats, total: float, *, is_of_one_size: bool) -> float:

@@ -163,7 +163,7 @@ def _gaffke(scores: Floats, counts: Floats, tail: float) -> float:
         return bound_and_tail(_TILTS[0])[0]
     if bound_and_tail(_TILTS[1])[1] >= tail:
         return 0.0
-    log_tilt = scipy.optimize.brentq(lambda log_tilt: bound_and_tail(log_tilt)[1] - tail, *_TILTS, xtol=1e-6)
+    log_tilt = scipy.optimize.brentq(lambda log_tilt: bound_and_tail(log_tilt)[1] - tail, *_TILTS, xtol=1e-4)
     return bound_and_tail(float(log_tilt))[0]
 
 

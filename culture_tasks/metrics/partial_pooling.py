@@ -124,7 +124,7 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
         ...     benchmarks=[0, 1],
         ... )
         >>> [(place.raw, round(place.value)) for place in pooled(items, places=2)]
-        [(75.0, 52), (50.0, 51)]
+        [(75.0, 50), (50.0, 50)]
     """
     counts = np.bincount(items.places, minlength=places)
     if any(column.shape != items.scores.shape for column in (items.places, items.units, items.clusters)):

@@ -42,7 +42,7 @@ def test_one_place_alone_has_its_plain_mean_and_sampling_error():
     (one,) = pooled(items((0, 0, right(0.7, 100))), 1)
     assert (one.value, one.raw, one.n) == (pytest.approx(70), pytest.approx(70), 100)
     assert half_width(one) == pytest.approx(9.00, abs=0.03)
-    # Two benchmarks: sqrt(2 * 2143 / 100) / 2 * 1.96 = 6.42 points, around (90 + 50) / 2 for 0.7 +- 0.2: here 0.7 and 0.7.
+    # Two benchmarks, 0.7 and 0.7: the error of a mean of two.
     (two,) = pooled(items((0, 0, right(0.7, 100)), (0, 1, right(0.7, 100))), 1)
     assert (two.value, half_width(two)) == (pytest.approx(70), pytest.approx(9.00 / math.sqrt(2), abs=0.03))
     # Pairs that are both right or both wrong are 50 items, not 100.
