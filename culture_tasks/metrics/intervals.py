@@ -11,10 +11,21 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 from scipy import special
 
-from culture_tasks.metrics.means import Clusters, Mean, check_confidence, mean_and_error
+from culture_tasks.metrics.means import Clusters, Floats, Mean, check_confidence, mean_and_error
+
+NEAR_AN_END = 0.2
+"""Part of a scale at either end in which Student's t leaves out too many means."""
+
+LARGE_CLUSTER = 0.25
+"""Share of the items from which on one cluster decides how far an interval can be relied on."""
+
+
+_TILTS = (-7.0, 14.0)
+"""Between which the logarithm of a tilt is sought, for some hundred thousand scores and for a handful."""
 
 
 class Interval(NamedTuple):
@@ -27,6 +38,7 @@ class Interval(NamedTuple):
         n: Number of items with a score.
         clusters: Number of clusters that these belong to; ``n`` where each item is one.
         reason: Why the value or an end is NaN; None where none is.
+        largest: The share of the items that are in the largest cluster; NaN where that isn't known.
     """
 
     value: float = math.nan
@@ -35,6 +47,7 @@ class Interval(NamedTuple):
     n: int = 0
     clusters: int = 0
     reason: str | None = None
+    largest: float = math.nan
 
     @property
     def text(self) -> str:
@@ -44,38 +57,114 @@ class Interval(NamedTuple):
         return f"{self.value:.3f}" if math.isnan(self.low) else f"{self.value:.3f} ({self.low:.3f}, {self.high:.3f})"
 
 
-def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95) -> Interval:
-    """Interval of a mean score, by Student's t.
+def mean_interval(
+    values: ArrayLike,
+    clusters: Clusters | None = None,
+    confidence: float = 0.95,
+    *,
+    ends: tuple[float, float] | None = None,
+) -> Interval:
+    """Interval of a mean score, by Student's t, or by Gaffke's bound near the ends of a scale.
 
-    Formula: mean +- t * se with G - 1 degrees of freedom for G clusters, and the cluster-robust se (CR1) of
-    :func:`~culture_tasks.metrics.means.mean_and_error`. Without clusters this is the textbook interval of a mean. It is
-    symmetric and not cut at the ends of a scale. Assumes independent clusters, enough of them for their sums to be
-    near normal: some thirty, more if sizes or scores are very uneven (in simulations of ten clusters of uneven size,
-    95 % intervals held the mean in 93 % of cases). For right/wrong scores :func:`share_interval` is
-    better near 0 and 1.
+    Formula: mean +- t * se, with the cluster-robust se (CR2) and the degrees of freedom of
+    :func:`~culture_tasks.metrics.means.mean_and_error`. Without clusters this is the textbook interval of a mean.
+    It is symmetric and not cut at the ends of a scale.
+
+    With the ``ends`` of a scale, a mean within a fifth of the scale from one of them, or scores without any spread,
+    have Gaffke's bound on either side: the tail of a mean of all scores and one more at the end of the scale, with
+    random weights (Dirichlet's, 1 each). Each end of all right answers is then Clopper and Pearson's. Where items share
+    clusters, the scores weigh as many as there would be independent ones, as in :func:`share_interval`, which is for
+    right and wrong.
 
     Args:
         values: One score per item; NaN where there is none.
         clusters: The cluster of each item, such as its image; None makes each a cluster.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
+        ends: Lowest and highest score of the scale; None for a scale without ends.
 
     Returns:
-        The interval. Nothing scored: all NaN. One cluster, or clusters with no spread at all: the value with NaN ends,
-        for a width of zero would claim certainty.
+        The interval. Nothing scored: all NaN. One cluster, or no spread without ends: the value with NaN ends, for a
+        width of zero would claim certainty.
 
     Raises:
         ValueError: If a value is infinite, clusters don't fit, or the confidence is out of range.
 
-    Source: Student (1908); Liang and Zeger (1986) for clusters; Miller (2024), "Adding Error Bars to Evals".
+    Source: Student (1908); Bell and McCaffrey (2002) for clusters; Gaffke (2005), and Learned-Miller and Thomas (2019),
+    for the bound; Lugannani and Rice (1980) for its tail. ``speed/coverage.py`` measures coverage.
 
     Examples:
         >>> interval = mean_interval([3.0, 5.0, 4.0, 4.0])
         >>> interval.value, round(interval.low, 2), round(interval.high, 2)
         (4.0, 2.7, 5.3)
+        >>> interval = mean_interval([5.0] * 20, ends=(1, 5))
+        >>> interval.value, round(interval.low, 2), interval.high
+        (5.0, 4.32, 5.0)
         >>> mean_interval([3.0, 5.0], clusters=["one image", "one image"]).reason
         "one cluster: its spread can't be known"
     """
-    return interval_of(mean_and_error(values, clusters), confidence)
+    mean = mean_and_error(values, clusters)
+    if ends is None or mean.clusters < 2:
+        return interval_of(mean, confidence)
+    from_end = min(mean.value - ends[0], ends[1] - mean.value)
+    if mean.reason or from_end < NEAR_AN_END * (ends[1] - ends[0]):
+        return bounded_interval(values, clusters, confidence, ends=ends)
+    return interval_of(mean, confidence)
+
+
+def bounded_interval(
+    values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95, *, ends: tuple[float, float]
+) -> Interval:
+    """Interval of the mean of scores on a scale with ends, by Gaffke's bound: see :func:`mean_interval`.
+
+    Examples:
+        >>> interval = bounded_interval([0.0, 1.0, 1.0, 1.0], ends=(0, 1))
+        >>> round(interval.low, 2), round(interval.high, 2)
+        (0.19, 0.99)
+    """
+    mean = mean_and_error(values, clusters)
+    interval = interval_of(mean, confidence)
+    if mean.clusters < 2:
+        return interval
+    low, width = ends[0], ends[1] - ends[0]
+    scaled = (mean.value - low) / width
+    scores = np.asarray(values, dtype=np.float64)
+    scores, counts = np.unique(((scores[~np.isnan(scores)] - low) / width).round(12).clip(0.0, 1.0), return_counts=True)
+    variance = float(counts @ (scores - scaled) ** 2) / (mean.n - 1) / mean.n
+    effect = max((mean.error / width) ** 2 / variance, 1.0) if variance > 0.0 else mean.n / mean.effective
+    tail = (1.0 - confidence) / 2.0
+    if clusters is not None:
+        tail = float(special.ndtr(special.stdtrit(mean.freedom, tail)))
+    below = low + width * _gaffke(scores, counts / effect, tail)
+    above = low + width * (1.0 - _gaffke(1.0 - scores, counts / effect, tail))
+    return interval._replace(low=min(below, mean.value), high=max(above, mean.value), reason=None)
+
+
+def _gaffke(scores: Floats, counts: Floats, tail: float) -> float:
+    """Returns the lower bound of the mean of scores from 0 to 1, which occur so often.
+
+    With weights v of a tilt, the saddle point of sum of weight * (score - bound) is known in closed form, and so is the
+    bound that belongs to it; the tilt is sought at which the tail is the one that is asked for.
+    """
+    x, k = np.append(scores, 0.0), np.append(counts, 1.0)
+    if not x.any():
+        return 0.0
+
+    def bound_and_tail(log_tilt: float) -> tuple[float, float]:
+        tilt = math.exp(log_tilt)
+        q = 1.0 + tilt * x
+        bound = float((k * x / q).sum() / (k / q).sum())
+        q /= 1.0 + tilt * bound
+        root = -math.sqrt(2.0 * max(float((k * np.log(q)).sum()), 0.0))
+        slope = -tilt / (1.0 + tilt * bound) * math.sqrt(float((k * ((x - bound) / q) ** 2).sum()))
+        density = math.exp(-(root**2) / 2.0) / math.sqrt(2.0 * math.pi)
+        return bound, float(special.ndtr(root)) + density * (1.0 / root - 1.0 / slope)
+
+    if bound_and_tail(_TILTS[0])[1] <= tail:
+        return bound_and_tail(_TILTS[0])[0]
+    if bound_and_tail(_TILTS[1])[1] >= tail:
+        return 0.0
+    log_tilt = scipy.optimize.brentq(lambda log_tilt: bound_and_tail(log_tilt)[1] - tail, *_TILTS, xtol=1e-4)
+    return bound_and_tail(float(log_tilt))[0]
 
 
 def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:
@@ -88,10 +177,10 @@ def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:
         (-0.02, 1.02)
     """
     check_confidence(confidence)
-    point = Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
+    point = Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason, largest=mean.largest)
     if mean.reason:
         return point
-    reach = t_quantile(confidence, mean.clusters) * mean.error
+    reach = t_quantile(confidence, mean.freedom + 1.0) * mean.error
     return point._replace(low=mean.value - reach, high=mean.value + reach)
 
 
@@ -124,16 +213,15 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     """Interval of the share of right items where items may share a cluster, as a fraction.
 
     Formula: Wilson's, with the number of items divided by the design effect (variance of the mean with clusters over
-    that without, and at least 1), and t with G - 1 degrees of freedom in place of z. Where all items are right or all
-    are wrong no design effect can be had, and each cluster counts as one item. Without clusters this is
-    :func:`proportion_interval`. Still too narrow where the few wrong items lie in very few clusters: in simulations of
-    50 clusters of 5, 95 % intervals held a share of 0.9 in 95 % of cases and one of 0.97 in 89 % (93 % and 85 % for
-    :func:`mean_interval`).
+    that without, and at least 1), and t in place of z, as in :func:`mean_interval`. Where all items are right or all
+    are wrong no design effect can be had, and as many items count as there are clusters of one size that would weigh
+    as these do. Without clusters this is :func:`proportion_interval`.
 
     Args and errors are those of :func:`mean_interval`; values are 1 for a right item, 0 for a wrong one, NaN without
     a score. Nothing scored: all NaN. One cluster: the value with NaN ends.
 
-    Source: Korn and Graubard (1998) for the effective number of items; Wilson (1927).
+    Source: Korn and Graubard (1998) for the effective number of items; Wilson (1927). ``speed/coverage.py`` measures
+    coverage.
 
     Examples:
         >>> interval = share_interval([1, 1, 0, 0, 1, 1], clusters=["a", "a", "b", "b", "c", "c"])
@@ -147,14 +235,14 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
         )
     if clusters is None:
         return proportion_interval(int(np.nansum(scores)), int(np.count_nonzero(~np.isnan(scores))), confidence)
-    check_confidence(confidence)
     mean = mean_and_error(scores, clusters)
+    interval = interval_of(mean, confidence)
     if mean.clusters < 2:
-        return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
-    item_variance = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
-    effective = mean.n / max(mean.error**2 / item_variance, 1.0) if item_variance > 0.0 else float(mean.clusters)
-    low, high = wilson(mean.value, effective, t_quantile(confidence, mean.clusters))
-    return Interval(mean.value, low, high, n=mean.n, clusters=mean.clusters)
+        return interval
+    item_variance = mean.value * (1.0 - mean.value) / (mean.n - 1)
+    effective = mean.n / max(mean.error**2 / item_variance, 1.0) if item_variance > 0.0 else mean.effective
+    low, high = wilson(mean.value, effective, t_quantile(confidence, mean.freedom + 1.0))
+    return interval._replace(low=low, high=high, reason=None)
 
 
 def t_quantile(confidence: float, clusters: float) -> float:

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from culture_tasks.metrics.means import Clusters, Floats, Numbers, centred, cluster_numbers, two_lists
-from culture_tasks.text import tokens
 
 LEAST_FREEDOM = 4.0
 """Degrees of freedom below which an interval can't be relied on (Tipton, 2015)."""
@@ -56,6 +55,7 @@ def probe_effect(
     strata: Sequence[Hashable] | None = None,
     *,
     clusters: Clusters | None = None,
+    beside: ArrayLike | None = None,
 ) -> ProbeEffect:
     """The slope of a judge's errors on a probe within strata, with a cluster-robust 95 % interval.
 
@@ -78,6 +78,7 @@ def probe_effect(
         probe: The value of the probe; NaN where it can't be told.
         strata: The stratum of each response, such as its task and culture; None means one.
         clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
+        beside: Another number of each response, such as people's rating; the effect is that in a regression on both.
 
     Returns:
         The effect. NaN with a reason where no response has both numbers, no two responses of a stratum differ in the
@@ -115,6 +116,10 @@ def probe_effect(
     strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (stratum_codes, groups))
     d, x = centred(d[tells], strata_numbers), centred(x[tells], strata_numbers)
     span = 1.0 if is_binary else float(np.ptp(np.quantile(x, (0.05, 0.95))))
+    if beside is not None:
+        other = centred(np.asarray(beside, dtype=np.float64)[complete][tells], strata_numbers)
+        total = float(other @ other)
+        d, x = (part - other * (float(other @ part) / total if total else 0.0) for part in (d, x))
     effect = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
     squares = float(x @ x)
     value = float(x @ d) / squares
@@ -178,20 +183,6 @@ def log_length(response: str) -> float:
     """
     characters = len(response.strip())
     return math.log2(characters) if characters else math.nan
-
-
-def word_overlaps(response: str, references: Sequence[str]) -> list[float]:
-    """The share of each reference's distinct words that is in a response, 0 to 1; NaN for a reference without words.
-
-    Words are those of :func:`culture_tasks.text.tokens`. Longer responses don't lose by it, unlike ROUGE-L's F.
-
-    Examples:
-        >>> word_overlaps("They drink green tea.", ["Green tea", "Coffee"])
-        [1.0, 0.0]
-    """
-    ours = set(tokens(response))
-    word_sets = [set(tokens(reference)) for reference in references]
-    return [len(ours & words) / len(words) if words else math.nan for words in word_sets]
 
 
 FAMILIES: Mapping[str, str] = {

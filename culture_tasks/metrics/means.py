@@ -26,26 +26,43 @@ ONE_CLUSTER = "one cluster: its spread can't be known"
 
 
 class Mean(NamedTuple):
-    """A mean with its standard error (NaN with fewer than two clusters), and the reason why it has no t interval."""
+    """A mean with its standard error.
+
+    Attributes:
+        value: The mean; NaN without a score.
+        error: Its standard error; NaN with fewer than two clusters.
+        n: Number of items with a score.
+        clusters: Number of their clusters.
+        reason: Why there is no t interval; None where there is one.
+        freedom: Degrees of freedom of the error, by Satterthwaite: clusters less one where all have the same size.
+        effective: Number of clusters of one size that would weigh as these do, 1 / sum of p^2.
+        largest: The share of the largest cluster, from 0 to 1.
+    """
 
     value: float = math.nan
     error: float = math.nan
     n: int = 0
     clusters: int = 0
     reason: str | None = None
+    freedom: float = math.nan
+    effective: float = math.nan
+    largest: float = math.nan
 
 
 def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     """A mean with its cluster-robust standard error.
 
-    Formula: se^2 = G / (G - 1) * sum over clusters of (sum of its residuals)^2 / n^2, for G clusters and n items: the
-    CR1 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n. With fewer than two
-    clusters, or where no cluster departs from the mean, ``reason`` says so.
+    Formula: se^2 = sum over clusters of (sum of its residuals)^2 / (1 - p) / n^2, for n items of which a cluster has
+    the share p: the CR2 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n. The
+    degrees of freedom are Satterthwaite's for independent scores of one variance:
+    1 / (sum d^2 - 2 sum d v + (sum v)^2), with d = p / (1 - p) and v = p d of each cluster. They are few where one
+    cluster is large: 1.7 for one of 60 items and 20 of one. With fewer than two clusters, or where no cluster departs
+    from the mean, ``reason`` says so.
 
     Raises:
         ValueError: If a value is infinite or there is not one cluster for each item.
 
-    Source: Liang and Zeger (1986); Cameron and Miller (2015), section II, for the correction.
+    Source: Bell and McCaffrey (2002); Cameron and Miller (2015), section VI. ``speed/coverage.py`` measures both.
 
     Examples:
         >>> mean = mean_and_error([1.0, 0.0, 1.0, 1.0])
@@ -64,15 +81,37 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     if scores.size == 0:
         return Mean(reason="no item has a score")
     middle, n = float(scores[0] + (scores - scores[0]).mean()), scores.size  # exact where all scores are equal
+    sizes = np.bincount(numbers)
+    if sizes.size < 2:
+        return Mean(middle, n=n, clusters=sizes.size, reason=ONE_CLUSTER)
+    shares = sizes / n
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
-    cluster_count = residuals.size
-    if cluster_count < 2:
-        return Mean(middle, n=n, clusters=cluster_count, reason=ONE_CLUSTER)
-    error = math.sqrt(cluster_count / (cluster_count - 1) * float(residuals @ residuals)) / n
+    error = math.sqrt(float(residuals @ (residuals / (1.0 - shares)))) / n
+    mean = Mean(
+        middle,
+        error,
+        n=n,
+        clusters=sizes.size,
+        freedom=satterthwaite(shares),
+        effective=1.0 / float(shares @ shares),
+        largest=float(shares.max()),
+    )
     if error <= _TINY * float(np.abs(scores).max()):
         why = f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
-        return Mean(middle, 0.0, n=n, clusters=cluster_count, reason=why)
-    return Mean(middle, error, n=n, clusters=cluster_count)
+        return mean._replace(error=0.0, reason=why)
+    return mean
+
+
+def satterthwaite(shares: Floats) -> float:
+    """Degrees of freedom of the CR2 variance of a mean, by each cluster's share; see :func:`mean_and_error`.
+
+    Examples:
+        >>> round(satterthwaite(np.full(20, 0.05)), 6), round(satterthwaite(np.array([60] + [1] * 20) / 80), 2)
+        (19.0, 1.72)
+    """
+    d = shares / (1.0 - shares)
+    v = shares * d
+    return 1.0 / float(d @ d - 2.0 * (d @ v) + v.sum() ** 2)
 
 
 def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "score") -> tuple[Floats, Floats]:

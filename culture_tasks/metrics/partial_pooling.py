@@ -16,17 +16,11 @@ from scipy import special
 
 from culture_tasks.metrics.means import Floats, Numbers
 
-_TOP = 100.0
-"""Upper end of the scale; the lower end is 0."""
+_SPREAD = 0.6
+"""Scale of the half-normal priors of theta and gamma, in log-odds: 15 points at a score of 50."""
 
-_SPREADS = np.array([15.0, 10.0, 10.0])
-"""Scales of the half-normal priors of theta, phi and gamma, in points; see :func:`pooled`."""
-
-_GRIDS = np.array([(4, 3, 3), (4, 4, 4), (5, 5, 5)])
-"""Number of values of each spread: first over the whole prior, then where the grid before has the probability."""
-
-_PIECES = 8
-"""Pieces in which a grid is computed, so that each fits a processor's cache."""
+_GRIDS = (5, 6, 8)
+"""Number of values of either spread: first over the whole prior, then where the grid before has the probability."""
 
 _PRIOR = 10.0
 """Number of clusters that the predicted variance of a cell counts for."""
@@ -34,7 +28,7 @@ _PRIOR = 10.0
 _LEAST_OWN = 0.05
 """The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
 
-_LARGEST_VARIANCE = (_TOP / 2) ** 2
+_LARGEST_VARIANCE = 0.25
 """The largest variance of a score; one score more with this variance keeps a benchmark's above 0."""
 
 
@@ -49,7 +43,6 @@ class ScoredItems:
         clusters: The cluster of each item, shape (n,), such as its image or the question that is asked about every
             place; numbered from 0. It may have items of several places and units, of one benchmark.
         benchmarks: The benchmark of each unit, numbered from 0.
-        abilities: The ability that each unit tests, numbered from 0.
     """
 
     scores: Floats
@@ -57,14 +50,13 @@ class ScoredItems:
     units: Numbers
     clusters: Numbers
     benchmarks: Sequence[int]
-    abilities: Sequence[int]
 
 
 class PlaceScore(NamedTuple):
     """The score of a place on the scale of 0 to 100.
 
     Attributes:
-        value: The score: the posterior mean.
+        value: The score.
         low: Lower end of its 95 % interval.
         high: Upper end.
         n: Number of items that ask about the place.
@@ -81,24 +73,24 @@ class PlaceScore(NamedTuple):
 def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
     """Scores of places over all benchmarks, with 95 % intervals, by partial pooling.
 
-    A cell is a place in a benchmark. Its mean, in which the benchmark's units weigh the same, is modelled as
+    A cell is a place in a benchmark. Its true mean, in which the benchmark's units weigh the same, is modelled on
+    log-odds, since near an end of the scale the same difference between places moves scores less:
 
-        mu(benchmark) + theta(place) + phi(ability, place) + gamma(benchmark, place) + sampling error.
+        log-odds = mu(benchmark) + theta(place) + gamma(benchmark, place).
 
-    mu is free; theta, phi and gamma are normal around 0. Units of several abilities in one cell have their mean phi.
+    mu is free; theta and gamma are normal around 0. The score of a place is the mean of its true cell means over all
+    benchmarks with items, each weighing the same: the score had every benchmark asked about the place. So no place is
+    ahead because an easy benchmark alone asks about it. A place in all benchmarks keeps near its plain mean; one in few
+    has a wide interval, for the effects that nobody measured.
 
-    The score of a place is the mean of its true cell means over all benchmarks with items, each weighing the same: the
-    score had every benchmark asked about the place. So no place is ahead because an easy benchmark alone asks about it.
-    phi and gamma belong to the score, for they are part of the benchmarks' results. A place in all benchmarks keeps
-    near its plain mean; one in few has a wide interval, for the effects that nobody measured.
+    Given the spreads of theta and gamma, the posterior of the log-odds is normal where a cell's mean is linearised
+    around the one expected of it. It is averaged over a grid of spreads with half-normal priors, so that intervals hold
+    with few places too; the expected means are those of the grid before. The value is the score at the posterior means,
+    and the ends are the 2.5 % and 97.5 % quantiles of its log-odds, mixtures of normals.
 
-    Given the spreads of theta, phi and gamma, the posterior is normal and exact. It is averaged over a grid of spreads
-    with half-normal priors (scales 15, 10 and 10 points), so that intervals hold with few places too. The value is the
-    posterior mean, and the ends are the 2.5 % and 97.5 % quantiles, all cut at the ends of the scale.
-
-    Sampling error: a score varies by D m (100 - m), with one D for each benchmark (1 for right and wrong). m is the
-    mean of the place in the unit, drawn towards that of its other places and four scores of 50, so that neither one
-    item nor a cell with all right has an error of 0. Items of a cluster correlate as they do on average in the
+    Sampling error: a score from 0 to 1 varies by D m (1 - m), with one D for each benchmark (1 for right and wrong). m
+    is the mean of the place in the unit, drawn towards that of its other places and four scores of 1/2, so that neither
+    one item nor a cell with all right has an error of 0. Items of a cluster correlate as they do on average in the
     benchmark. The cell's own cluster-robust variance (scaled to m) is averaged with this prediction; its weight is the
     number of its clusters less one, and the prediction's is 10. Clusters of several places, such as parallel questions,
     give all cells of a benchmark a common error, with the mean covariance of two cells as its variance. It widens all
@@ -117,8 +109,9 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
     Raises:
         ValueError: If columns differ in length, a score is not within 0 to 100, or a place's number is too large.
 
-    Source: Fay and Herriot (1979) for cells with known sampling variances; Rubin (1981) and Gelman et al. (2013),
-    chapter 5, for the grid; Gelman (2006) for the priors. The sampling variances are this project's.
+    Source: Fay and Herriot (1979) for cells with known sampling variances; Breslow and Clayton (1993) for linearised
+    means; Rubin (1981) and Gelman et al. (2013), chapter 5, for the grid; Gelman (2006) for the priors. The sampling
+    variances are this project's.
     ``speed/partial_pooling.py`` measures coverage and error.
 
     Examples:
@@ -129,7 +122,6 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
         ...     units=np.repeat([0, 0, 1], 4),
         ...     clusters=np.arange(12),
         ...     benchmarks=[0, 1],
-        ...     abilities=[0, 0],
         ... )
         >>> [(place.raw, round(place.value)) for place in pooled(items, places=2)]
         [(75.0, 50), (50.0, 50)]
@@ -137,55 +129,54 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
     counts = np.bincount(items.places, minlength=places)
     if any(column.shape != items.scores.shape for column in (items.places, items.units, items.clusters)):
         raise ValueError(f"pooled: expected a place, a unit and a cluster for each of {items.scores.size} scores.")
-    if counts.size > places or not ((items.scores >= 0.0) & (items.scores <= _TOP)).all():
-        raise ValueError(f"pooled: expected scores from 0 to {_TOP:g} and places from 0 to {places - 1}.")
+    if counts.size > places or not ((items.scores >= 0.0) & (items.scores <= 100.0)).all():
+        raise ValueError(f"pooled: expected scores from 0 to 100 and places from 0 to {places - 1}.")
     if not items.scores.size:
         return [None] * places
-    low, high, between = np.zeros(3), np.ones(3), 100.0
+    low, high, between, log_odds = np.zeros(2), np.ones(2), 2.0 * _SPREAD**2, None
     for steps in _GRIDS:
         cells = _cells(items, places, between)
         widths = (high - low) / steps
         # Of each spread, the prior probability of a smaller one.
-        axes = [start + width * (np.arange(many) + 0.5) for start, width, many in zip(low, widths, steps, strict=True)]
+        axes = [start + width * (np.arange(steps) + 0.5) for start, width in zip(low, widths, strict=True)]
         probabilities = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
-        squares = (_SPREADS[:, None] * special.ndtri(0.5 + probabilities / 2)) ** 2
-        pieces = [_posterior(cells, piece[:, :, None]) for piece in np.array_split(squares, _PIECES, axis=1)]
-        logs, means, variances = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
-        chance = np.exp(logs - logs.max())
+        squares = (_SPREAD * special.ndtri(0.5 + probabilities / 2)) ** 2
+        log_odds = special.logit(cells.expected) if log_odds is None else log_odds
+        posterior = _posterior(cells, squares[:, :, None], log_odds)
+        chance = np.exp(posterior.logs - posterior.logs.max())
         chance /= chance.sum()
         between, middle = float(squares.sum(axis=0) @ chance), probabilities @ chance
+        log_odds = np.einsum("g,bgp->bp", chance, posterior.log_odds)
         reach = 3.0 * np.sqrt((probabilities - middle[:, None]) ** 2 @ chance + widths**2 / 12)
         low, high = np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
     raw = _ratio(cells.means.sum(axis=0), (cells.variances > 0.0).sum(axis=0).astype(np.float64))
-    ends = (_quantile(chance, means, np.sqrt(variances), share) for share in (0.025, 0.975))
-    columns = ((_TOP / 2 + numbers).clip(0.0, _TOP).tolist() for numbers in (chance @ means, *ends, raw))
+    ends = (special.expit(_quantile(chance, posterior.middles, posterior.errors, share)) for share in (0.025, 0.975))
+    columns = ((100.0 * numbers).tolist() for numbers in (chance @ special.expit(posterior.middles), *ends, raw))
     return [
-        PlaceScore(value, start, end, n, mean) if n else None
+        PlaceScore(value, min(start, value), max(end, value), n, mean) if n else None
         for value, start, end, mean, n in zip(*columns, counts.tolist(), strict=True)
     ]
 
 
 class _Cells(NamedTuple):
-    """The cells of benchmarks (rows) and places (columns), 0 without items: means less 50, and sampling variances.
+    """The cells of benchmarks (rows) and places (columns), 0 without items: means and their sampling variances.
 
-    Besides, all cells of a benchmark have the variance ``common`` together. ``abilities`` are the weights of each
-    ability (first axis) in each cell, ``overall`` those in the mean of all benchmarks.
+    Besides, all cells of a benchmark have the variance ``common`` together. ``expected`` are the means drawn towards
+    those of other places, for cells without items, too.
     """
 
     means: Floats
     variances: Floats
     common: Floats
-    abilities: Floats
-    overall: Floats
+    expected: Floats
 
 
 def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
-    """Returns the cells; ``between`` is how much true means of a benchmark's cells vary, in squared points."""
+    """Returns the cells; ``between`` is how much true means of a benchmark's cells vary, in squared log-odds."""
     order = np.lexsort((items.scores, items.clusters, items.units, items.places))  # makes sums the same in any order
-    scores, place = items.scores[order], items.places[order]
+    scores, place = items.scores[order] / 100.0, items.places[order]
     units, unit = np.unique(items.units[order], return_inverse=True)
     _, benchmark = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
-    ability = np.asarray(items.abilities)[units]
     shape = int(benchmark.max()) + 1, places
     # A part holds the items of one unit about one place.
     codes, part = np.unique(unit * places + place, return_inverse=True)
@@ -197,13 +188,13 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     deviations = scores - mean[part]
     squares = _sums(deviations**2, part)
     # Variance of a score, as a share of the largest that scores with this mean can have; then the mean expected of it.
-    largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1.0, 1.0)
+    largest = mean * (1.0 - mean) + squares / size / np.maximum(size - 1.0, 1.0)
     found, most = _sums(squares, row) + _LARGEST_VARIANCE, _sums((size - 1.0) * largest, row) + _LARGEST_VARIANCE
     dispersion = (found / most)[row]
-    other_mean = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
-    worth = dispersion * other_mean * (_TOP - other_mean) / between
+    other_mean = (_sums(scores, unit)[owner] - size * mean + 2.0) / (np.bincount(unit)[owner] - size + 4.0)
+    worth = dispersion / (between * other_mean * (1.0 - other_mean))
     expected = (size * mean + worth * other_mean) / (size + worth)
-    influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
+    influence = (weight / size * np.sqrt(dispersion * expected * (1.0 - expected)))[part]
     variances, common = _sampling_variances(
         influence,
         residuals=influence * _ratio(deviations, np.sqrt(dispersion * largest)[part]),
@@ -212,14 +203,13 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
         cluster=items.clusters[order],
         shape=shape,
     )
-    abilities = np.zeros((int(ability.max()) + 1, variances.size))
-    np.add.at(abilities, (ability[owner], cell), weight)
+    of_cells = _sums(weight * expected, cell, variances.size).reshape(shape)
+    level = _ratio(of_cells.sum(axis=1), (of_cells > 0.0).sum(axis=1).astype(np.float64))
     return _Cells(
-        means=_sums(weight * (mean - _TOP / 2), cell, variances.size).reshape(shape),
+        means=_sums(weight * mean, cell, variances.size).reshape(shape),
         variances=variances.reshape(shape),
         common=common,
-        abilities=abilities.reshape(-1, *shape),
-        overall=_sums(1.0 / np.bincount(benchmark)[benchmark] / shape[0], ability),
+        expected=np.where(of_cells > 0.0, of_cells, level[:, None]),
     )
 
 
@@ -252,32 +242,53 @@ def _sampling_variances(
     return np.maximum(variances - common[row], _LEAST_OWN * variances), common
 
 
-def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns log likelihoods (grid), and means less 50 and variances of places' scores (grid, places)."""
-    rows = len(cells.means)
+class _Posterior(NamedTuple):
+    """By point of the grid: log likelihoods (grid), and posterior means of log-odds (benchmarks, grid, places).
+
+    ``middles`` and ``errors`` are the log-odds of places' scores and their errors (grid, places).
+    """
+
+    logs: Floats
+    log_odds: Floats
+    middles: Floats
+    errors: Floats
+
+
+def _posterior(cells: _Cells, squares: Floats, log_odds: Floats) -> _Posterior:
+    """Returns the posterior for pairs of squared spreads, with the cells' means linearised at these log-odds."""
+    rows, (place, benchmark) = len(cells.means), squares
     identity = np.eye(rows)[:, :, None, None]
-    place, ability, benchmark = squares
-    root = np.sqrt(_ratio(np.ones_like(cells.variances), cells.variances))
+    means = special.expit(log_odds)
+    slopes = means * (1.0 - means)
+    observed = np.where(cells.variances > 0.0, log_odds + (cells.means - means) / slopes, 0.0)
+    root = slopes * np.sqrt(_ratio(np.ones_like(cells.variances), cells.variances))
     scale = root[:, None, None] * root[:, None]
-    effects = place + ability * np.einsum("abp,acp->bcp", cells.abilities, cells.abilities)[:, :, None]
+    effects = place + benchmark * identity
     # The inverse of the cells' covariance within a place; 0 for a cell without items.
-    inverse = (effects + benchmark * identity) * scale + identity
+    inverse = effects * scale + identity
     logs = _invert(inverse)
     inverse *= scale
     total = inverse.sum(axis=-1).transpose(2, 0, 1)
-    evidence = np.einsum("bcgp,cp->bgp", inverse, cells.means)
+    evidence = np.einsum("bcgp,cp->bgp", inverse, observed)
     covariance = np.linalg.inv(total)
     levels = np.einsum("gbc,cg->bg", covariance, evidence.sum(axis=-1))
-    fit = np.einsum("bgp,bp->g", evidence, cells.means) - (levels * evidence.sum(axis=-1)).sum(axis=0)
-    # The score's covariance with the cells, and its weights of their means and of the benchmarks' levels.
-    to_score = place + ability * np.einsum("abp,a->bp", cells.abilities, cells.overall)[:, None] + benchmark / rows
-    gain = np.einsum("bcgp,cgp->bgp", inverse, to_score)
-    level_weights = 1.0 / rows - gain
-    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", level_weights, levels)
-    variances = place + ability * (cells.overall @ cells.overall) + benchmark / rows + cells.common.sum() / rows**2
-    variances = variances - (to_score * gain).sum(axis=0)
-    variances += (np.einsum("gbc,cgp->bgp", covariance, level_weights) * level_weights).sum(axis=0)
-    return -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit), means, variances
+    fit = np.einsum("bgp,bp->g", evidence, observed) - (levels * evidence.sum(axis=-1)).sum(axis=0)
+    # Log-odds are the levels and a part, gain, of the cells' distances from them.
+    gain = place * inverse.sum(axis=0) + benchmark * inverse
+    remaining = identity - gain
+    found = levels[:, :, None] + np.einsum("bcgp,cgp->bgp", gain, observed[:, None] - levels[:, :, None])
+    spread = place * remaining.sum(axis=1)[:, None] + benchmark * remaining
+    spread += np.einsum("bcgp,gcd,edgp->begp", remaining, covariance, remaining, optimize=True)
+    middles = special.expit(found)
+    weights = middles * (1.0 - middles) / rows
+    variances = np.einsum("bgp,bcgp,cgp->gp", weights, spread, weights, optimize=True) + cells.common.sum() / rows**2
+    middle = middles.mean(axis=0)
+    return _Posterior(
+        -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit),
+        log_odds=found,
+        middles=special.logit(middle),
+        errors=np.sqrt(variances) / (middle * (1.0 - middle)),
+    )
 
 
 def _invert(matrices: Floats) -> Floats:

@@ -151,8 +151,9 @@ def corrected_mean(
     alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
 
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
-    as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
-    some strata, n and the degrees of freedom are those of their ratings and five more, up to the number of all.
+    as many degrees of freedom as ratings less strata less one, or those of the clusters (CR2, Satterthwaite) if these
+    are fewer. For a mean over some strata, n and the degrees of freedom are those of their ratings and five more, up to
+    the number of all.
 
     The value is unbiased up to the estimation of lambda (of order 1 / n) whatever the judge's scores are, if the
     responses to rate were drawn at random within each stratum from the very responses that were judged. A judge without
@@ -495,7 +496,7 @@ class _Fit:
         # The variance of the questions, which remains where all responses are rated.
         variance += float((shares**2 * self._variances / self.sizes).sum())
         if self._clusters is not None:
-            freedom = max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+            freedom = max(1.0, min(freedom, self._clustered(shares)[1]))
             influence = self._influence * shares[self._codes]
             variance += max(self.shared_variance(self, shares) - float(influence @ influence), 0.0)
         return _Spread(variance, freedom, unseen + self.unseen / rated * float((shares**2 / self.sizes).sum()))
@@ -505,12 +506,30 @@ class _Fit:
         first_influence, second_influence = (fit._influence * shares[fit._codes] for fit in (self, second))
         if self._clusters is None:
             return float(first_influence @ second_influence)
-        cluster_count = self._clusters_of(shares)
-        sums = (np.bincount(self._clusters, weights=influence) for influence in (first_influence, second_influence))
-        return cluster_count / max(cluster_count - 1, 1) * float(np.dot(*sums))
+        sums = [np.bincount(self._clusters, weights=part) for part in (first_influence, second_influence)]
+        return float(sums[0] @ (self._clustered(shares)[0] * sums[1]))
 
-    def _clusters_of(self, shares: Floats) -> int:
-        return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
+    def _clustered(self, shares: Floats) -> tuple[Floats, float]:
+        """Returns by how much each cluster's squared influence is too small, and the degrees of freedom (CR2).
+
+        As :func:`~culture_tasks.metrics.means.mean_and_error` has them, but for departures from the means of strata: a
+        cluster's leverage is its share of a stratum, averaged over strata as it weighs in them.
+        """
+        inside = shares > 0.0
+        sizes, weights = self.sizes[inside], shares[inside, None]
+        counts = np.zeros((shares.size, int(self._clusters.max()) + 1))  # type: ignore[union-attr]
+        np.add.at(counts, (self._codes, self._clusters), 1.0)
+        parts = counts[inside] / sizes[:, None]
+        weighted = weights * parts
+        total = weighted.sum(axis=0)
+        leverage = np.divide((weighted * parts).sum(axis=0), total, out=np.zeros_like(total), where=total > 0.0)
+        factor: Floats = 1.0 / np.where(leverage < 1.0 - 1e-9, 1.0 - leverage, 1.0)
+        diagonal = factor * (weights / sizes[:, None] * weighted).sum(axis=0)
+        projected = weighted * np.sqrt(factor / sizes[:, None])
+        lengths = (projected**2).sum(axis=0)
+        trace = float(diagonal.sum() - lengths.sum())
+        squares = float(diagonal @ diagonal - 2.0 * (diagonal @ lengths) + ((projected @ projected.T) ** 2).sum())
+        return factor, trace**2 / squares if squares > 0.0 else 1.0
 
 
 class _Spread(NamedTuple):

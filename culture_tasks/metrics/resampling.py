@@ -63,4 +63,4 @@ def bootstrapped(value: float, replicates: Floats, *, n: int, clusters: int) -> 
     error = math.sqrt(clusters / (clusters - 1)) * float(defined.std(ddof=1))
     if error <= 1e-12 * float(abs(defined).max()):
         return Mean(value, 0.0, n=n, clusters=clusters, reason="every resample has the same score")
-    return Mean(value, error, n=n, clusters=clusters)
+    return Mean(value, error, n=n, clusters=clusters, freedom=clusters - 1.0)

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
+from culture_tasks.metrics.means import mean_and_error
+
+T_1_8 = 4.794881
 
 
 def ends(interval):
@@ -20,22 +24,49 @@ def test_means_by_hand():
     # mean (2 + 4 + 6 + 8) / 4 = 5; s^2 = (9 + 1 + 1 + 9) / 3 = 20/3; se = sqrt(20/3 / 4) = 1.29099; t(3) = 3.18245
     # reach = 3.18245 * 1.29099 = 4.10852
     interval = mean_interval([2, 4, math.nan, 6, 8])
-    assert interval == pytest.approx((5.0, 0.89148, 9.10852, 4, 4, None), abs=1e-5)
+    assert interval[:5] == pytest.approx((5.0, 0.89148, 9.10852, 4, 4), abs=1e-5)
     # Clusters x: 1, 2; y: 4; z: 5, 8. Mean 20 / 5 = 4. Sums of residuals: x -3 - 2 = -5, y 0, z 1 + 4 = 5.
-    # se^2 = 3/2 * (25 + 0 + 25) / 25 = 3; se = 1.73205; t(2) = 4.30265; reach = 7.45241
+    # Shares 0.4, 0.2, 0.4: se^2 = (25 / 0.6 + 0 + 25 / 0.6) / 25 = 10/3
+    # d = 2/3, 1/4, 2/3; v = p d = 4/15, 1/20, 4/15: 1 / (137/144 - 2 (16/45 + 1/80) + (7/12)^2) = 1 / 0.555556 = 1.8
+    # t(1.8) = 4.794881: reach 4.794881 * 1.825742 = 8.754216
+    mean = mean_and_error([1, 2, 4, 5, 8], ["x", "x", "y", "z", "z"])
+    assert mean[:4] == pytest.approx((4.0, math.sqrt(10 / 3), 5, 3))
+    assert mean[5:] == pytest.approx((1.8, 25 / 9, 0.4))
     interval = mean_interval([1, 2, 4, 5, 8], ["x", "x", "y", "z", "z"])
-    assert interval == pytest.approx((4.0, -3.45241, 11.45241, 5, 3, None), abs=1e-5)
+    assert ends(interval) == pytest.approx((4.0 - T_1_8 * math.sqrt(10 / 3), 4.0 + T_1_8 * math.sqrt(10 / 3)))
 
 
-def test_clustered_mean_against_statsmodels():
+def test_clusters_of_one_size_against_statsmodels():
     rng = np.random.default_rng(2)
-    owners = rng.integers(12, size=60)
+    owners = np.repeat(np.arange(12), 5)
     values = rng.normal(size=60) + owners
-    fitted = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": owners}, use_t=True)
-    for confidence in (0.8, 0.95, 0.99):
-        interval = mean_interval(values, [f"image {owner}" for owner in owners], confidence)
-        assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=1 - confidence)[0]))
-        assert interval.clusters == np.unique(owners).size
+    fitted = OLS(values, np.ones(60)).fit(
+        cov_type="cluster", cov_kwds={"groups": owners, "df_correction": True}, use_t=True
+    )
+    interval = mean_interval(values, [f"image {owner}" for owner in owners], 0.9)
+    assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=0.1)[0]))
+    assert interval.clusters == 12
+
+
+def test_near_the_end_of_a_scale():
+    # All of n at the end: 0.025 ^ (1 / n) of the scale, Clopper and Pearson's; 1 + 4 * 0.831567 = 4.32627
+    assert ends(mean_interval([5] * 20, ends=(1, 5))) == pytest.approx((4.32627, 5.0), abs=0.003)
+    # 45 of 50: quantiles 0.025 of Beta(45, 6) and 0.975 of Beta(46, 5)
+    interval = mean_interval([1] * 45 + [0] * 5, ends=(0, 1))
+    assert ends(interval) == pytest.approx((stats.beta.ppf(0.025, 45, 6), stats.beta.ppf(0.975, 46, 5)), abs=0.002)
+    # In clusters that are alike throughout, they count as one each, with t(9) in place of z.
+    owners = np.repeat(np.arange(10), 5)
+    tail = stats.norm.cdf(stats.t.ppf(0.025, 9))
+    assert mean_interval([5] * 50, owners, ends=(1, 5)).low == pytest.approx(1 + 4 * tail**0.1, abs=0.02)
+    # Elsewhere it is t's.
+    assert mean_interval([2, 3, 4], ends=(1, 5)) == mean_interval([2, 3, 4])
+
+
+def test_intervals_hold_in_a_world_of_ratings_near_full_marks():
+    rng = np.random.default_rng(1)
+    ratings = rng.choice([1, 2, 3, 4, 5], p=[0.01, 0.01, 0.01, 0.02, 0.95], size=(60, 20))
+    held = [interval.low <= 4.89 <= interval.high for interval in (mean_interval(row, ends=(1, 5)) for row in ratings)]
+    assert np.mean(held) >= 0.95  # 0.64 with Student's t
 
 
 @pytest.mark.parametrize(
@@ -67,6 +98,13 @@ def test_wilson_against_statsmodels(counts, confidence):
     interval = proportion_interval(*counts, confidence)
     assert ends(interval) == pytest.approx(proportion_confint(*counts, alpha=1 - confidence, method="wilson"), abs=1e-9)
     assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
+
+
+def test_one_large_cluster_is_no_crowd():
+    # One image of 60 and 20 of one, all right: 1 / (0.75^2 + 20 / 80^2) = 1.768 clusters, with t(1.72) = 5.05
+    owners = [0] * 60 + list(range(1, 21))
+    interval = share_interval([1] * 80, owners)
+    assert (interval.low, interval.largest) == (pytest.approx(1.768 / (1.768 + 5.05**2), abs=0.002), 0.75)
 
 
 def test_shares_are_wilson_s_of_fewer_items():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from culture_tasks.metrics.judge_bias import log_length, model_families, probe_effect, word_overlaps
-from culture_tasks.metrics.significance import holm
+from culture_tasks.metrics.judge_bias import log_length, model_families, probe_effect
 
 NAN = math.nan
 
@@ -84,8 +83,6 @@ def test_too_little_says_why(errors, probe, reason):
 def test_what_the_probes_look_at():
     assert log_length("  abcd\n") == 2.0
     assert math.isnan(log_length(" \n"))
-    assert word_overlaps("泡菜 is Kimchi", ["kimchi", "泡飯", "!"])[:2] == [1.0, 0.5]
-    assert math.isnan(word_overlaps("泡菜 is Kimchi", ["!"])[0])
 
 
 def test_names_tell_families():
@@ -110,39 +107,30 @@ def test_names_tell_families():
 # Simulated worlds: three models answer questions of three cultures, and people rate some of the responses
 
 
-def world(draws, rated, *, bias=0.0, hard=0.0):
-    """Returns the effects of five probes; ``bias`` is per doubling of the length, ``hard`` the error in one culture."""
+def world(draws, rated=100, *, bias=0.0, avoided=0.0):
+    """Returns the effect of the length alone and beside people's rating, which goes with the length.
+
+    ``bias`` is per doubling of the length, and ``avoided`` the part of the way to the ends that the judge doesn't go.
+    """
     item, model = draws.integers(0, rated // 2, rated), draws.integers(0, 3, rated)
-    culture = item % 3
-    length = draws.normal(8.0, 1.0, rated) + 1.5 * (culture == 2) + 0.5 * model
-    of_culture = np.array([0.8, 0.0, -0.4 + hard])[culture]
-    of_item = draws.normal(0.0, 0.5, rated)[item]
+    strata = list(zip((item % 3).tolist(), model.tolist(), strict=True))
     people = np.clip(np.round(draws.normal(6.0, 1.8, rated)), 1, 10)
-    noise = draws.normal(0.0, 1.0, rated)
-    judge = np.clip(np.round(people + of_culture + of_item + noise + bias * (length - 8.0)), 1, 10)
-    strata = list(zip(culture.tolist(), model.tolist(), strict=True))
-    others = [draws.random(rated) < 0.1, draws.random(rated), draws.random(rated) < 0.6]
-    return [
-        *(probe_effect(judge - people, probe, strata, clusters=item) for probe in (length, *others)),
-        probe_effect(judge - people, model == 0, culture.tolist(), clusters=item),
-    ]
+    length = 8.0 + 0.3 * (people - 6.0) + draws.normal(0.0, 1.0, rated) + 0.5 * model
+    judge = people + bias * (length - 8.0) - avoided * (people - 6.0) + draws.normal(0.0, 1.0, rated)
+    judge += draws.normal(0.0, 0.5, rated)[item]
+    return [probe_effect(judge - people, length, strata, clusters=item, beside=other) for other in (None, people)]
 
 
-def significant(effects):
-    return holm([effect.p for effect in effects]) <= 0.05
-
-
-@pytest.mark.parametrize(("rated", "hard"), [(40, 2.5), (100, 0.0), (100, 2.5)])
-def test_without_a_bias_at_most_one_report_in_twenty_has_one_also_with_a_hard_culture_of_long_answers(rated, hard):
-    draws, worlds = np.random.default_rng(rated), 200
-    found = np.array([significant(world(draws, rated, hard=hard)) for _ in range(worlds)])
-    by_chance = 0.05 + 2.0 * math.sqrt(0.05 * 0.95 / worlds)
-    assert found.any(axis=1).mean() <= by_chance
-    assert found[:, 0].mean() <= 0.03  # the length, of five probes
-
-
-def test_half_a_point_per_doubling_is_found_with_a_hundred_ratings():
+def test_a_judge_that_avoids_the_ends_of_the_scale_seems_to_mark_down_long_answers_until_people_s_rating_explains_it():
     draws = np.random.default_rng(3)
-    effects = [world(draws, 100, bias=0.5) for _ in range(100)]
-    assert np.mean([significant(each)[0] for each in effects]) >= 0.7
-    assert np.mean([each[0].low <= 0.5 <= each[0].high for each in effects]) >= 0.9  # ends of the scale take some off
+    effects = [world(draws, avoided=0.5) for _ in range(60)]
+    assert np.mean([alone.p <= 0.05 for alone, _ in effects]) >= 0.5
+    assert np.mean([beside.p <= 0.05 for _, beside in effects]) <= 0.1
+
+
+def test_half_a_point_per_doubling_is_found_with_a_hundred_ratings_and_nothing_where_there_is_none():
+    draws = np.random.default_rng(4)
+    biased, unbiased = ([world(draws, bias=bias)[0] for _ in range(60)] for bias in (0.5, 0.0))
+    assert np.mean([effect.p <= 0.05 for effect in biased]) >= 0.7
+    assert np.mean([effect.low <= 0.5 <= effect.high for effect in biased]) >= 0.9
+    assert np.mean([effect.p <= 0.05 for effect in unbiased]) <= 0.1

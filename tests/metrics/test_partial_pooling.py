@@ -15,7 +15,7 @@ SIMULATION = speed_script("partial_pooling")
 
 
 def items(*cells, clusters=None, benchmarks=None):
-    """Makes items of cells (place, unit, scores), with a benchmark for each unit and one ability."""
+    """Makes items of cells (place, unit, scores), with a benchmark for each unit."""
     sizes = [len(scores) for _, _, scores in cells]
     units = np.repeat([unit for _, unit, _ in cells], sizes)
     count = 1 + max(unit for _, unit, _ in cells)
@@ -25,7 +25,6 @@ def items(*cells, clusters=None, benchmarks=None):
         units=units,
         clusters=np.arange(units.size) if clusters is None else np.array(clusters),
         benchmarks=benchmarks or range(count),
-        abilities=[0] * count,
     )
 
 
@@ -38,17 +37,17 @@ def half_width(score):
 
 
 def test_one_place_alone_has_its_plain_mean_and_sampling_error():
-    # se = sqrt(70 * 30 / 100) = 4.5826 points, 1.96 se = 8.98. The mean of the variance is drawn a little towards 50 %:
-    # by some six items, to 2143 / 100, 9.07.
+    # se = sqrt(70 * 30 / 100) = 4.5826 points. The mean of the variance is drawn a little towards 50 %, by some six
+    # items, to 2143 / 100: 4.63 points, 0.2205 of log-odds. 0.8473 +- 1.96 * 0.2205 is 60.2 to 78.2 %, 9.00 either way.
     (one,) = pooled(items((0, 0, right(0.7, 100))), 1)
     assert (one.value, one.raw, one.n) == (pytest.approx(70), pytest.approx(70), 100)
-    assert half_width(one) == pytest.approx(9.07, abs=0.03)
-    # Two benchmarks: sqrt(2 * 2143 / 100) / 2 * 1.96 = 6.42, around (90 + 50) / 2 for 0.7 +- 0.2: here 0.7 and 0.7.
+    assert half_width(one) == pytest.approx(9.00, abs=0.03)
+    # Two benchmarks, 0.7 and 0.7: the error of a mean of two.
     (two,) = pooled(items((0, 0, right(0.7, 100)), (0, 1, right(0.7, 100))), 1)
-    assert (two.value, half_width(two)) == (pytest.approx(70), pytest.approx(9.07 / math.sqrt(2), abs=0.03))
+    assert (two.value, half_width(two)) == (pytest.approx(70), pytest.approx(9.00 / math.sqrt(2), abs=0.03))
     # Pairs that are both right or both wrong are 50 items, not 100.
     (pairs,) = pooled(items((0, 0, right(0.7, 100)), clusters=np.arange(100) // 2), 1)
-    assert half_width(pairs) == pytest.approx(math.sqrt(2) * 9.07, rel=0.02)
+    assert half_width(pairs) == pytest.approx(math.sqrt(2) * 9.00, rel=0.02)
 
 
 def test_scores_are_drawn_to_the_others_by_the_share_of_noise():
@@ -66,7 +65,7 @@ def test_a_place_that_an_easy_benchmark_alone_asks_about_is_not_ahead():
     first, *rest = pooled(items((0, 0, easy), *others), 10)
     assert first.raw == pytest.approx(90)
     assert first.value == pytest.approx(rest[0].value, abs=0.2)
-    assert all(one.value == pytest.approx(one.raw) == pytest.approx(60) for one in rest)
+    assert all(one.value == pytest.approx(60, abs=0.2) and one.raw == pytest.approx(60) for one in rest)
     assert half_width(first) > half_width(rest[0])
 
 
@@ -78,13 +77,13 @@ def test_few_questions_weigh_little_and_units_of_a_benchmark_weigh_the_same():
     assert lucky.low < 59
     # Mean of unit 0 is 80, of unit 1 (with a tenth of the items) 40: 60, not 76.4.
     (uneven,) = pooled(items((0, 0, right(0.8, 100)), (0, 1, right(0.4, 10)), benchmarks=[0, 0]), 1)
-    assert (uneven.value, uneven.raw) == (pytest.approx(60), pytest.approx(60))
+    assert (uneven.value, uneven.raw) == (pytest.approx(60, abs=0.1), pytest.approx(60))
 
 
 def test_questions_asked_about_every_place_widen_intervals_but_do_not_move_scores():
     cells = [(place, 0, right(0.6, 50)) for place in range(8)]
     own, shared = (pooled(items(*cells, clusters=clusters), 8) for clusters in (None, list(range(50)) * 8))
-    assert [one.value for one in shared] == pytest.approx([one.value for one in own], abs=1e-6)
+    assert [one.value for one in shared] == pytest.approx([one.value for one in own], abs=0.1)
     # The same questions are right everywhere: 400 answers say as much as 50; 1.96 * sqrt(60 * 40 / 50) = 13.6.
     assert all(half_width(one) == pytest.approx(13.6, abs=0.7) for one in shared)
     assert all(half_width(one) < 11 for one in own)

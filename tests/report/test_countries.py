@@ -71,7 +71,6 @@ def test_a_score_is_that_of_partial_pooling_over_all_benchmarks_on_the_common_sc
         units=np.repeat([0, 1], [22, 14]),
         clusters=np.array([*range(22), *(100 + n // 2 for n in range(14))]),
         benchmarks=[0, 1],
-        abilities=[0, 0],  # both are about perception
     )
     found = scores_of(report)
     questions = (12 + 4, 10, 3)  # two about one image count once
@@ -165,7 +164,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     places, units = (np.repeat([each[column] for each in asked], [len(each[2]) for each in asked]) for column in (0, 1))
     scores = 100.0 * np.concatenate([right for _, _, right in asked])
     own = range(benchmarks)
-    items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own, abilities=[0 for _ in own])
+    items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own)
     return [
         CountryScore(model, str(at), Cell(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
         for at, one in enumerate(pooled(items, len(skills)))

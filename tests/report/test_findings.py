@@ -83,11 +83,10 @@ def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_n
 
 
 def test_a_score_says_that_it_has_an_interval_or_why_not(tmp_path):
-    write_run(tmp_path / "a", "a", {"care_zh": [care_sample(n, 3.0) for n in range(2)]})
-    assert texts(tmp_path / "a", "best") == [
-        "a was run alone: CARE, Chinese culture 3.00, no interval: every score is 3."
-    ]
-    note = "No interval: every score is 3, for CARE, Chinese culture of a."
+    write_run(tmp_path / "a", "a", {"care_zh": [care_sample(0, 3.0)]})
+    why = "one cluster: its spread can't be known"
+    assert texts(tmp_path / "a", "best") == [f"a was run alone: CARE, Chinese culture 3.00, no interval: {why}."]
+    note = f"No interval: {why}, for CARE, Chinese culture of a."
     assert note in next(table for table in report_of(tmp_path / "a").tables if table.key == "summary").notes
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 3.0 + n) for n in range(2)]})
     assert texts(tmp_path / "b", "best") == ["b was run alone: CARE, Chinese culture 3.50, interval 1.00 to 9.85."]

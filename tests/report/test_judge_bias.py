@@ -14,10 +14,8 @@ from culture_tasks.report.building import Options, build
 
 PROBES = (
     "Length of the response, per doubling",
-    "Answer in another script than the question's",
     "Judge and model of one family",
-    "Words of a right answer in the response, from none to all",
-    "Match with the first of several right answers",
+    "People's rating, per point",
 )
 WORDS = {"zh": "他们在春节一起吃饺子", "ar": "يأكلون الطعام معا في العيد", "ja": "みんなで一緒にお祝いします"}
 MODELS = {"Qwen/Qwen3-8B": "20260101_000000", "toy/gpt-like": "20260102_000000"}
@@ -28,7 +26,7 @@ def quality(item):
     return 5 + truth(item) % 2
 
 
-def report(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, error=0.5):
+def report(folder, *, per_doubling=0.0, own_family=0.0, error=0.5):
     """The report of two models' runs of CARE, with a GPT as the judge and its bias by what the arguments name."""
     for model, stamp in MODELS.items():
         samples = {}
@@ -38,16 +36,9 @@ def report(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, 
                 draws = random.Random(f"{model} {language} {number}")
                 doublings = draws.uniform(0.0, 4.0)
                 response = (WORDS[language] * 40)[: round(10 * 2**doublings)]
-                in_english, is_first = bool(english) and draws.random() < 0.3, draws.random() < 0.5
-                if in_english:
-                    response = ("They eat dumplings at the spring festival. " * 10)[: len(response)]
-                if first:
-                    response += " 7" if is_first else " 8"
                 made = sample(language, number, "gpt-4o", response)
                 rating = quality(made["record"]["item"]) + draws.gauss(0.0, error) + (language == "ja")
                 rating += per_doubling * (doublings - 2.0) + own_family * ("gpt" in model)
-                rating += english * in_english + first * is_first
-                made["record"]["references"] = ["7", "8", "9"]
                 made["record"]["runs"][0]["rating"] = made["record"]["score"] = min(max(rating, 1.0), 10.0)
                 own.append(made)
         write_run(folder / "runs", model, samples, stamp)
@@ -87,30 +78,16 @@ def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_
     assert sentences(small) == []
 
 
-def test_a_judge_that_nothing_sways_is_left_in_peace_and_reasons_stand_for_numbers(tmp_path):
+def test_a_judge_that_nothing_sways_is_left_in_peace(tmp_path):
     built = report(tmp_path)
     found = cells(built)
     assert sentences(built) == []
     assert all(cell["p_holm"].value is None or cell["p_holm"].value > 0.05 for cell in found.values())
-    reasons = [(found[PROBES[place]]["effect"].value, found[PROBES[place]]["effect"].note) for place in (1, 4)]
-    assert reasons == [
-        (None, "no two responses that compare differ in it"),
-        (None, "no rated response matches one of several right answers more than the others"),
-    ]
 
 
-def test_the_judges_family_another_script_and_the_first_of_several_right_answers(tmp_path):
-    built = report(tmp_path, own_family=1.5, english=-1.5, first=1.2)
-    found = cells(built)
-    for place, effect in ((1, -1.5), (2, 1.5), (4, 1.2)):
-        cell = found[PROBES[place]]["effect"]
-        assert cell.low < effect < cell.high
-        assert cell.low * cell.high > 0.0
-    assert found[PROBES[0]]["p_holm"].value > 0.05
+def test_the_judge_s_family(tmp_path):
+    built = report(tmp_path, own_family=1.5)
+    cell = cells(built)["Judge and model of one family"]["effect"]
+    assert 0.0 < cell.low < 1.5 < cell.high
     [text] = sentences(built)
-    for part in (
-        "gpt-4o marks down answers in another script than the question's on CARE (-",
-        "gpt-4o favours models of the judge's family on CARE (+1.",
-        "gpt-4o favours responses that match the first of several right answers on CARE (+",
-    ):
-        assert part in text
+    assert "gpt-4o favours models of the judge's family on CARE (+1." in text

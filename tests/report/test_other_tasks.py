@@ -82,7 +82,7 @@ def test_models_are_tested_on_the_samples_of_a_task_in_a_report_and_by_compare(t
     write(tmp_path, "b", {"arc": logged(WRONG)})
     report = report_of(tmp_path)
     test = pairs_of(report)["arc", "e1", "e2"]
-    assert (test.difference, test.n, test.test, test.verdict) == (-0.5, 40, "McNemar exact", "a is better")
+    assert (test.difference, test.n, test.test, test.verdict) == (-0.5, 40, "sign flips", "a is better")
     assert test.p == pytest.approx(2 / 2**20)
     assert [str(cell.rank) for cell in report.units["arc"].cells.values()] == ["1", "2"]
     arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]

@@ -33,7 +33,7 @@ def test_report_writes_what_is_asked_for(runs, capsys):
     assert sorted(path.name for path in (runs / "out").iterdir()) == ["report.json", "report.md"]
     assert "2 runs of 2 models" in capsys.readouterr().out
     [test] = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))["comparisons"]
-    assert (test["verdict"], test["test"]) == ("strong is better", "McNemar exact")
+    assert (test["verdict"], test["test"]) == ("strong is better", "sign flips")
 
 
 def test_report_says_what_it_did_not_use(runs, capsys):

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
-import numpy as np
-
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
-from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
-from culture_tasks.metrics.means import contributions, counts
+from culture_tasks.metrics.comparison import FLIPPED_BELOW, Difference, paired_difference
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report.model import (
@@ -36,17 +33,14 @@ from culture_tasks.results.runs import TaskRun
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
 
-T_TEST_CLUSTERS = 200
-"""Clusters in which two rows must differ for Student's t on their means: with fewer, signs are flipped.
+FLIPPED_BELOW_IN_A_GROUP = 14
+"""Differing clusters below which signs are flipped in a column of a group: they can be flipped in all ways.
 
-An item without a cluster is a cluster of one.
+An item without a cluster is a cluster of one. There are many of these columns.
 """
 
-T_TEST_CLUSTERS_OF_A_GROUP = 14
-"""The same in a column of a group: there are many of these columns, and below, all swaps can be gone through."""
-
 _LARGE_FAMILY = 250
-"""Pairs beyond which 10,000 random swaps can't tell two rows apart after adjustment: they are as in a group's column.
+"""Pairs beyond which 10,000 random flips can't tell two rows apart after adjustment: they are as in a group's column.
 
 At the levels of such a family, Student's t is on the safe side: where rows don't differ, differences are symmetric.
 """
@@ -82,40 +76,34 @@ class Pair:
         first_samples, second_samples = self.correction.judged
         return replace(self, first_samples=first_samples, second_samples=second_samples)
 
-    def test(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
         if self.correction is None or self.correction.missing:
-            return self.test_of_scores(family, level, t_clusters)
+            return self.test_of_scores(family, level, flipped_below)
         return self._within_scale(self.correction.difference(1.0 - level))
 
-    def test_of_scores(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
+    def test_of_scores(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        Right and wrong have McNemar's test, other means Student's t from ``t_clusters`` differing clusters on and sign
-        flips below, and other scores a bootstrap. The family is the number of pairs that p will be adjusted for, and
-        the level is one minus the confidence of the interval.
+        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The family is
+        the number of pairs that p will be adjusted for, and the level is one minus the confidence of the interval.
         """
         baseline, samples = aligned(self.first_samples, self.second_samples)
-        confidence, numbers = 1.0 - level, samples.cluster_numbers
-        if family > _LARGE_FAMILY:
-            t_clusters = min(t_clusters, T_TEST_CLUSTERS_OF_A_GROUP)
-        clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-        width = samples.right_or_wrong(self.scale) if clusters is None and baseline.right_or_wrong(self.scale) else None
-        differences = samples.scores - baseline.scores
-        weights = None if samples.strata is None else counts(samples.strata, samples.shares)
-        sums = np.bincount(numbers, differences if weights is None else weights * differences)
         if samples.compute is not None:
-            test = samples.less(baseline, confidence)
-        elif width is not None:
-            test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
-            test = test._replace(
-                difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
-            )
-        elif np.count_nonzero(sums) >= t_clusters:
-            values = contributions(differences, samples.strata, samples.shares)
-            test = paired_difference(values, np.zeros(values.size), clusters, confidence)
-        else:
-            test = paired_permutation(samples.scores, baseline.scores, clusters, confidence=confidence, weights=weights)
+            return self._within_scale(samples.less(baseline, 1.0 - level))
+        if family > _LARGE_FAMILY:
+            flipped_below = min(flipped_below, FLIPPED_BELOW_IN_A_GROUP)
+        numbers = samples.cluster_numbers
+        test = paired_difference(
+            samples.scores,
+            baseline.scores,
+            numbers if numbers.max(initial=-1) + 1 < numbers.size else None,
+            1.0 - level,
+            strata=samples.strata,
+            shares=samples.shares,
+            ends=self.scale.ends,
+            flipped_below=flipped_below,
+        )
         return self._within_scale(test)
 
     def _within_scale(self, difference: Difference) -> Difference:
@@ -177,10 +165,9 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
     """Tests a family of pairs, with Holm's adjustment over all of them.
 
     The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
-    alpha over the number of pairs that it could not tell apart. So an interval leaves 0 out exactly where its test
-    tells the two apart. Those of pairs that are not told apart hold their differences jointly (Guilbaud, 2008;
-    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly. Verdicts call the entrants by their
-    labels: ``B is better``, or ``higher`` where no end of the scale is.
+    alpha over the number of pairs that it could not tell apart. Those of pairs that are not told apart hold their
+    differences jointly (Guilbaud, 2008; Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
+    Verdicts call the entrants by their labels: ``B is better``, or ``higher`` where no end of the scale is.
     """
     tests = [pair.test(len(pairs)) for pair in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
@@ -223,7 +210,7 @@ def _comparison(
         high=test.high if math.isfinite(test.high) else None,
         p=nan_to_none(test.p),
         p_holm=nan_to_none(p_holm),
-        test=test.method,
+        test=f"{test.method}, fragile" if test.is_fragile else test.method,
         n=test.n,
         clusters=test.clusters if 0 < test.clusters < test.n else None,
         verdict=text,
@@ -242,7 +229,7 @@ def _items_needed(test: Difference, level: float) -> int | None:
     clusters = items_needed(test.difference, test.sd / math.sqrt(size), alpha=level)
     if math.isnan(clusters):
         return None
-    if test.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
+    if test.method not in ("t", "bootstrap"):
         clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * test.clusters / test.differing)
     return max(math.ceil(size * clusters), test.n + 1)
 
@@ -329,7 +316,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     worse: set[str] = set()
     for key in values.keys() - {highest}:
         pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
-        if pair.test(pairs, t_clusters=T_TEST_CLUSTERS_OF_A_GROUP).p * pairs <= ALPHA:
+        if pair.test(pairs, flipped_below=FLIPPED_BELOW_IN_A_GROUP).p * pairs <= ALPHA:
             worse.add(key)
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
 

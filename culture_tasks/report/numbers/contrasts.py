@@ -115,8 +115,11 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
         for side in (first, second)
     )
     before, after = aligned(before, after)
-    is_mean = before.compute is None
-    test = paired_difference(after.scores, before.scores, after.shared_clusters) if is_mean else after.less(before)
+    if before.compute is None:
+        ends = second.cell.scale.ends
+        test = paired_difference(after.scores, before.scores, after.shared_clusters, ends=ends)
+    else:
+        test = after.less(before)
     scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
     note = "" if test.n else "no items in common"
     difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)

@@ -22,7 +22,7 @@ from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.observations import groups_of_items, observe, ordered
 from culture_tasks.report.numbers.overall import COMMON, OWN_CULTURE, mapped
 from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.vocabulary import ABILITIES, place
+from culture_tasks.vocabulary import place
 
 FEW = 20
 """A country with fewer questions has its score marked: without pooling, the interval of 20 right or wrong answers
@@ -161,8 +161,7 @@ def _entrant_scores(
     clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
     questions = np.unique(np.stack([joined.countries, clusters]), axis=1)  # one in several tasks or languages is one
     counts = np.bincount(questions[0], minlength=len(numbers)).tolist()
-    abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in entrant_items]
-    items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts, abilities)
+    items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts)
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}
     for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
         if score is not None:

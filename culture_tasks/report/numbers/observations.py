@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
 from culture_tasks.harness.rows import LEXICAL, parts_of
 from culture_tasks.metrics.comparison import Difference, paired_bootstrap
-from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
+from culture_tasks.metrics.intervals import LARGE_CLUSTER, Interval, interval_of, mean_interval, share_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
@@ -382,8 +382,8 @@ def _items_at(observed: Observations, places: NDArray[np.intp]) -> Observations:
 def interval(observed: Observations, scale: Scale) -> Interval:
     """Returns a score with its 95 % interval.
 
-    Right/wrong scores get Wilson's interval, other means Student's t, and other scores a bootstrap over clusters;
-    all count clusters where items share one.
+    Right/wrong scores get Wilson's interval, other means Student's t, or Gaffke's near an end of the scale, and other
+    scores a bootstrap over clusters; all count clusters where items share one.
     """
     if observed.compute is not None:
         scored = in_order(observed)
@@ -393,7 +393,8 @@ def interval(observed: Observations, scale: Scale) -> Interval:
     if observed.has_subset_interval:
         return _subset_interval(observed, scale, width)
     if width is None:
-        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
+        values = contributions(observed.scores, observed.strata, observed.shares)
+        return mean_interval(values, observed.shared_clusters, ends=scale.ends if observed.strata is None else None)
     share = share_interval(observed.scores / width, observed.shared_clusters)
     return share._replace(value=share.value * width, low=share.low * width, high=share.high * width)
 
@@ -533,6 +534,8 @@ def from_interval(
     low = nan_to_none(estimate.low if scale.low is None else max(estimate.low, scale.low))
     high = nan_to_none(estimate.high if scale.high is None else min(estimate.high, scale.high))
     note = f"no interval: {estimate.reason}" if estimate.reason and math.isnan(estimate.low) else ""
+    if not note and estimate.clusters < estimate.n and estimate.largest > LARGE_CLUSTER:
+        note = f"one cluster has {estimate.largest:.0%} of the items"
     return replace(cell, value=estimate.value, low=low, high=high, n=estimate.n, note=note)
 
 

@@ -279,7 +279,7 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
     """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
 
     def ends(alpha: float) -> tuple[float, float, float]:
-        numbers = np.array([pair.test(level=alpha, t_clusters=0)[:3] for _, pair in parts])
+        numbers = np.array([pair.test(level=alpha, flipped_below=0)[:3] for _, pair in parts])
         certain = np.where(np.isnan(numbers), numbers[:, :1], numbers)
         return weighted(certain.tolist(), [factor for factor, _ in parts])
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect, word_overlaps
+from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect
 from culture_tasks.metrics.significance import holm
-from culture_tasks.people.rated_responses import language_of_script
 from culture_tasks.people.spotcheck_draw import SheetResponse
 from culture_tasks.report.model import Cell, JudgeBias, Row, Table
-from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
 from culture_tasks.report.numbers.observations import nan_to_none
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.wording import P_VALUE
@@ -22,10 +21,12 @@ _ABOUT = (
     "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
     "model (for the family: of the same task and culture), on the scale of the scores. 0 means that the judge isn't "
     "swayed. Intervals (95 %) are robust to clusters of responses to one item; p is adjusted for all probes of the "
-    "table by Holm's method. Responses: those of a task, culture and model whose responses differ in the probe. Probes "
-    "are tried one at a time, so several may show one bias. A judge that avoids the ends of the scale seems to mark "
-    "down whatever goes with quality."
+    "table by Holm's method. Responses: those of a task, culture and model whose responses differ in the probe. A "
+    "judge that avoids the ends of the scale has an effect below 0 per point of people's rating, and seems to mark "
+    "down whatever goes with quality: a bias that people's rating explains is in no sentence."
 )
+
+_OF_RATING = "People's rating, per point"
 
 
 class JudgedResponse(NamedTuple):
@@ -53,31 +54,10 @@ class _Probe(NamedTuple):
     between_models: bool = False
 
 
-def _other_script(judgement: JudgedResponse) -> float:
-    text, question = judgement.response.text, judgement.response.question
-    if not (any(map(str.isalpha, text)) and any(map(str.isalpha, question))):
-        return math.nan
-    languages = (language_of_script(question), language_of_script(text))
-    if languages == ("ja", "zh"):  # Japanese without kana passes for Chinese
-        return math.nan
-    return float(languages[0] != languages[1])
-
-
 def _same_family(judgement: JudgedResponse) -> float:
     judges = [model_families(judge.model) for judge in judgement.run.settings.judges]
     model = model_families(judgement.run.model)
     return float(any(model & judge for judge in judges)) if model and judges and all(judges) else math.nan
-
-
-def _overlap(judgement: JudgedResponse) -> float:
-    shares = word_overlaps(judgement.response.text, judgement.response.references)
-    return max((share for share in shares if not math.isnan(share)), default=math.nan)
-
-
-def _first_reference(judgement: JudgedResponse) -> float:
-    first, *further = word_overlaps(judgement.response.text, judgement.response.references) or [math.nan]
-    best = max(further, default=math.nan)
-    return float(first > best) if first != best and max(first, best) > 0.0 else math.nan
 
 
 _PROBES = (
@@ -89,12 +69,6 @@ _PROBES = (
         missing="no rated response has a text",
     ),
     _Probe(
-        title="Answer in another script than the question's",
-        responses="answers in another script than the question's",
-        value=_other_script,
-        missing="no rated response has letters",
-    ),
-    _Probe(
         title="Judge and model of one family",
         responses="models of the judge's family",
         value=_same_family,
@@ -102,17 +76,10 @@ _PROBES = (
         between_models=True,
     ),
     _Probe(
-        title="Words of a right answer in the response, from none to all",
-        responses="responses that repeat the words of a right answer",
-        per=" from none of the words to all",
-        value=_overlap,
-        missing="no rated response has a right answer with words",
-    ),
-    _Probe(
-        title="Match with the first of several right answers",
-        responses="responses that match the first of several right answers",
-        value=_first_reference,
-        missing="no rated response matches one of several right answers more than the others",
+        title=_OF_RATING,
+        responses="responses that people rate higher",
+        value=lambda judgement: judgement.people,
+        missing="no response is rated",
     ),
 )
 
@@ -140,7 +107,10 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
         value, low, high = map(nan_to_none, (effect.value, effect.low, effect.high))
         cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
         rows.append(row_of((judge, title, probe.title), (cell, Cell(nan_to_none(p), P_VALUE), effect.n), columns))
-        if cell.value is not None:
+        if cell.value is not None and probe.title != _OF_RATING:
+            explained = _effect(part, probe, beside_rating=True)
+            if not explained.p <= ALPHA or explained.value * effect.value < 0.0:
+                p = 1.0
             width = (scale.high or 0.0) - (scale.low or 0.0)
             share = abs(effect.value) * effect.span / width if width else 0.0
             biases.append(JudgeBias(judge, title, probe.responses, probe.per, cell, p, share))
@@ -148,7 +118,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
     return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
 
 
-def _effect(judgements: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
+def _effect(judgements: Sequence[JudgedResponse], probe: _Probe, *, beside_rating: bool = False) -> ProbeEffect:
     values = [probe.value(judgement) for judgement in judgements]
     if all(map(math.isnan, values)):
         return ProbeEffect(reason=probe.missing)
@@ -157,4 +127,6 @@ def _effect(judgements: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
         (judgement.run.task, judgement.response.culture, "" if probe.between_models else judgement.run.model)
         for judgement in judgements
     ]
-    return probe_effect(errors, values, strata, clusters=[judgement.response.cluster for judgement in judgements])
+    clusters = [judgement.response.cluster for judgement in judgements]
+    beside = [judgement.people for judgement in judgements] if beside_rating else None
+    return probe_effect(errors, values, strata, clusters=clusters, beside=beside)

@@ -147,10 +147,10 @@ def comparison_table(
         rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
-        "interval is the test's, with the same adjustment: it excludes 0 exactly where the two are significantly "
-        "different. Items needed: how many common items would make this difference significant 4 times out of 5, "
-        "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
-        "its score."
+        "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides. "
+        "Fragile: one grossly wrong answer that these items missed could undo it. Items needed: how many common items "
+        "would make this difference significant 4 times out of 5, after the same adjustment. A task of the harnesses "
+        "is tested where its samples are there and their mean is its score."
     )
     cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
     notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
