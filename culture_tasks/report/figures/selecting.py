@@ -27,6 +27,7 @@ from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import ContrastSpec, FigureSpec
+    from culture_tasks.report.figures.charts import Kind
     from culture_tasks.report.model import Cell, ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
@@ -112,7 +113,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
         return
     values = [GroupValue("", score.entrant, SCORE, "country", score.place, score.cell) for score in scores]
     names = _Names(report, BenchmarkReport(), values)
-    notes = _notes(values)
+    notes = _notes(values, "heat")
     if len({score.over for score in scores}) > 1:
         notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
     counts: dict[str, tuple[int, int]] = {}  # of benchmarks, and of questions
@@ -142,7 +143,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
         panels=(sorted_by_mean(panel),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
-            "Holm's adjustment over all models and countries. Paler: a wider interval",
+            "Holm's adjustment over all models and countries",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
@@ -188,7 +189,7 @@ class _Figures(NamedTuple):
             if are_cultures and max(len(panel.groups) for panel in chart_panels) > _MOST_CULTURES:
                 chart_panels = tuple(map(sorted_by_mean, chart_panels))
             chart_panels = tuple(part for panel in chart_panels for part in split_panel(panel))
-        notes = _notes(values)
+        notes = _notes(values, spec.kind)
         undefined = [value for value in all_values if value.cell.value is None]
         if spec.undefined and undefined:
             groups = self.reported.field_named(undefined[0].dimension)
@@ -304,12 +305,12 @@ def _unique(names: Mapping[str, str]) -> dict[str, str]:
     return unique_names
 
 
-def _notes(values: Sequence[GroupValue]) -> tuple[str, ...]:
+def _notes(values: Sequence[GroupValue], kind: Kind = "dots") -> tuple[str, ...]:
     """Returns the notes on a figure's numbers, one line each."""
     cells: list[Cell] = [value.cell for value in values]
     flags, notes = {flag for cell in cells for flag in cell.flags}, []
     if any(cell.low is not None for cell in cells):
-        notes.append("Lines: 95 % intervals")
+        notes.append("Paler: a wider interval" if kind == "heat" else "Lines: 95 % intervals")
     if any(is_ratio(cell.scale) and cell.value == 0 for cell in cells):
         notes.append("The axis is logarithmic: 0 is at its edge")
     if reasons := "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE):
