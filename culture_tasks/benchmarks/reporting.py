@@ -405,7 +405,7 @@ class FigureSpec:
     key: str
     title: str
     source: str
-    kind: Literal["bars", "points", "dots", "heat", "lines"]
+    kind: Literal["dots", "heat", "lines"]
     groups: str
     value: str
     mark: Callable[[Number], Mark | None]
@@ -427,7 +427,7 @@ def bars_by(
     units: Callable[[str], bool] = lambda _: True,
     metric: str = "",
 ) -> FigureSpec:
-    """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
+    """Returns a figure with a mark for each group of a field and each model, and a panel per unit.
 
     Args:
         field: The field.
@@ -447,7 +447,7 @@ def bars_by(
             return None
         return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
 
-    return FigureSpec(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
+    return FigureSpec(key=key, title=title, source=source, kind="dots", groups=groups or field, value=value, mark=mark)
 
 
 # Two numbers side by side
@@ -520,8 +520,6 @@ class BenchmarkReport:
         contrasts: Numbers that its paper sets side by side.
         as_published: Tasks that measure the same as the published tables: only their units show published rows. None
             means all tasks.
-        published: Published tables whose rows figures show, by statistic and dimension.
-        printed: Keys that a unit's numbers have in published tables beside the keys of their groups, by unit.
     """
 
     groups: Mapping[str, Groups] = field(default_factory=dict)
@@ -536,8 +534,6 @@ class BenchmarkReport:
     figures: tuple[FigureSpec, ...] = ()
     contrasts: tuple[ContrastSpec, ...] = ()
     as_published: tuple[str, ...] | None = None
-    published: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def field_named(self, name: str) -> Groups:
         """Returns the groups of a field, as far as they are known."""

@@ -131,16 +131,15 @@ def build(
         costs.costs_table(entered, options.prices),
         overview.runs_table(used_runs.values()),
     )
-    papers, printed = published_rows.published_scores(scores) if options.published else ({}, [])
     report = Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
         options=_in_words(options),
-        entrants={**entrants, **papers},
+        entrants=entrants,
         runs=used_runs,
         units=units,
         tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=(*scores.groups, *printed),
+        groups=tuple(scores.groups),
         further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),

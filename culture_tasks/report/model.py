@@ -483,7 +483,7 @@ class Report:
     Attributes:
         created: Time, as ISO 8601 in UTC.
         version: Version of this package.
-        entrants: The rows; the papers' rows, if any, are the last, as in ``groups``.
+        entrants: The rows.
         runs: The runs in use.
         groups: Numbers by group, in long form.
         further: Numbers of statistics other than the score, of no group: their dimension and group are empty.
@@ -514,8 +514,8 @@ class Report:
 
     @property
     def models(self) -> set[str]:
-        """Names of the user's models; the papers' are not among them."""
-        return {entrant.model for entrant in self.entrants.values() if not entrant.published}
+        """Names of the models."""
+        return {entrant.model for entrant in self.entrants.values()}
 
     @property
     def labels(self) -> dict[str, str]:

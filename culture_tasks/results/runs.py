@@ -151,16 +151,11 @@ class TaskRun:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One row of the report: a model under usual settings, or in a ``variation`` such as ``judge: text overlap``.
-
-    One that is ``published`` comes from a paper; ``source`` then names paper, table, judge and date.
-    """
+    """One row of the report: a model under usual settings, or in a ``variation`` such as ``judge: text overlap``."""
 
     key: str
     model: str
     variation: str = ""
-    published: bool = False
-    source: str = ""
 
     @property
     def label(self) -> str:

@@ -148,9 +148,8 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
     heat = charts_of(report)["countries"]
     assert "Not all models have the same benchmarks; the table says which may be compared" in heat.notes
     [panel] = heat.panels
-    bold = {(line.label, group) for line in panel.series for group, cell in line.cells.items() if cell.best}
-    assert {("A", "India"), ("B", "India")} <= bold
-    assert len(bold) == sum(one.beside_others is not None for one in report.countries) < 9
+    assert {"A, India", "B, India"} <= panel.best
+    assert len(panel.best) == sum(one.beside_others is not None for one in report.countries) < 9
 
 
 def _drawn_scores(rng, model, skills, benchmarks, questions):
@@ -245,7 +244,7 @@ def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
 def test_a_score_with_a_wider_interval_is_paler_in_the_heat_map():
     cells = {"a": Cell(50.0, COMMON, low=50.0, high=50.0), "b": Cell(50.0, COMMON, low=20.0, high=80.0)}
     series = (Series("model", cells | {"c": Cell(31.0, COMMON), "d": Cell(None, COMMON)}),)
-    heat = Chart("h", "H", "", "matrix", "country", "model", "score", (ChartPanel("", tuple("abcd"), series),))
+    heat = Chart("h", "H", "", "heat", "country", "model", "score", (ChartPanel("", tuple("abcd"), series),))
     [axes, _] = draw(heat).axes
     certain, wide, unknown = (patch.get_facecolor()[:3] for patch in axes.patches)  # an empty cell has none
     assert certain == to_rgb("#fde725")  # the upper end of the colour map: the numbers' range goes from 30 to 50

@@ -27,14 +27,7 @@ FIGURES = {
     *("cedar_lsrqb", "cedar_matrix", "crosscult_reliability", "crosscult_diagnostic", "crosscult_retention"),
     *("care_languages", "crosscult_insertion"),
 }
-KINDS = {
-    "bars": "culturalvqa_facet",
-    "dots": "culturalvqa_country",
-    "points": "cedar_gepp",
-    "heat": "cedar_matrix",
-    "lines": "crosscult_retention",
-    "pairs": "crosscult_insertion",
-}
+KINDS = {"dots": "culturalvqa_country", "heat": "cedar_matrix", "lines": "crosscult_retention"}
 HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
 PERCENT = Scale("percent", 0, 100)
@@ -159,16 +152,6 @@ def test_extremes_can_be_drawn_each_time_the_same_and_names_can_not_inject(kind)
     assert "\u202e" not in text
 
 
-@pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
-def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
-    without, chart = (charts_of(example_report(("m",), published=published))[key] for published in (False, True))
-    assert [any("Hollow: published" in note for note in one.notes) for one in (without, chart)] == [False, True]
-    pictures = svg_images([without, chart])
-    white = [picture.count(b"fill: #ffffff; stroke: #") for picture in pictures]
-    assert white[1] - white[0] == sum(len(panel.groups) for panel in chart.panels) + 1  # and one in the legend
-    assert pictures[0].count(b'id="LineCollection') == pictures[1].count(b'id="LineCollection')
-
-
 def _overlapping(chart, monkeypatch):
     """Pairs of texts of a figure that lie over each other."""
     drawn = []
@@ -195,16 +178,6 @@ def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
         assert _overlapping(drawn[key], monkeypatch) == [], key
 
 
-def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
-    groups = tuple(f"Northern Region {at}" for at in range(16))
-    sides = [Series(name, dict.fromkeys(groups, Cell(50.0 + 9 * at, PERCENT))) for at, name in enumerate("ab")]
-    apart = Cell(-18.0, Scale("points", digits=1), -29.1, -6.9)
-    series = (*sides, Series("Difference", dict.fromkeys(groups, apart)))
-    panel = ChartPanel("organisation/a-model-with-a-name · blend", groups, series)
-    chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
-    assert _overlapping(chart, monkeypatch) == []
-
-
 def test_many_panels_are_several_figures_of_which_each_can_be_read():
     report = example_report([f"model {number}" for number in range(17)], published=False)
     parts = [chart for chart in charts(report) if chart.key.startswith("cedar_lsepp")]
@@ -221,50 +194,26 @@ def test_a_model_looks_the_same_in_every_figure():
     looks = {
         (label[0], chart.look_of(label))
         for chart in drawn.values()
-        for label in (chart.labels if chart.series == "model" and chart.kind != "pairs" else ())
+        for label in (chart.labels if chart.series == "model" and chart.question != "changes" else ())
     }
     assert looks == {("a", 0), ("b", 1), ("c", 2)}
     assert {label[0] for label in drawn["culturalvqa_facet"].labels} == {"b", "c"}
 
 
-def _many(own, papers=0):
-    series = [Series(f"m{at}", {"a": Cell(float(at), PERCENT)}) for at in range(own)]
-    series += [Series(f"p{at}", {"a": Cell(50.0 + at, PERCENT, flags=("published",))}) for at in range(papers)]
-    return ChartPanel("panel", ("a",), tuple(series))
-
-
-def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_grey_band():
-    assert list(split_panel(_many(9, 3))) == [_many(9, 3)]
-    parts = list(split_panel(_many(25)))
-    assert [(len(panel.series), panel.title) for panel in parts] == [
+def test_a_panel_shows_a_dozen_series_at_most():
+    panel = ChartPanel("panel", ("a",), tuple(Series(f"m{at}", {"a": Cell(float(at), PERCENT)}) for at in range(25)))
+    parts = list(split_panel(panel))
+    assert [(len(part.series), part.title) for part in parts] == [
         *((9, "panel (1 of 3)"), (9, "panel (2 of 3)"), (7, "panel (3 of 3)"))
     ]
-    for panel in split_panel(_many(12, 2)):
-        assert [series.label for series in panel.series if series.published] == ["p0", "p1"]
-        assert len(panel.series) <= 12
-    [alone] = split_panel(_many(5, 17))
-    assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
-    no_marks = Chart("k", "Title", "", "bars", "group", "model", "score", (replace(alone, series=()),))
-    assert no_marks.description == "Title. One panel. score by group, one model a series."
-    drawn = [Chart("k", "Title", "", kind, "group", "model", "score", (alone,)) for kind in ("bars", "points", "dots")]
-    shown = []
-
-    def progress(charts):
-        for chart in charts:
-            yield chart
-            shown.append(chart.kind)
-
-    for texts in map(_texts, svg_images(drawn, progress)):
-        assert texts.count("range of published models") == 1
-        assert "p3" not in texts
-    assert shown == ["bars", "points", "dots"]
+    whole = replace(panel, series=panel.series[:12])
+    assert list(split_panel(whole)) == [whole]
 
 
 def test_cultures_stand_in_the_order_of_their_means():
     low = Series("m", {"a": Cell(1.0, PERCENT), "b": Cell(9.0, PERCENT), "c": Cell(None, PERCENT)})
     high = Series("n", {"a": Cell(3.0, PERCENT), "b": Cell(2.0, PERCENT)})
-    paper = Series("p", {"a": Cell(99.0, PERCENT, flags=("published",))})
-    assert sorted_by_mean(ChartPanel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
+    assert sorted_by_mean(ChartPanel("p", ("c", "a", "b"), (low, high))).groups == ("b", "a", "c")
     chart = charts_of(example_report(published=False))["culturalvqa_country"]
     [panel] = chart.panels
     assert (chart.kind, sorted_by_mean(panel)) == ("dots", panel)
@@ -274,22 +223,20 @@ def test_cultures_stand_in_the_order_of_their_means():
 
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio, bias = Scale("ratio", 0.0, None, better=None, neutral=1.0), Scale("percent", -100.0, 100.0, None, 0.0)
-    chart = _chart("points", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
-    others = [charts_of(example_report(("m",)))["cedar_lsepp"], _chart("points", Cell(4.0, bias))]
+    chart = _chart("dots", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
+    others = [charts_of(example_report(("m",)))["cedar_lsepp"], _chart("dots", Cell(4.0, bias))]
     with styled(chart.texts):
         axes, *more = (draw(one).axes[0] for one in (chart, *others))
-        assert [axes.get_yscale(), *(one.get_xscale() for one in more)] == ["log", "log", "linear"]
-        drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 2]
+        assert [one.get_xscale() for one in (axes, *more)] == ["log", "log", "linear"]
+        drawn = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
         assert (lowest_ratio(chart), 4.0) in drawn
 
 
-def test_a_pair_has_its_difference_beside_it():
+def test_a_pair_has_a_mark_for_each_side():
     chart = charts_of(example_report(("m",), published=False))["crosscult_insertion"]
     [panel] = chart.panels
     [svg] = svg_images([chart])
     texts = _texts(svg)
-    assert [series.label for series in panel.series] == ["Base", "Edited", "Difference"]
+    assert [series.label for series in panel.series] == ["Base", "Edited"]
     assert panel.groups == ("Social", "Religious", "Ethical", "Chinese", "Arabic")
-    assert {f"{cell.value:+.1f} ± 1.0" for cell in panel.series[2].cells.values()} <= set(texts)
-    assert "Difference" not in texts
     assert texts.count("Base") == texts.count("Edited") == 1

@@ -23,20 +23,6 @@ def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
     return GroupValue(unit, "m0", statistic, dimension, group, Cell(number, scale, where=tuple(where)))
 
 
-def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_other_figures():
-    report = example_report(("GPT-4V",))
-    papers = {key: replace(report.entrants["paper"], key=key) for key in ("paper", "other paper")}
-    values = tuple(
-        replace(value, entrant="other paper") if value.entrant == "paper" and value.statistic == "gepp" else value
-        for value in report.groups
-    )
-    report = replace(report, entrants=report.entrants | papers, groups=values)
-    found = charts_of(report)
-    for key in ("culturalvqa_country", "cedar_gepp"):
-        rows = [(series.label.replace(" †", ""), series.published) for series in found[key].panels[0].series]
-        assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]
-
-
 def test_rows_that_look_alike_are_told_apart():
     for third, labels in (("other", ["other", "same", "same (2)"]), ("same (2)", ["same", "same (2)", "same (2) (2)"])):
         chart = charts_of(example_report(("same", "same\u202e", third), published=False))["care_category"]

@@ -162,12 +162,12 @@ def test_findings_a_picture_and_one_table_come_first_and_the_rest_is_folded_belo
         "About this report",
     ]
     parts = tree.xpath("//div[@id='questions']//details[contains(@class, 'part')]")
-    assert len(parts) == 3 + 15
+    assert len(parts) == 3 + 14
     assert all(part.get("open") is None and part.xpath("./summary/h3") for part in parts)
     of_biases = tree.xpath("//section[h2='What biases are there?']/details/@id")
     assert {"figure-cedar_gepp", "figure-cedar_lsrqb"} <= set(of_biases)
     figures = tree.xpath("//figure")
-    assert len(figures) == 16
+    assert len(figures) == 15
     for at, figure in enumerate(figures):
         [image] = figure.xpath(".//img")
         assert len(image.get("alt")) > 60

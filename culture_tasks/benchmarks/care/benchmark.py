@@ -440,9 +440,8 @@ class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the report with the published numbers beside it."""
-        published = {("score", "category"): ("care_table_3", "care_table_6")}
         as_published = tuple(f"{self.name}_{language}" for language in PEOPLE)
-        return replace(super().report(), as_published=as_published, published=published)
+        return replace(super().report(), as_published=as_published)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""

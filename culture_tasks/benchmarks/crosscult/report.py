@@ -241,7 +241,7 @@ def _figures(edition: Edition) -> Iterator[FigureSpec]:
         key=f"{edition.name}_reliability",
         title=f"{edition.title}: single-insert reliability",
         source="CrossCult-KIBench, Figure 5",
-        kind="bars",
+        kind="dots",
         groups="topic and language",
         value=_SCORE,
         mark=partial(_reliability, edition),

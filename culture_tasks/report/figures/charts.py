@@ -13,55 +13,44 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
-Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "matrix"]
+Kind = Literal["dots", "heat", "lines"]
+"""Marks with intervals, a row per group; colours, a row per series and a column per group; lines over steps."""
 
 MARKS = ("†", "‡")
 """Marks behind names with numbers that can't be compared, and with numbers on own data; a note begins with its mark."""
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
-IN_ONE_COLUMN = 3
-"""Panels of bars and points that have the whole width; more are placed in two columns."""
-_FEW_PAPERS, _MOST_TITLES = 2, 6
-"""Papers' series that are drawn without a band, in each panel; panels that the description of a figure names."""
-_MOST_PANELS = 12
-"""Panels that a page has room for: those of one, two, three or four per model end with a model."""
-_MOST_ROWS = 400
-"""Marks of ordered dots that a page has room for, one per line."""
+_MOST_TITLES = 6
+"""Panels that the description of a figure names."""
+_MOST_PANELS, _MOST_ROWS = 12, 400
+"""Panels, and marks of dots one below the other, that one figure has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a legend, or one row of a heat map: its numbers by group."""
+    """One entry of a legend, or one row of a heat map: its numbers by group."""
 
     label: str
     cells: Mapping[str, Cell]
 
-    @property
-    def published(self) -> bool:
-        """Whether its numbers are a paper's."""
-        return any("published" in cell.flags for cell in self.cells.values())
-
 
 @dataclass(frozen=True, slots=True)
 class ChartPanel:
-    """One pair of axes: series over groups.
+    """One pair of axes: series over groups, in order.
 
     Attributes:
-        groups: The groups, in order.
-        band: Published series of which only the range is drawn, from the lowest to the highest of each group.
-        best: Labels of the series that no other is significantly better than, where that is known.
+        best: Labels of the series that no other is significantly better than; None where that isn't shown.
     """
 
     title: str
     groups: tuple[str, ...]
     series: tuple[Series, ...]
-    band: tuple[Series, ...] = ()
-    best: frozenset[str] = frozenset()
+    best: frozenset[str] | None = None
 
     @property
     def cells(self) -> Iterator[Cell]:
         """Every number of the panel."""
-        return (cell for series in (*self.series, *self.band) for cell in series.cells.values())
+        return (cell for series in self.series for cell in series.cells.values())
 
     @property
     def scale(self) -> Scale:
@@ -109,6 +98,7 @@ class Chart:
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
         panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         text = f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series."
+        scales = {panel.scale for panel in self.panels}
         values = [
             (cell.value, f"{series.label}, {group}")
             for panel in self.panels
@@ -116,7 +106,7 @@ class Chart:
             for group, cell in series.cells.items()
             if cell.value is not None
         ]
-        if self.kind in ("pairs", "overview") or not values:  # of published models alone there may be a band, no marks
+        if len(scales) > 1 or not values:
             return text
         ends = [f"{number(value, self.panels[0].scale)} ({name})" for value, name in (min(values), max(values))]
         return f"{text} Lowest {ends[0]}, highest {ends[1]}."
@@ -148,18 +138,12 @@ def panels(marks: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> t
 
 
 def split_panel(panel: ChartPanel) -> Iterator[ChartPanel]:
-    """Yields panels with at most a dozen of a panel's series each; of papers' too many series the range is drawn."""
-    if len(panel.series) <= MOST_SERIES:
-        yield panel
-        return
-    models = tuple(series for series in panel.series if not series.published)
-    papers = tuple(series for series in panel.series if series.published)
-    band, marks = (papers, ()) if len(papers) > _FEW_PAPERS else ((), papers)
-    parts = -(-len(models) // (MOST_SERIES - len(marks))) or 1
-    size = -(-len(models) // parts)
+    """Yields panels with at most a dozen of a panel's series each."""
+    parts = -(-len(panel.series) // MOST_SERIES)
+    size = -(-len(panel.series) // parts)
     for part in range(parts):
         title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
-        yield ChartPanel(title, panel.groups, (*models[part * size : (part + 1) * size], *marks), band)
+        yield replace(panel, title=title, series=panel.series[part * size : (part + 1) * size])
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
@@ -179,11 +163,10 @@ def pages(chart: Chart) -> Iterator[Chart]:
 
 
 def sorted_by_mean(panel: ChartPanel) -> ChartPanel:
-    """Returns a panel with its groups in the order of their means over the user's series, the highest first."""
-    models = [series for series in panel.series if not series.published] or panel.series
+    """Returns a panel with its groups in the order of their means over the series, the highest first."""
 
     def mean(group: str) -> float:
-        values = [cell.value for series in models if (cell := series.cells.get(group)) and cell.value is not None]
+        values = [cell.value for series in panel.series if (cell := series.cells.get(group)) and cell.value is not None]
         return sum(values) / len(values) if values else float("-inf")
 
     return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))

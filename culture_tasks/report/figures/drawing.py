@@ -1,4 +1,4 @@
-"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines and heat maps.
+"""Drawing figures, as files or for a page: dots with intervals, heat maps and lines.
 
 A figure has its panels in a grid, with one legend for all; a series looks the same in every panel.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culture_tasks.pages.pictures import look, shown, styled
-from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
+from culture_tasks.report.figures.charts import is_ratio
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart, ChartPanel, Kind, Series
@@ -36,16 +36,13 @@ if TYPE_CHECKING:
     Handles = dict[str, Any]
     """The entries of a legend, by the series' labels."""
 
-BAND = "range of published models"
-"""The legend's entry for the grey band."""
-
 _LEAST_RATIO = 0.1
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 _LEGEND_WIDTH = 2.8
 _TITLE_LETTERS, _NOTE_LETTERS = 9.5, 17
 """Letters of a title, and of a note, that fit into an inch."""
-_OVERVIEW_ON_A_SCREEN = 10
-"""Panels of the overview side by side: a screen is wider than a sheet of paper, and less high."""
+_ON_PAPER, _ON_A_SCREEN = 6, 10
+"""Panels of models side by side: a screen is wider than a sheet of paper, and less high."""
 _DPI = 160
 _WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """Metadata that is left out, so that files are the same every time."""
@@ -76,7 +73,7 @@ def write_figures(
 def svg_images(charts: Sequence[Chart], progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8, for a screen; ``progress`` as for :func:`write_figures`."""
     with styled(text for chart in charts for text in chart.texts):
-        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in progress(charts)]
+        return [_bytes(draw(chart, across=_ON_A_SCREEN), "svg") for chart in progress(charts)]
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:
@@ -89,15 +86,15 @@ def _bytes(figure: Figure, suffix: Format) -> bytes:
     return buffer.getvalue()
 
 
-def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
-    """Draws a figure; ``overview_across`` is the number of an overview's panels side by side, for a screen."""
+def draw(chart: Chart, *, across: int = _ON_PAPER) -> Figure:
+    """Draws a figure; ``across`` is the number of panels of models side by side."""
     from matplotlib.figure import Figure
 
-    draw_panel, most, axes_options = _KINDS[chart.kind]
-    count, is_by_columns = len(chart.panels), chart.kind in ("bars", "points")
-    if chart.kind == "overview":
-        most = -(-count // -(-count // (overview_across or most)))  # so that all rows are about as long
-    columns = 1 if is_by_columns and count <= IN_ONE_COLUMN else min(most, count)
+    draw_panel, most, shared = _KINDS[chart.kind]
+    count, is_of_models = len(chart.panels), _is_of_models(chart)
+    if is_of_models:
+        most, shared = -(-count // -(-count // across)), {"sharey": True}  # so that all rows are about as long
+    columns = min(most, count)
     rows = -(-count // columns)
     width, height = _size(chart, rows, columns)
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -106,18 +103,17 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     if chart.notes:
         lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
         figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
-    grid = figure.subplots(rows, columns, squeeze=False, **axes_options)
+    grid = figure.subplots(rows, columns, squeeze=False, **shared)
     handles: Handles = {}
-    for axes, panel in zip_longest(grid.ravel(order="F" if is_by_columns else "C"), chart.panels):
+    for axes, panel in zip_longest(grid.ravel(), chart.panels):
         if panel is None:
             axes.set_visible(False)
         else:
             handles |= draw_panel(chart, axes, panel)
-    labels = [label for label in (*chart.labels, BAND) if label in handles]
-    if labels:
+    if labels := [label for label in chart.labels if label in handles and not is_of_models]:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
-    if chart.kind in ("heat", "matrix"):
+    if chart.kind == "heat":
         from matplotlib.cm import ScalarMappable
 
         bar = ScalarMappable(_norm(chart), _COLOUR_MAP)
@@ -125,26 +121,25 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     return figure
 
 
+def _is_of_models(chart: Chart) -> bool:
+    """Whether the rows of its panels are the models themselves."""
+    return chart.kind == "dots" and chart.groups == chart.series
+
+
 def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
     """Returns the width and the height of a figure in inches, by the rows and columns of its grid."""
     groups = max(len(panel.groups) for panel in chart.panels)
-    match chart.kind:
-        case "overview":
-            names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in chart.panels[0].groups)
-            return names + 1.55 * max(2, columns), 0.7 + rows * (0.75 + 0.24 * len(chart.panels[0].groups))
-        case "dots":
-            tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
-            return 3.0 + 5.5 * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows
-        case "pairs":
-            return 2.0 + 4.6 * columns, 1.0 + (0.8 + 0.3 * groups) * rows
-        case "lines":
-            return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
-        case "heat":
-            return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
-        case "matrix":
-            return 3.2 + 0.31 * max(8, groups), 2.2 + 0.27 * len(chart.labels)
-        case _:
-            return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
+    if _is_of_models(chart):
+        names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in chart.panels[0].groups)
+        return names + 1.55 * max(2, columns), 0.7 + rows * (0.75 + 0.24 * groups)
+    if chart.kind == "lines":
+        return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
+    if chart.kind == "heat":
+        lines = max(len(panel.series) for panel in chart.panels)
+        names = 0.07 * max(len(shown(label, 28)) for label in chart.labels)
+        return 1.2 + (names + 0.31 * max(8, groups)) * columns, 1.2 + (1.0 + 0.29 * lines) * rows
+    tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
+    return 3.0 + 5.5 * columns, 1.0 + (max(1.2, tallest) + 0.8) * rows
 
 
 # Marks and their intervals, axes and names
@@ -173,15 +168,15 @@ def lowest_ratio(chart: Chart) -> float:
     return min(_LEAST_RATIO, min(positive, default=1.0) / 1.25)
 
 
-def panel_title(axes: Axes, panel: ChartPanel, longest: int, **font: Any) -> None:
-    """Writes a panel's title, in lines of its parts where it is longer than one line."""
+def _panel_title(axes: Axes, panel: ChartPanel, longest: int) -> None:
+    """Writes a panel's title, in lines where it is longer than one."""
     parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
-    axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
+    lines = (line for part in parts for line in textwrap.wrap(shown(part, 2 * longest), longest))
+    axes.set_title("\n".join(lines), fontsize=9)
 
 
-def value_axis(axes: Axes, scale: Scale, chart: Chart, *, across: bool = False) -> None:
-    """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias"."""
-    (axes.set_xlabel if across else axes.set_ylabel)(shown(chart.value))
+def _value_axis(axes: Axes, scale: Scale, chart: Chart, *, across: bool) -> None:
+    """Makes the axis of values, logarithmic for ratios, with light lines and the value that means "no bias"."""
     if is_ratio(scale):  # logarithmic, with plain numbers
         from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -193,219 +188,63 @@ def value_axis(axes: Axes, scale: Scale, chart: Chart, *, across: bool = False) 
         # What is drawn at the lower edge may be less, such as 0.
         ticks.set_major_formatter(FuncFormatter(lambda t, _: f"{'≤ ' if is_cut and t <= least else ''}{t:.3g}"))
         ticks.set_minor_locator(NullLocator())
-    light_grid(axes, across=across)
+    axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     if scale.neutral is not None:
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
 
 
-def light_grid(axes: Axes, *, across: bool) -> None:
-    """Draws light lines at the values' ticks, behind everything, and no frame at the top and the right."""
-    axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def name_columns(axes: Axes, groups: Sequence[str], room: int) -> None:
-    """Writes the groups' names along the axis, one per unit from 0 on; turned where their letters have no room."""
-    names = [shown(group, 28) for group in groups]
-    turn = 35.0 if max(map(len, names)) * len(names) > room else 0.0
-    axes.set_xticks(range(len(names)), names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
-
-
-def name_rows(axes: Axes, groups: Sequence[str]) -> None:
-    """Writes the groups' names from top to bottom, one per unit from 0 on."""
-    axes.set_yticks(range(len(groups)), [shown(group, 28) for group in groups])
-    axes.set_ylim(len(groups) - 0.5, -0.5)
-
-
-def draw_band(axes: Axes, panel: ChartPanel, *, across: bool = False) -> Handles:
-    """Draws the range of the published series of each group in grey, and returns its legend entry."""
-    handles: Handles = {}
-    fill = axes.fill_betweenx if across else axes.fill_between
-    for position, group in enumerate(panel.groups):
-        values = [cell.value for series in panel.band if (cell := series.cells.get(group)) and cell.value is not None]
-        if values:
-            ends = [position - 0.46, position + 0.46]
-            handles[BAND] = fill(ends, min(values), max(values), color="0.82", linewidth=0, zorder=0.5)
-    return handles
-
-
-def draw_marks(
-    axes: Axes,
-    places: ArrayLike,
-    chart: Chart,
-    series: Series,
-    groups: Sequence[str],
-    *,
-    across: bool = False,
-    **line: Any,
-) -> Handles:
-    """Draws a series as marks with their intervals, hollow ones where it is published, and returns its legend entry."""
-    cells = [series.cells.get(group) for group in groups]
-    if any(cell is not None and is_ratio(cell.scale) for cell in cells):
-        cells = [cell and _not_below(cell, lowest_ratio(chart)) for cell in cells]
-    values, reach = values_of(cells), whiskers(cells)
-    style = look(chart.look_of(series.label))
-    marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5} | line
-    if series.published:
-        marks |= {"markerfacecolor": "white", "markeredgecolor": style.colour, "markeredgewidth": 1.1}
-    if across:
-        return {series.label: axes.errorbar(values, places, xerr=reach, **marks)}
-    return {series.label: axes.errorbar(places, values, yerr=reach, **marks)}
-
-
-def _not_below(cell: Cell, least: float) -> Cell:
+def _not_below(cell: Cell | None, least: float) -> Cell | None:
+    if cell is None:
+        return None
     value, low, high = (None if end is None else max(end, least) for end in (cell.value, cell.low, cell.high))
     return replace(cell, value=value, low=low, high=high)
 
 
-# All models on all benchmarks
+def _cells(chart: Chart, series: Series, groups: Sequence[str]) -> list[Cell | None]:
+    """Returns a series' cells in the order of some groups, ratios not below the edge of their axis."""
+    cells = [series.cells.get(group) for group in groups]
+    is_of_ratios = any(cell is not None and is_ratio(cell.scale) for cell in cells)
+    return [_not_below(cell, lowest_ratio(chart)) for cell in cells] if is_of_ratios else cells
 
 
-def _overview(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    for series in panel.series:
-        [(group, cell)] = series.cells.items()
-        style = look(chart.look_of(series.label))
-        marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 6, "elinewidth": 1.1}
-        if not cell.comparable:
+# Dots with intervals: a row for each group, the series beside each other
+
+
+def _dots(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
+    is_of_models = _is_of_models(chart)
+    count = len(panel.series)
+    offsets = np.linspace(-0.35, 0.35, count) if count > 1 and not is_of_models else np.zeros(count)
+    handles: Handles = {}
+    for series, offset in zip(panel.series, offsets, strict=True):
+        groups = [group for group in panel.groups if group in series.cells]
+        rows = np.array([panel.groups.index(group) for group in groups]) + offset
+        cells, style = _cells(chart, series, groups), look(chart.look_of(series.label))
+        marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5, "elinewidth": 0.9}
+        if panel.best is not None and not all(cell is None or cell.comparable for cell in cells):
             marks |= {"marker": "x", "color": "0.45"}
-        elif series.label not in panel.best:
+        elif panel.best is not None and series.label not in panel.best:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
-        axes.errorbar(values_of([cell]), [panel.groups.index(group)], xerr=whiskers([cell]), linestyle="none", **marks)
-    name_rows(axes, panel.groups)
-    axes.set_title("\n".join(textwrap.wrap(shown(panel.title, 46), 24)), fontsize=9)
+        values, reach = values_of(cells), whiskers(cells)
+        handles[series.label] = axes.errorbar(values, rows, xerr=reach, linestyle="none", **marks)
+    for border in range(1, len(panel.groups)):
+        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
+    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
+    _panel_title(axes, panel, 24 if is_of_models else 60)
+    scale = panel.scale
+    _value_axis(axes, scale, chart, across=True)
+    if not is_of_models:
+        axes.set_xlabel(shown(chart.value))
+        return handles
     axes.margins(x=0.12)
     axes.locator_params(axis="x", nbins=3)
-    light_grid(axes, across=True)
-    scale = panel.scale
     ends = f", {scale.low:g}-{scale.high:g}" if scale.ends else ""
     is_better_low = scale.better == "lower"
     axes.set_xlabel(shown(f"{scale.unit}{ends}{', lower is better' if is_better_low else ''}", 22), fontsize=7)
     if is_better_low:
         axes.invert_xaxis()  # better is to the right everywhere
-    return {}
-
-
-# Grouped bars, on one scale, in the same order everywhere; a paper's numbers are hollow marks beside them
-
-_BARS_ROOM, _BARS_GAP, _BARS_MARK, _BARS_MOST_MARKS = 0.82, 0.05, 0.025, 0.38
-_LETTERS = 84
-"""Letters that fit below panels of the whole width."""
-
-
-def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    published = {series.label for chart_panel in chart.panels for series in chart_panel.series if series.published}
-    papers = [label for label in chart.labels if label in published]
-    bars = [series for series in panel.series if not series.published]
-    has_papers = len(bars) < len(panel.series)
-    room = min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if has_papers else 0.0
-    scale, width = panel.scale, (_BARS_ROOM - room) / max(1, len(bars))
-    # Bars begin at the neutral value of a bias, else at the lowest value that is possible.
-    start = scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
-    places = np.arange(len(panel.groups), dtype=np.float64)
-    handles: Handles = {}
-    for index, series in enumerate(bars):
-        cells = [series.cells.get(group) for group in panel.groups]
-        style = look(chart.look_of(series.label))
-        handles[series.label] = axes.bar(
-            places - _BARS_ROOM / 2 + (index + 0.5) * width,
-            values_of(cells) - start,
-            width,
-            bottom=start,
-            color=style.colour,
-            hatch=style.hatch,
-            edgecolor="0.15",
-            linewidth=0.5,
-            yerr=whiskers(cells),
-            error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
-        )
-    handles |= draw_band(axes, panel)
-    first, last = _BARS_ROOM / 2 - room + _BARS_GAP, _BARS_ROOM / 2
-    step = (last - first) / max(1, len(papers) - 1)
-    for series in panel.series:
-        if series.published:  # at the same place in every group and panel
-            offsets = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
-            handles |= draw_marks(axes, offsets, chart, series=series, groups=panel.groups, linestyle="none")
-    panel_title(axes, panel, 60, loc="left")
-    _label_groups(chart, axes, panel)
-    cells_on_scale = (cell for chart_panel in chart.panels if chart_panel.scale == scale for cell in chart_panel.cells)
-    ends = [end for cell in cells_on_scale for end in (cell.value, cell.low, cell.high) if end is not None]
-    low, high = min(*ends, start), max(*ends, start)
-    margin = 0.06 * (high - low or 1.0)
-    bottom, top = low - margin if low < start else low, high + margin
-    axes.set_ylim(  # the same in all panels, and no value that is impossible
-        bottom if scale.low is None else max(bottom, scale.low), top if scale.high is None else min(top, scale.high)
-    )
-    return handles
-
-
-def _label_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = False) -> None:
-    """Names the groups, from left to right or from top to bottom, with a line between each two; and the values."""
-    for border in range(1, len(panel.groups)):
-        (axes.axhline if across else axes.axvline)(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    if across:
-        axes.tick_params(labelbottom=True)
-        name_rows(axes, panel.groups)
-    else:
-        columns = 1 if (spec := axes.get_subplotspec()) is None else spec.get_gridspec().ncols
-        name_columns(axes, panel.groups, room=_LETTERS // columns)
-        axes.set_xlim(-0.5, len(panel.groups) - 0.5)
-    value_axis(axes, panel.scale, chart, across=across)
-
-
-# Points by group, one per model; ordered dots: many groups, one below the other, the highest mean first
-
-_POINTS_MARKS: dict[str, Any] = {
-    "linestyle": "none",
-    "elinewidth": 0.8,
-    "markeredgewidth": 0.4,
-    "markeredgecolor": "0.15",
-}
-
-
-def _side_by_side(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
-    across = chart.kind == "dots"
-    spread = 0.7 if across else 0.62
-    places = np.arange(len(panel.groups), dtype=np.float64)
-    offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
-    handles: Handles = {}
-    for series, offset in zip(panel.series, offsets, strict=False):
-        marks = _POINTS_MARKS | {"across": across}
-        handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **marks)
-    handles |= draw_band(axes, panel, across=across)
-    panel_title(axes, panel, 60, loc="left")
-    _label_groups(chart, axes, panel, across=across)
-    return handles
-
-
-# Pairs: two marks in each row, and their difference at the right
-
-_PAIRS_LOOKS = (("#0072B2", "o"), ("#E69F00", "D"))
-_PAIRS_APART = 0.15
-
-
-def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    handles: Handles = {}
-    for side, (series, (colour, marker)) in enumerate(zip(panel.series, _PAIRS_LOOKS, strict=False)):
-        places = np.arange(len(panel.groups)) + (2 * side - 1) * _PAIRS_APART
-        marks = _POINTS_MARKS | {"color": colour, "marker": marker}
-        handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, across=True, **marks)
-    panel_title(axes, panel, 48)
-    _label_groups(chart, axes, panel, across=True)
-
-    def text(cell: Cell | None) -> str:  # a paired interval reaches evenly
-        if cell is None or cell.value is None:
-            return ""
-        reach = "" if cell.high is None else f" ± {number(cell.high - cell.value, cell.scale)}"
-        return f"{number(cell.value, cell.scale, signed=True)}{reach}"
-
-    differences = panel.series[2].cells if len(panel.series) > 2 else {}
-    right_axis = axes.secondary_yaxis("right")
-    texts = [text(differences.get(group)) for group in panel.groups]
-    right_axis.set_yticks(range(len(panel.groups)), texts, fontsize=7.5)
-    right_axis.tick_params(length=0)
-    right_axis.spines["right"].set_visible(False)
     return handles
 
 
@@ -420,15 +259,18 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     labels = chart.labels
     handles: Handles = {}
     for series in panel.series:
-        line: dict[str, Any] = {"linestyle": look(chart.look_of(series.label)).dashes, "linewidth": 1.5, "capsize": 3}
+        style, cells = look(chart.look_of(series.label)), _cells(chart, series, steps)
+        line: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
+        line |= {"linestyle": style.dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (labels.index(series.label) - (len(labels) - 1) / 2)
-        handles |= draw_marks(axes, places, chart, series=series, groups=steps, **line)
+        handles[series.label] = axes.errorbar(places, values_of(cells), yerr=whiskers(cells), **line)
     stride = -(-len(steps) // _MOST_STEPS_NAMED)
     axes.set_xticks(range(0, len(steps), stride), [shown(step, 16) for step in steps[::stride]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
-    panel_title(axes, panel, 40, fontsize=8)
-    value_axis(axes, panel.scale, chart)
+    axes.set_ylabel(shown(chart.value))
+    _panel_title(axes, panel, 40)
+    _value_axis(axes, panel.scale, chart, across=False)
     return handles
 
 
@@ -437,27 +279,22 @@ def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
 _COLOUR_MAP = "viridis"
 _LUMINANCE, _DARK = (0.299, 0.587, 0.114), 0.55
 """Shares of red, green and blue in how bright a colour looks, and how bright a colour with white letters is at most."""
-_HEAT_LETTERS = 40
-"""Letters that fit below a heat map."""
+_WHITE_AT = 75.0
+"""The width of an interval, in points of 100, at which a number has no colour left."""
 _WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
 """Text within a cell, where the layout of the figure needn't measure it: there are hundreds."""
 
 
 def _norm(chart: Chart) -> Normalize:
-    """Returns the range of a chart's colours, the same in all panels.
-
-    It is the range of the numbers; that of countries' scores goes on to whole tens.
-    """
+    """Returns the range of a chart's colours, the same in all panels: that of the numbers, on to whole tens."""
     from matplotlib.colors import Normalize
 
     values = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
-    low, high = min(values), max(values)
-    if chart.kind == "matrix":
-        low, high = 10 * math.floor(low / 10), 10 * math.ceil(high / 10)
-    return Normalize(low, high if high > low else low + 1)
+    low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10)
+    return Normalize(low, high if high > low else low + 10)
 
 
-def _paint(norm: Normalize, value: float, paleness: float = 0.0) -> tuple[str, str]:
+def _paint(norm: Normalize, value: float, paleness: float) -> tuple[str, str]:
     """Returns the colour of a number, paler up to white at a paleness of 1, and that of letters on it."""
     import matplotlib as mpl
     from matplotlib.colors import to_hex
@@ -468,34 +305,15 @@ def _paint(norm: Normalize, value: float, paleness: float = 0.0) -> tuple[str, s
 
 
 def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws series by groups, with the number in each cell."""
-    norm = _norm(chart)
-    order = {group: index for index, group in enumerate(panel.groups)}  # rows follow columns of the same names
-    lines = sorted(panel.series, key=lambda line: order.get(line.label, len(order)))
-    numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
-    axes.imshow(np.ma.masked_invalid(numbers), cmap=_COLOUR_MAP, norm=norm, aspect="equal")
-    name_columns(axes, panel.groups, room=_HEAT_LETTERS)
-    axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
-    axes.set_xlabel(shown(chart.groups))
-    axes.set_ylabel(shown(chart.series))
-    panel_title(axes, panel, 44)
-    for (row, column), value in np.ndenumerate(numbers):
-        if np.isfinite(value):
-            text = number(value, panel.scale)
-            axes.text(column, row, text, ha="center", va="center", color=_paint(norm, value)[1], fontsize=7)
-    return {}
-
-
-_WHITE_AT = 75.0
-"""The width of an interval, in points of 100, at which a country's score has no colour left."""
-
-
-def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
-    """Draws models by countries: whole numbers, bold where they differ, paler the wider their intervals are."""
+    """Draws series by groups: the number in each cell, bold where it is certain, paler the wider its interval is."""
     from matplotlib.patches import Rectangle
 
     norm = _norm(chart)
-    for row, series in enumerate(panel.series):
+    order = {group: index for index, group in enumerate(panel.groups)}
+    lines = list(panel.series)
+    if {line.label for line in lines} <= order.keys():  # rows follow columns of the same names
+        lines.sort(key=lambda line: order[line.label])
+    for row, series in enumerate(lines):
         for column, group in enumerate(panel.groups):
             cell = series.cells.get(group)
             if cell is None or cell.value is None:
@@ -503,27 +321,26 @@ def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
             width = math.inf if cell.low is None or cell.high is None else cell.high - cell.low
             fill, ink = _paint(norm, cell.value, min(1.0, width / _WHITE_AT))
             axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=fill, linewidth=0))
-            font: dict[str, Any] = {"color": ink, "fontsize": 8, "fontweight": "bold" if cell.best else "normal"}
-            axes.text(column, row, f"{cell.value:.0f}", **font, **_WITHIN)
+            is_bold = panel.best is not None and f"{series.label}, {group}" in panel.best
+            font: dict[str, Any] = {"color": ink, "fontsize": 8, "fontweight": "bold" if is_bold else "normal"}
+            axes.text(column, row, number(cell.value, replace(cell.scale, digits=0)), **font, **_WITHIN)
+    axes.set_facecolor("0.94")  # where there is no answer
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
-    axes.set_ylim(len(panel.series) - 0.5, -0.5)
-    names = [shown(group, 24) for group in panel.groups]
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    axes.set_yticks(range(len(panel.series)), [shown(series.label, 28) for series in panel.series])
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_xticks(range(len(panel.groups)), [shown(group, 24) for group in panel.groups], rotation=90, fontsize=8)
+    axes.set_yticks(range(len(lines)), [shown(series.label, 28) for series in lines])
+    axes.set_xlabel(shown(chart.groups))
+    axes.set_ylabel(shown(chart.series))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    _panel_title(axes, panel, 44)
     return {}
 
 
 _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Mapping[str, Any]]] = {
-    "overview": (_overview, 6, {"sharey": True}),
-    "bars": (_bars, 2, {}),
-    "points": (_side_by_side, 2, {"sharey": True}),
-    "dots": (_side_by_side, 2, {"sharex": True}),
+    "dots": (_dots, 2, {"sharex": True}),
     "heat": (_heat, 3, {}),
     "lines": (_lines, 3, {"sharey": True}),
-    "pairs": (_pairs, 3, {"sharex": True}),
-    "matrix": (_matrix, 1, {}),
 }
 """The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and the
 options of matplotlib's ``subplots``."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,6 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
 from culture_tasks.pages.pictures import cleaned
 from culture_tasks.report.figures.charts import (
-    IN_ONE_COLUMN,
     MARKS,
     Chart,
     ChartPanel,
@@ -30,21 +28,16 @@ from culture_tasks.vocabulary import place
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import ContrastSpec, FigureSpec
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import ModelMeans, Report, Unit
+    from culture_tasks.report.model import Cell, ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
 COUNTRIES = "countries"
 """Key of the heat map of all models by countries."""
-DIFFERENCE = "Difference"
-"""Label of the third series of a contrast's panel: its numbers are written, not drawn."""
 
 _MARK, _OWN_DATA = (f" {mark}" for mark in MARKS)
-_WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
 _MOST_CULTURES = 8
-"""Cultures beyond which ordered dots, one row each, are read more easily than bars."""
-_MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100, 60)}
-"""Marks that fit side by side into a panel of the whole and of half the width; more are placed one below the other."""
+"""Cultures beyond which the highest mean comes first, rather than the order of the benchmark."""
 _MOST_ROWS, _MOST_PANELS = 15, 24
 """Models and scores of the overview, and models of the heat map."""
 _MOST_COUNTRIES = 28
@@ -62,7 +55,7 @@ def charts(report: Report) -> tuple[Chart, ...]:
 
 
 def overview(report: Report) -> Chart | None:
-    """Returns the figure of the user's models on all headline scores: one panel a score, one row a model."""
+    """Returns the figure of the user's models on all headline scores: one panel per score, one row per model."""
     in_mean = report.means[0].columns if report.means else ()
     headline = [unit for unit in report.units.values() if unit.headline]
     columns: list[ModelMeans | Unit] = [*report.means[:1], *sorted(headline, key=lambda unit: unit.key not in in_mean)]
@@ -89,7 +82,7 @@ def overview(report: Report) -> Chart | None:
         key=OVERVIEW,
         title=f"{models} on {scores}".capitalize(),
         source="",
-        kind="overview",
+        kind="dots",
         groups="model",
         series="model",
         value="score",
@@ -108,8 +101,7 @@ def overview(report: Report) -> Chart | None:
 def _best_first(report: Report) -> list[str]:
     """Returns the user's models by their mean over benchmarks; those without one are the last."""
     means = report.means[0].cells if report.means else {}
-    keys = [key for key, row in report.entrants.items() if not row.published]
-    return sorted(keys, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
+    return sorted(report.entrants, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
 
 
 def country_charts(report: Report) -> Iterator[Chart]:
@@ -121,7 +113,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
         return
     values = [GroupValue("", score.entrant, SCORE, "country", score.place, score.cell) for score in scores]
     names = _Names(report, BenchmarkReport(), values)
-    notes = _notes("matrix", values)
+    notes = _notes(values, "heat")
     if len({score.over for score in scores}) > 1:
         notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
     counts: dict[str, tuple[int, int]] = {}  # of benchmarks, and of questions
@@ -129,30 +121,29 @@ def country_charts(report: Report) -> Iterator[Chart]:
         counts[score.place] = max(counts.get(score.place, (0, 0)), (len(score.means), score.cell.n))
     codes = sorted(counts, key=counts.__getitem__, reverse=True)[:_MOST_COUNTRIES]
     all_rows = [
-        Series(
-            names.models[key],
-            {
-                place(score.place).name: replace(score.cell, best=score.beside_others is not None)
-                for score in model_scores
-                if score.place in codes
-            },
-        )
+        Series(names.models[key], {place(each.place).name: each.cell for each in model_scores if each.place in codes})
         for key, model_scores in by_model.items()
     ]
+    certain = {
+        f"{names.models[score.entrant]}, {place(score.place).name}"
+        for score in scores
+        if score.beside_others is not None
+    }
     rows = [series for series in all_rows if series.cells][:_MOST_ROWS]
     has_all = len(rows) == len(by_model) and len(codes) == len(counts)
+    panel = ChartPanel("Score, 0-100", tuple(place(code).name for code in codes), tuple(rows), frozenset(certain))
     yield Chart(
         key=COUNTRIES,
         title="Models by countries",
         source="",
-        kind="matrix",
+        kind="heat",
         groups="country",
         series="model",
         value="score, 0-100",
-        panels=(sorted_by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in codes), tuple(rows))),),
+        panels=(sorted_by_mean(panel),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
-            "Holm's adjustment over all models and countries. Paler: a wider interval",
+            "Holm's adjustment over all models and countries",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
@@ -167,30 +158,23 @@ class _Figures(NamedTuple):
     reported: BenchmarkReport
 
     def charts(self, spec: FigureSpec) -> Iterator[Chart]:
-        """Yields a figure; where it has published numbers, those on own data get a second figure."""
+        """Yields a figure, where it has numbers."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
-        unit_values = [
+        whole = [
             GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
             for key, unit in units.items()
             for entrant, cell in unit.cells.items()
         ]
-        values = [
+        all_values = [
             value
-            for value in (*self.report.groups, *unit_values)
+            for value in (*self.report.groups, *whole)
             if value.unit in units and value.statistic == spec.statistic
         ]
-        undefined = [value for value in values if value.cell.value is None]
-        values = [value for value in values if value.cell.value is not None]
+        values = [value for value in all_values if value.cell.value is not None]
         names = _Names(self.report, self.reported, values)
         values = [value for value in values if spec.mark(names.number(value)) is not None]
-        own_data = [value for value in values if "own_data" in value.cell.flags]
-        if own_data and any("published" in value.cell.flags for value in values):
-            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags], undefined)
-            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own_data
-        if values:
-            yield self._chart(spec, values, undefined)
-
-    def _chart(self, spec: FigureSpec, values: Sequence[GroupValue], undefined: Sequence[GroupValue]) -> Chart:
+        if not values:
+            return
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
         marks = [
             (mark, value.cell)
@@ -200,24 +184,19 @@ class _Figures(NamedTuple):
         fields = self.reported.groups
         order = dict.fromkeys(group_name(self.reported, name, group) for name in fields for group in fields[name])
         chart_panels = panels(marks, tuple(order))
-        kind: Kind = spec.kind
         are_cultures = any(value.dimension == self.reported.culture for value in values)
-        if kind == "bars" and are_cultures and max(len(panel.groups) for panel in chart_panels) > _MOST_CULTURES:
-            kind, chart_panels = "dots", tuple(map(sorted_by_mean, chart_panels))
-        if kind != "heat":
+        if spec.kind == "dots":
+            if are_cultures and max(len(panel.groups) for panel in chart_panels) > _MOST_CULTURES:
+                chart_panels = tuple(map(sorted_by_mean, chart_panels))
             chart_panels = tuple(part for panel in chart_panels for part in split_panel(panel))
-        if kind in _MOST_MARKS:
-            most = _MOST_MARKS[kind][len(chart_panels) > IN_ONE_COLUMN]
-            kind = "dots" if max(len(panel.groups) * len(panel.series) for panel in chart_panels) > most else kind
-        notes = _notes(kind, values, band=any(panel.band for panel in chart_panels))
-        is_own = "own_data" in values[0].cell.flags
-        missing = {value.group for value in undefined if ("own_data" in value.cell.flags) == is_own}
-        if spec.undefined and missing:
-            field = self.reported.field_named(undefined[0].dimension)
-            notes = (*notes, f"{spec.undefined}: {', '.join(map(field.name_of, sorted(missing)))}")
-        return Chart(
-            **{name: getattr(spec, name) for name in ("key", "title", "source", "groups", "series", "value")},
-            kind=kind,
+        notes = _notes(values, spec.kind)
+        undefined = [value for value in all_values if value.cell.value is None]
+        if spec.undefined and undefined:
+            groups = self.reported.field_named(undefined[0].dimension)
+            missing = sorted({value.group for value in undefined})
+            notes = (*notes, f"{spec.undefined}: {', '.join(map(groups.name_of, missing))}")
+        yield Chart(
+            **{name: getattr(spec, name) for name in ("key", "title", "source", "kind", "groups", "series", "value")},
             panels=chart_panels,
             notes=notes,
             question=spec.question,
@@ -225,7 +204,7 @@ class _Figures(NamedTuple):
         )
 
     def pairs(self, spec: ContrastSpec) -> Iterator[Chart]:
-        """Yields the figures of a contrast, one per statistic: two marks and their difference in each group."""
+        """Yields the figures of a contrast, one per statistic: two marks in each group."""
         for statistic, value in spec.values.items():
             matches = [
                 (pair, GroupValue(pair.unit, pair.entrant, pair.statistic, pair.dimension, pair.group, pair.second))
@@ -238,46 +217,40 @@ class _Figures(NamedTuple):
             ]
             if not matches:
                 continue
-            values = [number for pair, second in matches for number in (second, replace(second, cell=pair.first))]
+            values = [second for _, second in matches]
             places, names = _places(self.report, values), _Names(self.report, self.reported, values)
-            labels = (*spec.parts, DIFFERENCE)
             marks = [
                 (Mark(spec.panel(number), label, number.group), cell)
                 for pair, second in sorted(matches, key=lambda match: places[match[0].entrant])
                 for number in [names.number(second)]
-                for label, cell in zip(labels, (pair.first, pair.second, pair.difference), strict=True)
+                for label, cell in zip(spec.parts, (pair.first, pair.second), strict=True)
             ]
-            notes = _notes("pairs", values)
-            if any(pair.difference.value is not None for pair, _ in matches):
-                sides = f"{spec.parts[1]} less {spec.parts[0]}"
-                notes = (*notes, f"At the right: {sides} on common items, with its paired 95 % interval")
             yield Chart(
                 key=spec.key_of(statistic),
                 title=spec.title,
                 source=spec.source,
-                kind="pairs",
+                kind="dots",
                 groups=spec.groups,
                 series=spec.series,
                 value=value,
                 panels=panels(marks),
-                notes=notes,
+                notes=(*_notes(values), "The table has the paired differences"),
                 question="changes",
             )
 
 
-def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
-    """Returns keys that sort a figure's models: the best first, by scores on its units; papers' models last."""
+def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[float, int]]:
+    """Returns keys that sort a figure's models: the best first, by scores on its units."""
     units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
     signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
-    places: dict[str, tuple[bool, float, int]] = {}
+    places: dict[str, tuple[float, int]] = {}
     for entrant in {value.entrant for value in values}:
         scores = [
             signs.get(unit.scale.better or "", 0.0) * cell.value
             for unit in units
             if (cell := unit.cells.get(entrant)) is not None and cell.value is not None
         ]
-        mean = sum(scores) / len(scores) if scores else math.inf
-        places[entrant] = (report.entrants[entrant].published, mean, order.index(entrant))
+        places[entrant] = (sum(scores) / len(scores) if scores else math.inf, order.index(entrant))
     return places
 
 
@@ -295,13 +268,11 @@ class _Names:
         self._units, self._reported = report.units, reported
         incomparable = {value.entrant for value in values if not value.cell.comparable}
         own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
-        entrants, order = {value.entrant for value in values}, list(report.entrants)
-        rows = {key: row for key, row in report.entrants.items() if key in entrants or not row.published}
         self.models = {
             key: f"{name}{_MARK if key in incomparable else ''}{_OWN_DATA if key in own_data else ''}"
-            for key, name in _unique({key: cleaned(row.label) for key, row in rows.items()}).items()
+            for key, name in _unique({key: cleaned(row.label) for key, row in report.entrants.items()}).items()
         }
-        self.places = {name: order.index(key) for key, name in self.models.items()}
+        self.places = {name: place for place, name in enumerate(self.models.values())}
 
     def number(self, value: GroupValue) -> Number:
         """Returns a number as the figures of its benchmark see it."""
@@ -334,13 +305,13 @@ def _unique(names: Mapping[str, str]) -> dict[str, str]:
     return unique_names
 
 
-def _notes(kind: Kind, values: Sequence[GroupValue], *, band: bool = False) -> tuple[str, ...]:
+def _notes(values: Sequence[GroupValue], kind: Kind = "dots") -> tuple[str, ...]:
     """Returns the notes on a figure's numbers, one line each."""
-    flags, notes = {flag for value in values for flag in value.cell.flags}, []
-    has_intervals = kind in _WITH_INTERVALS
-    if has_intervals and any(value.cell.low is not None for value in values):
-        notes.append("Error bars: 95 % intervals")
-    if any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values):
+    cells: list[Cell] = [value.cell for value in values]
+    flags, notes = {flag for cell in cells for flag in cell.flags}, []
+    if any(cell.low is not None for cell in cells):
+        notes.append("Paler: a wider interval" if kind == "heat" else "Lines: 95 % intervals")
+    if any(is_ratio(cell.scale) and cell.value == 0 for cell in cells):
         notes.append("The axis is logarithmic: 0 is at its edge")
     if reasons := "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE):
         notes.append(f"{_MARK.strip()} in part not comparable: {reasons}")
@@ -348,8 +319,4 @@ def _notes(kind: Kind, values: Sequence[GroupValue], *, band: bool = False) -> t
         notes.append(f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}")
     if "lexical_judge" in flags:
         notes.append(FLAG_TEXT["lexical_judge"])
-    if band:
-        notes.append("Grey: from the lowest to the highest of the published models, which were not measured here")
-    elif "published" in flags and has_intervals:
-        notes.append("Hollow: published by the paper, not measured here, and without an interval")
     return tuple(notes)

@@ -181,10 +181,7 @@ def _figure(chart: Chart, svg: bytes) -> Markup:
 
 
 def _rows_of_panel(panel: ChartPanel) -> list[tuple[str, ...]]:
-    return [
-        (series.label, *(_in_words(series.cells.get(group)) for group in panel.groups))
-        for series in (*panel.series, *panel.band)
-    ]
+    return [(series.label, *(_in_words(series.cells.get(group)) for group in panel.groups)) for series in panel.series]
 
 
 def _in_words(cell: Cell | None) -> str:

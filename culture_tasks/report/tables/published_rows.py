@@ -1,4 +1,4 @@
-"""Papers' numbers: their rows below the user's, their numbers in figures, and their other tables as they are.
+"""Papers' numbers: their rows below the user's, and their other tables as they are.
 
 They are marked as published and have no intervals. They are added after all ranks, tests and means, and so take no part
 in them.
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.published import Measure, PublishedRow, PublishedTable
-from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
+from culture_tasks.report.model import Cell, Column, Row, Table
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import PERCENT_SIGN
 
@@ -113,48 +113,6 @@ def _on_data(rows: Sequence[Row], *, own_data: bool) -> Iterator[Row]:
         cells = tuple(cell if cell and ("own_data" in cell.flags) == own_data else None for cell in row.cells)
         if any(cells) and not row.published:
             yield replace(row, cells=cells)
-
-
-def published_scores(scores: Scores) -> tuple[dict[str, Entrant], list[GroupValue]]:
-    """Returns the papers' rows by key, and their numbers for the user's groups, where the tasks are the papers'."""
-    papers = (
-        paper for measured in scores.units.values() for names in measured.reported.published.values() for paper in names
-    )
-    places: dict[str, dict[str, dict[object, GroupValue]]] = {paper: {} for paper in papers}
-    for value in scores.groups:
-        measured = scores.units[value.unit]
-        is_on_release = value.cell.value is not None and "own_data" not in value.cell.flags
-        if is_on_release and measured.reported.is_as_published(measured.tasks):
-            for paper in measured.reported.published.get((value.statistic, value.dimension), ()):
-                of_statistic = places[paper].setdefault(value.statistic, {})
-                of_statistic.setdefault((value.unit, value.group, value.cell.where), value)
-    entrants: dict[str, Entrant] = {}
-    values: list[GroupValue] = []
-    for paper, statistics in places.items():
-        for of_statistic in statistics.values():
-            values += _printed_values(published.load(paper), scores, of_statistic.values(), entrants)
-    return entrants, values
-
-
-def _printed_values(
-    table: PublishedTable, scores: Scores, places: Collection[GroupValue], entrants: dict[str, Entrant]
-) -> Iterator[GroupValue]:
-    """Yields a table's numbers at the places of the user's, and enters its rows or adds it to their sources."""
-    columns = _places(table)
-    for row in table.rows:
-        for place in places:
-            more = scores.units[place.unit].reported.printed.get(place.unit, {})
-            index = columns.get(keys_of({**dict(place.cell.where), place.dimension: place.group, **more}))
-            if index is None or (printed := row.cells[index]) is None or row.measure is not None:
-                continue
-            key, scale = f"published {table.benchmark} {row.name}", place.cell.scale
-            number = published.number(printed).value * 10.0 ** _point_shift(table, index, scale)
-            entry = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
-            if table.source not in entry.source:
-                entry = replace(entry, source=f"{entry.source} + {table.source}")
-            entrants[key] = entry
-            cell = Cell(number, scale, flags=("published",), where=place.cell.where)
-            yield replace(place, entrant=key, cell=cell)
 
 
 def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
