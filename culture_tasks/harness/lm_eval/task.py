@@ -193,7 +193,7 @@ def _with_our_requests(original: Callable[..., Any]) -> Callable[..., Any]:
     """Has a model answer our requests by :func:`_answer` while lm-eval evaluates, and its cache keep no failures."""
 
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        lm = kwargs.get("lm", args[0] if args else None)
+        lm: Any = kwargs.get("lm", args[0] if args else None)
         model = lm
         if isinstance(lm, CachingLM):
             _check_cache(lm)
