@@ -300,11 +300,6 @@ class Score:
         shared = {"item": doc["id"], "groups": groups_of(doc, groups), "data": {"data": doc["data"]}}
         return cls(responses=responses, **shared, **fields)
 
-    @property
-    def has_record(self) -> bool:
-        """Whether there is anything to record: a verdict to come, a label or a score."""
-        return self.rubric is not None or bool(self.labels) or self.score is not None
-
 
 class KeepAll:
     """Response filter that keeps every response of a request, so that repeated runs are scored together.

@@ -98,8 +98,9 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
             table = from_dataset(read_parquet(path), str(path), image_column, local=True)
         else:
             text = path.read_text(encoding="utf-8-sig")
-            reader = {".csv": _csv_rows, ".jsonl": _json_lines}.get(suffix) or (lambda text: _json_list(text, *pairs))
-            table = RowTable(str(path), list(reader(text)), first_row=2 if suffix == ".csv" else 1)
+            readers = {".csv": _csv_rows, ".jsonl": _json_lines}
+            rows = readers[suffix](text) if suffix in readers else _json_list(text, *pairs)
+            table = RowTable(str(path), list(rows), first_row=2 if suffix == ".csv" else 1)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
     except OSError as error:

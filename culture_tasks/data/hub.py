@@ -42,7 +42,7 @@ def load_split(
     # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
     expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
     try:
-        commit = _commit_of(name, revision or "main")
+        commit = _commit_of(name, config, split, revision)
         if split != "all" and (files := _prepared_files(name, config, split, commit)):
             data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
         else:
@@ -64,9 +64,24 @@ def is_downloaded(name: str, config: str | None, split: str, revision: str | Non
     return bool(_prepared_files(name, config, split, commit))
 
 
+def _commit_of(name: str, config: str | None, split: str, revision: str | None) -> str:
+    """Returns the commit of a revision: by the Hub or its cache, else, without a revision, the last one prepared."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if revision and re.fullmatch(_ANY_COMMIT, revision):
+        return revision
+    try:
+        return _hub_commit(name, revision or "main")
+    except LocalEntryNotFoundError:
+        files = [] if revision else _prepared_files(name, config, split, _ANY_COMMIT)
+        if not files:
+            raise
+        return max(files, key=lambda file: file.stat().st_mtime).parent.name
+
+
 @cache
-def _commit_of(name: str, revision: str) -> str:
-    """Returns the commit of a revision, the same in the whole process: by the Hub, else by its cache."""
+def _hub_commit(name: str, revision: str) -> str:
+    """Returns the commit of a revision, the same in the whole process."""
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 

@@ -59,11 +59,11 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
             return self._row(key)
         return super().__getitem__(key)
 
-    def _row(self, place: int) -> dict[str, Any]:
+    def _row(self, index: int) -> dict[str, Any]:
         if self._images is None:
-            return dict(self._rows[place])
-        cells = self._images[place]
-        return {**self._rows[place], **cells, **{name: _shared_image(cells[name]) for name in self._image_columns}}
+            return dict(self._rows[index])
+        cells = self._images[index]
+        return {**self._rows[index], **cells, **{name: _shared_image(cells[name]) for name in self._image_columns}}
 
     @property
     def _has_format(self) -> bool:

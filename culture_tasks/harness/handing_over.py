@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.errors import DataError
 from culture_tasks.text import NO_RESPONSE, REASONING_BEGINS, failure_in, storable, without_reasoning
 
 _IN_PROCESS = re.compile(
@@ -29,7 +26,8 @@ def may_say_nothing(model: Any, *, tokens: int | None = None) -> bool:
     A model in lm-eval's process, and vLLM, fail loudly. lmms-eval's others catch errors, and then count no ``tokens``.
     An endpoint's reply without a text was refused, or cut off while the model was thinking.
     """
-    fails_loudly, is_endpoint = _traits(type(model))
+    model_class: Any = type(model)
+    fails_loudly, is_endpoint = _traits(model_class)
     return fails_loudly or (bool(tokens) and not is_endpoint)
 
 
@@ -98,26 +96,3 @@ def handed_over(response: Any, *, may_be_empty: bool, thinking: Thinking | None 
         text = text.replace(thinking.end, "</think>")
     is_open = any(mark.end() == len(end) for mark in REASONING_BEGINS.finditer(end))
     return f"<think>{text}" if is_open and not text.startswith("<think>") else text
-
-
-def with_checked_files(original: Callable[..., None]) -> Callable[..., None]:
-    """Makes sure that a harness has written every sample: where it can't, it says so in passing and goes on."""
-
-    def save_results_samples(self: Any, task_name: str, samples: Any) -> None:
-        original(self, task_name=task_name, samples=samples)
-        first = samples[0] if samples else {}
-        if not self.output_path or not any(isinstance(value, dict) and "runs" in value for value in first.values()):
-            return
-        path, date = Path(self.output_path), getattr(self, "date_id", None)
-        folders = (path / str(self.general_config_tracker.model_name_sanitized), path.parent)
-        names = (f"samples_{task_name}_{date}.jsonl", f"{date}_samples_{task_name}.jsonl")
-        files = [folder / name for folder in folders for name in names if (folder / name).is_file()]
-        lines = sum(file.read_bytes().count(b"\n") for file in files[:1])
-        if lines < len(samples):
-            raise DataError(
-                f"{files[0] if files else path}: found {lines} of the {len(samples)} samples of {task_name}; the "
-                "harness couldn't write the others, as its log says. Free the disk, or name a folder that can be "
-                "written, and run again."
-            )
-
-    return save_results_samples

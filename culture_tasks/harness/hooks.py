@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
-from culture_tasks.harness.records import RECORD, Records, scorer_of
+from culture_tasks.harness.records import RECORD, Records
 from culture_tasks.harness.subsets import Subset
 
 if TYPE_CHECKING:
@@ -117,22 +116,4 @@ def check_requests(task: Any, options: Mapping[str, Any]) -> None:
             f"{task.config.task}: --cache_requests keeps requests by the task's name, and would ask an earlier "
             "version's questions where the data or the subset have changed. Leave the option out."
         )
-    _warn_of_limit(task, options.get("limit"))
     check_judge(name_of(task))
-
-
-def _warn_of_limit(task: Any, limit: float | None) -> None:
-    """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
-    name = name_of(task)
-    loaded = loaded_task(name)
-    if name is None or loaded is None or not limit:
-        return
-    rows = loaded.documents.rows
-    many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
-    clusters = len({scorer_of(name).cluster_of(row) for row in rows[:many]})
-    if many < len(rows) and clusters <= many / 2:
-        _log.warning(
-            "%s: --limit takes the first %d documents, and the number of questions, images or scenes that they share "
-            "is %d: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
-            *(task.config.task, many, clusters, many),
-        )

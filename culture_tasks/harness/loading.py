@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import benchmark_of, check_revisions, task_named
-from culture_tasks.data.reading import DataReading
 from culture_tasks.harness.records import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.harness.subsets import Subset, draw_subset
@@ -37,7 +37,6 @@ class LoadedTask:
         data: The same as a data set.
         all_data: All of the task's documents.
         subset: The subset that they are; None where they are all.
-        reading: The commits and files that they were read from.
         needs_judge: Whether a judge grades them and still has to be checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
     """
@@ -47,14 +46,11 @@ class LoadedTask:
     data: datasets.Dataset
     all_data: datasets.Dataset
     subset: Subset | None
-    reading: DataReading
     needs_judge: bool
     is_ahead: bool = False
 
 
 _tasks: dict[str, LoadedTask] = {}
-_own_data_warnings: set[tuple[str, Path | None]] = set()
-"""The benchmarks and data folders whose own data a warning has named."""
 
 
 def load_ahead(names: Iterable[str]) -> None:
@@ -78,13 +74,8 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         return _tasks[name].data
     check_revisions(settings)
     documents = task_named(name).data.load(settings)
-    reading = documents.reading
-    if reading.differences:
-        place = benchmark_of(name).name, settings.data_folder
-        if place not in _own_data_warnings:
-            _own_data_warnings.add(place)
-            file, difference = next(iter(reading.differences.items()))
-            _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], file, difference)
+    if differences := documents.reading.differences:
+        _warn_of_own_data(benchmark_of(name).name, settings.data_folder, *next(iter(differences.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     all_data = data = DecodedDataset(documents.rows, documents.images)
     subset = None
@@ -97,10 +88,16 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         data=data,
         all_data=all_data,
         subset=subset,
-        reading=reading,
         needs_judge=scorer_of(name).is_judged,
     )
     return data
+
+
+@cache
+def _warn_of_own_data(benchmark: str, folder: Path | None, file: str, difference: str) -> None:
+    """Says once for each benchmark, data folder and first file that the data aren't the benchmark's release."""
+    del folder
+    _log.warning("%s: own data, not the benchmark's release (%s: %s)", benchmark, file, difference)
 
 
 def loaded_task(name: str | None) -> LoadedTask | None:

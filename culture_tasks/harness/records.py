@@ -194,14 +194,14 @@ class Scorer:
 
     def _description(self, score: Score) -> dict[str, Any]:
         """Returns the fields of a record that describe the document: all but the verdicts."""
-        fields = {
+        fields: dict[str, Any] = {
             **self._described,
             "item": score.item,
             "cluster": score.cluster or score.item,
             "groups": score.groups,
             "data": score.data,
             "question": score.question,
-            "references": list(score.references),
+            "references": score.references if isinstance(score.references, list) else list(score.references),
         }
         if score.prompt is not None:
             fields |= {"prompt": score.prompt.name, "prompt_sha256": score.prompt.sha256}
@@ -209,10 +209,8 @@ class Scorer:
             fields["image"] = score.image
         if score.judge_language:
             fields["judge_language"] = score.judge_language
-        if score.values:
-            means = {name: value for name, value in score.values.items() if name in self._means}
-            inputs = {name: value for name, value in score.values.items() if name not in self._means}
-            fields |= {name: values for name, values in (("values", means), ("inputs", inputs)) if values}
+        for name, value in score.values.items():
+            fields.setdefault("values" if name in self._means else "inputs", {})[name] = value
         if score.facts:
             fields["facts"] = score.facts
         return fields

@@ -49,15 +49,11 @@ COMMITS = "hub_commits"
 
 @dataclass(frozen=True)
 class EvaluatedTask:
-    """A task of ours that a harness has evaluated: its records by filter, and its documents."""
+    """A task of ours that a harness has evaluated: its records, the filter of its responses, its data."""
 
-    by_filter: Mapping[str, TaskRecords]
+    numbers: TaskRecords
+    filter_name: str
     loaded: LoadedTask | None
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """The records of the first filter; those of others are of the same responses."""
-        return next(iter(self.by_filter.values())).records
 
     @cached_property
     def failures(self) -> list[str]:
@@ -70,23 +66,22 @@ class EvaluatedTask:
         return Counter(map(opening_mark, self._responses()))
 
     def _responses(self) -> Iterator[str]:
-        return (run["response"] for record in self.records for run in record.get("runs", ()))
+        return (run["response"] for record in self.numbers.records for run in record.get("runs", ()))
 
 
 def evaluated_task(task: Any, metrics: Mapping[tuple[str, str], Sequence[Record]]) -> EvaluatedTask | None:
     """Returns a harness's task, or None if it isn't ours; a user's variant has the documents of the one it includes."""
     name = name_of(task)
-    if name is None:
+    records = {filter_name: values for (metric, filter_name), values in metrics.items() if metric == RECORD}
+    if name is None or not records:
         return None
     definition, loaded = task_named(name), loaded_task(name)
     size = loaded.subset.of_documents if loaded and loaded.subset else None
-    by_filter = {}
-    for (metric, filter_name), values in metrics.items():
-        if metric == RECORD:
-            records = completed(values)
-            statistics = statistics_of(definition.metrics(), definition.metric, records)
-            by_filter[filter_name] = TaskRecords(statistics, records, size)
-    return EvaluatedTask(by_filter, loaded) if by_filter else None
+    filter_name, values = next(iter(records.items()))  # those of other filters are of the same responses
+    whole = completed(values)
+    return EvaluatedTask(
+        TaskRecords(statistics_of(definition.metrics(), definition.metric, whole), whole, size), filter_name, loaded
+    )
 
 
 def write_results(
@@ -107,16 +102,19 @@ def write_results(
         for key in [key for key in rows[name] if key.startswith((f"{RECORD},", f"{RECORD}_stderr"))]:
             del rows[name][key]
         better[name] = {metric: is_better for metric, is_better in better[name].items() if metric != RECORD}
-        for filter_name, records in task.by_filter.items():
-            for statistic in write_row(rows[name], records, filter_name):
-                better[name][statistic.name] = statistic.better
-                finish = getattr(statistic.metric, "finish", None)
-                if finish is not None and statistic.part is None:
-                    run = Run(harness_run.model, harness_run.output, current_session().settings)
-                    finish(computed_from(statistic, records.records)[0], name, run)
+        for statistic in write_row(rows[name], task.numbers, task.filter_name):
+            better[name][statistic.name] = statistic.better
+            finish = getattr(statistic.metric, "finish", None)
+            if finish is not None and statistic.part is None:
+                run = Run(harness_run.model, harness_run.output, current_session().settings)
+                finish(computed_from(statistic, task.numbers.records)[0], name, run)
         mark(rows[name], [task])
         _warn_of_responses(name, task)
-        facts = {COMMITS: task.loaded.reading.commits, OWN_DATA: task.loaded.reading.differences} if task.loaded else {}
+        facts = (
+            {COMMITS: task.loaded.documents.reading.commits, OWN_DATA: task.loaded.documents.reading.differences}
+            if task.loaded
+            else {}
+        )
         if metadata := {key: dict(texts) for key, texts in facts.items() if texts}:
             configs[name] = {**configs[name], "metadata": (configs[name].get("metadata") or {}) | metadata}
 
@@ -134,20 +132,10 @@ def without_errors(rows: Mapping[str, Row]) -> Iterator[None]:
 
 
 def write_group(row: Row, members: Sequence[EvaluatedTask | None], weight_by_size: Mapping[str, bool]) -> None:
-    """Corrects the row of a group whose members are all ours; names of numbers have their filter behind a comma."""
+    """Corrects the numbers of a group whose members are all ours, by their names, and its name."""
     ours = [task for task in members if task is not None]
-    if not ours or len(ours) < len(members):
-        return
-    for filter_name in ours[0].by_filter:
-        tasks = [task.by_filter[filter_name] for task in ours if filter_name in task.by_filter]
-        weights = {
-            name: by_size
-            for key, by_size in weight_by_size.items()
-            for name, _, of in [key.partition(",")]
-            if of == filter_name
-        }
-        if len(tasks) == len(ours):
-            write_group_row(row, tasks, weights, filter_name)
+    if ours and len(ours) == len(members):
+        write_group_row(row, [task.numbers for task in ours], weight_by_size, ours[0].filter_name)
 
 
 def mark(row: Row, tasks: Iterable[EvaluatedTask | None]) -> None:
@@ -155,7 +143,7 @@ def mark(row: Row, tasks: Iterable[EvaluatedTask | None]) -> None:
     tasks = list(tasks)
     ours = [task for task in tasks if task is not None]
     loaded = [task.loaded for task in ours if task.loaded is not None]
-    if any(task.reading.differences for task in loaded):
+    if any(task.documents.reading.differences for task in loaded):
         row["alias"] += " (own data)"
     if subsets := [task.subset for task in loaded if task.subset is not None]:
         row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
@@ -194,7 +182,10 @@ class HarnessRun:
 
     def judged(self) -> dict[str, list[Record]]:
         """Returns the records that hold verdicts, by task."""
-        return {name: [record for record in task.records if record.get("judge")] for name, task in self.tasks.items()}
+        return {
+            name: [record for record in task.numbers.records if record.get("judge")]
+            for name, task in self.tasks.items()
+        }
 
 
 _harness_run: ContextVar[HarnessRun] = ContextVar("running")

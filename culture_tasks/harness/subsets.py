@@ -57,8 +57,8 @@ class Subset(BaseModel):
         """Returns the subset of these items of a structure."""
         frame = population(items, structure.clusters)
         return cls(
-            documents=sum(len(structure.places[item]) for item in items),
-            of_documents=sum(map(len, structure.places)),
+            documents=sum(len(structure.documents[item]) for item in items),
+            of_documents=sum(map(len, structure.documents)),
             items=frame.items,
             spread=frame.spread,
             seed=seed,
@@ -76,12 +76,12 @@ class Subset(BaseModel):
 
 
 class Structure(NamedTuple):
-    """The structure of a draw: the items, their clusters and strata, and the places of the documents of each item."""
+    """The structure of a draw: the items, their clusters and strata, and the documents of each item, by index."""
 
     items: Sequence[str]
     clusters: Sequence[str]
     strata: Sequence[str]
-    places: Sequence[Sequence[int]]
+    documents: Sequence[Sequence[int]]
 
     def draw(self, number: int, seed: int = 0) -> list[int]:
         """Draws so many items."""
@@ -108,16 +108,17 @@ def structure_from(
     items: Sequence[str], clusters: Sequence[str], cultures: Sequence[str | None], *, whole_clusters: bool = False
 ) -> Structure:
     """Returns the structure of documents by the item, the cluster and the culture of each."""
-    places: dict[str, list[int]] = {}
+    documents: dict[str, list[int]] = {}
     cultures_of: dict[str, set[str]] = {}
-    for place, (cluster, culture) in enumerate(zip(clusters, cultures, strict=True)):
-        places.setdefault(cluster, []).append(place)
+    for index, (cluster, culture) in enumerate(zip(clusters, cultures, strict=True)):
+        documents.setdefault(cluster, []).append(index)
         cultures_of.setdefault(cluster, set()).add(culture or "")
     strata = {cluster: min(names) if len(names) == 1 else "" for cluster, names in cultures_of.items()}
     if whole_clusters:
-        return Structure(list(places), list(places), list(strata.values()), list(places.values()))
-    single_places = [[place] for place in range(len(items))]
-    return Structure(items, clusters, [strata[cluster] for cluster in clusters], single_places)
+        return Structure(list(documents), list(documents), list(strata.values()), list(documents.values()))
+    return Structure(
+        items, clusters, [strata[cluster] for cluster in clusters], [[index] for index in range(len(items))]
+    )
 
 
 def draw_subset(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset | None]:
@@ -128,7 +129,7 @@ def draw_subset(task: str, documents: Documents, number: int, seed: int) -> tupl
     structure = structure_of(task, rows)
     items = structure.draw(max(1, round(number * len(structure.items) / len(rows))), seed)
     subset = Subset.from_items(structure, items, seed)
-    places = sorted(place for item in items for place in structure.places[item])
-    images = None if documents.images is None else documents.images.select(places)
-    drawn = [{**rows[place], PROBABILITY: subset.chance} for place in places]
+    indices = sorted(index for item in items for index in structure.documents[item])
+    images = None if documents.images is None else documents.images.select(indices)
+    drawn = [{**rows[index], PROBABILITY: subset.chance} for index in indices]
     return replace(documents, rows=drawn, images=images), subset

@@ -222,4 +222,4 @@ def test_a_setting_that_hides_our_tasks_ends_lmms_evals_command_with_one_message
     monkeypatch.setattr(plugin, "_in_a_command", False)
     assert plugin._with_our_tasks(lambda self: {"mmmu": {}})(None) == {"mmmu": {}}
     with pytest.raises(SystemExit, match=r"^culture-tasks: error: settings: culture-tasks\.toml can't be read$"):
-        plugin._with_checks_ahead(lambda self, names: names)(None, ["mmmu"])
+        plugin._with_data_loaded_ahead(lambda self, names: names)(None, ["mmmu"])

@@ -132,34 +132,10 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
     assert cell.high - cell.value == pytest.approx(math.hypot(*reaches))
 
 
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_a_limit_that_takes_parallel_documents_whole_says_so(harness, caplog, tmp_path):
-    write(harness, tmp_path, ["cedar_text", "normad_rule"], limit=5)
-    assert "the first 5 documents, and the number of questions, images or scenes that they share is 1:" in caplog.text
-    assert "CULTURE_SUBSET=5 draws as many" in caplog.text
-    assert caplog.text.count("--limit takes") == 1  # normad_rule has five clusters
-    write(harness, tmp_path, ["cedar_text"], limit=500)
-    assert caplog.text.count("--limit takes") == 1  # all documents
-
-
 def run(harness, tasks, **options):
     if harness == "lm_eval":
         return run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), tasks, **options)
     return run_lmms_eval(ChatEcho(), tasks, **options)
-
-
-def test_examples_are_those_of_the_whole_task_in_every_subset(tmp_path, monkeypatch):
-    def prompts(subset):
-        monkeypatch.setenv("CULTURE_SUBSET", subset)
-        results = run("lm_eval", tasks, include=tmp_path)
-        samples = results["samples"]["variant"]
-        return {sample["record"]["item"]: sample["arguments"][0][0] for sample in samples}
-
-    tasks = variant(tmp_path, "lm_eval", "culturalvqa_blind", num_fewshot=4)
-    whole = prompts("")
-    assert len(set(whole.values())) == len(whole) > 10
-    for subset in ("5", "5:1"):
-        assert prompts(subset).items() < whole.items()
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])

@@ -2,14 +2,12 @@
 
 lm-eval sends all requests of a type together, decides by the first of them whether images are sent, cuts a document's
 images to the model's ``max_images``, and gives every repeat of a request the same seed. None of this is an error to it.
-So our requests have two types, one with images and one without, and the methods that lm-eval calls for
-them are added to its model class: they pass the requests on to the model's ``generate_until``, and raise an error where
-an image wouldn't reach the model or didn't.
+So a model's ``generate_until`` is extended while lm-eval evaluates: it is called for requests of ours with images, of
+ours without, and of others in turn, and an error is raised where an image wouldn't reach the model or didn't.
 """
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +15,8 @@ from typing import Any
 
 from lm_eval import evaluator, evaluator_utils
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, CachingLM, hash_args
+from lm_eval.api.model import CachingLM, hash_args
 from lm_eval.api.task import ConfigurableTask
-from lm_eval.loggers import EvaluationTracker
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.benchmarks.interface import Task
@@ -27,7 +24,7 @@ from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import results
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import (
     NAME,
     Doc,
@@ -35,19 +32,14 @@ from culture_tasks.harness.hooks import (
     check_requests,
     describe_documents,
     images_of,
-    name_of,
     with_defaults,
 )
 from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
-from culture_tasks.harness.loading import all_documents, load_for_evaluation
-from culture_tasks.harness.records import PROBABILITY, RECORD, scorer_of
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.records import RECORD, scorer_of
 from culture_tasks.harness.session import start_prediction
 from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
-
-FROM_TEXT = "generate_from_text"
-FROM_IMAGES = "generate_from_images"
-"""Our request types, and the methods that are added to lm-eval's models."""
 
 BY_LIKELIHOOD = "multiple_choice"
 """lm-eval's type of tasks that compare log-likelihoods; their requests are lm-eval's own."""
@@ -86,7 +78,8 @@ def _missing_images_error(count: int, limit: int, task: str = "a task of culture
 
 
 def _images_of(request: Instance) -> Images:
-    return request.args[2]["visual"] if request.request_type == FROM_IMAGES else Images()
+    images = request.args[2]["visual"] if len(request.args) > 2 else ()
+    return images if isinstance(images, Images) else Images()
 
 
 def _check_image_limit(requests: Iterable[Instance], limit: Any) -> None:
@@ -146,19 +139,14 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
 
     _images_first = False
-    _seed: int | None = None
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        extend(evaluator, "evaluate", lambda original: results.with_run(_with_checked_cache(original)))
-        extend(EvaluationTracker, "save_results_samples", with_checked_files)
+        extend(evaluator, "evaluate", lambda original: results.with_run(_with_our_requests(original)))
         extend(evaluator_utils, "_collect_results", _with_task_rows)
         extend(evaluator_utils, "aggregate_groups", _with_group_rows)
         super().__init__(config=with_defaults(config, defaults))
         describe_documents(self)
-        for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
-            for name in (FROM_TEXT, FROM_IMAGES):
-                setattr(model_class, name, answer)
 
     def download(self, *_: Any, **__: Any) -> None:
         """Loads the data."""
@@ -175,43 +163,13 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         model = getattr(chat_template, "__self__", None)
         self._images_first = bool(self.config.doc_to_image) and isinstance(model, TemplateAPI)
         super().build_all_requests(chat_template=chat_template, **options)
-        if self.config.output_type != BY_LIKELIHOOD:
-            self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
+        _our_tasks.add(self.config.task)
         limit = getattr(model, "max_images", (self.config.metadata or {}).get("max_images"))
         _check_image_limit(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: for a subset, the whole task's.
-
-        There are none for image tasks, since lm-eval would decode all of their images.
-        """
-        if self.config.doc_to_image:
-            return None
-        name, dataset = name_of(self), self.dataset
-        if name is None or self.config.test_split not in dataset:
-            return super().fewshot_docs()
-        try:
-            self.dataset = {**dataset, self.config.test_split: all_documents(name)}
-            return super().fewshot_docs()
-        finally:
-            self.dataset = dataset
-
-    def set_fewshot_seed(self, seed: int | None = None) -> None:
-        """Sets the seed of the examples."""
-        self._seed = seed
-        super().set_fewshot_seed(seed)
-
-    def fewshot_context(self, doc: Any, num_fewshot: int, *args: Any, **options: Any) -> Any:
-        """Returns the prompt with its examples, which are drawn by seed and document.
-
-        lm-eval draws on from document to document, so that the examples would be others in each rank. It leaves the
-        document itself out of them, which it has to find among all documents, where none has a probability.
-        """
-        name = name_of(self)
-        if num_fewshot and name:
-            self.sampler.set_rnd(f"{self._seed} {scorer_of(name).task.score(doc, ['']).item}")
-            doc = {field: value for field, value in doc.items() if field != PROBABILITY}
-        return super().fewshot_context(doc, num_fewshot, *args, **options)
+        """Returns the documents that examples are drawn from; none for image tasks, whose images it would decode."""
+        return None if self.config.doc_to_image else super().fewshot_docs()
 
     def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
         """Returns the prompt, with the images' places marked where the model puts them there."""
@@ -222,25 +180,56 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Returns the document's images."""
         return Images(super().doc_to_image(doc, doc_to_image))
 
-    def construct_requests(self, doc: Any, ctx: Any, *, metadata: Any = (None, None, None), **options: Any) -> Any:
-        """Returns the document's request, of one of our types, or a request of lm-eval's for each reply to compare."""
-        if self.config.output_type == BY_LIKELIHOOD:
-            return super().construct_requests(doc, ctx, metadata=metadata, **options)
-        arguments: tuple[Any, ...] = (ctx, copy.deepcopy(self.config.generation_kwargs))
-        kind = FROM_TEXT
-        if self.config.doc_to_image:
-            arguments, kind = (*arguments, {"visual": self.doc_to_image(doc)}), FROM_IMAGES
-        return Instance(request_type=kind, doc=doc, arguments=arguments, idx=0, metadata=metadata)
-
     def override_metric(self, metric_name: str) -> None:  # noqa: ARG002 - lm-eval's signature
         """Switches grading off, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
         start_prediction()
 
 
-def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
-    """Has a model answer requests of ours, if their images reach it: the method that lm-eval calls."""
+_our_tasks: set[str] = set()
+"""Names of the tasks of ours that requests were built for."""
+
+
+def _with_our_requests(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has a model answer our requests by :func:`_answer` while lm-eval evaluates, and its cache keep no failures."""
+
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        lm = kwargs.get("lm", args[0] if args else None)
+        model = lm
+        if isinstance(lm, CachingLM):
+            _check_cache(lm)
+            model = lm.lm
+        generate_until, failures = model.generate_until, list[Instance]()
+
+        def answer(requests: Sequence[Instance], *options: Any, **more: Any) -> list[Any]:
+            answers: list[Any] = [None] * len(requests)
+            parts: dict[tuple[bool, bool], list[int]] = {}
+            for index, request in enumerate(requests):
+                is_ours = request.task_name in _our_tasks
+                parts.setdefault((is_ours, is_ours and bool(_images_of(request))), []).append(index)
+            for (is_ours, _), indices in sorted(parts.items()):
+                part = [requests[index] for index in indices]
+                found = _answer(model, generate_until, part) if is_ours else generate_until(part, *options, **more)
+                for index, text in zip(indices, found, strict=True):
+                    answers[index] = text
+                failures.extend(part[i] for i, text in enumerate(found) if is_ours and failure_in(text))
+            return answers
+
+        model.generate_until = answer
+        try:
+            return original(*args, **kwargs)
+        finally:
+            model.generate_until = generate_until
+            if isinstance(lm, CachingLM):
+                for request in failures:  # so that the next run asks again
+                    lm.dbdict.pop(hash_args("generate_until", request.args), None)
+
+    return evaluate
+
+
+def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[Any]:
+    """Has a model answer requests of ours, all or none of which have images, if the images reach it."""
     _check_image_limit(requests, getattr(model, "max_images", None))
-    with_images = [request for request in requests if request.request_type == FROM_IMAGES and _images_of(request)]
+    with_images = [request for request in requests if _images_of(request)]
     for request in with_images:
         _images_of(request).unseen = set(range(len(_images_of(request))))  # what made a key of them was no look
     if isinstance(model, TemplateAPI):
@@ -249,9 +238,9 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
                 f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
                 "Add --apply_chat_template, and name a model such as local-chat-completions."
             )
-        answers = _run_by_run(model, requests)
+        answers = _run_by_run(model, generate_until, requests)
     else:
-        answers = model.generate_until(requests)
+        answers = generate_until(requests)
     if blind := [request for request in with_images if _images_of(request).unseen]:
         images = _images_of(blind[0])
         raise ImagesNotShownError(
@@ -259,10 +248,6 @@ def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
             f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
             "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
         )
-    return _handed_over(model, requests, answers)
-
-
-def _handed_over(model: Any, requests: Sequence[Instance], answers: Sequence[Any]) -> list[str]:
     may_be_empty, thinking = may_say_nothing(model), thinking_of(model)
     is_cut = bool(getattr(model, "think_end_token", None))  # lm-eval has cut thinking, with the mark of its end
     return [
@@ -271,54 +256,19 @@ def _handed_over(model: Any, requests: Sequence[Instance], answers: Sequence[Any
     ]
 
 
-class _UncachedModel:
-    """A model inside of lm-eval's response cache, which has it answer the requests that aren't in the cache."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def generate_until(self, requests: Sequence[Instance]) -> list[str]:
-        return _answer(self._model, requests)
-
-
-def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
-    """Has a model with a response cache answer. Images of cached responses were shown before: the key holds them."""
-    model = cached.lm
-    cached.lm = _UncachedModel(model)
-    try:
-        answers: list[str] = cached.generate_until(requests)
-    finally:
-        cached.lm = model
-    answers = _handed_over(model, requests, answers)
-    for request, answer in zip(requests, answers, strict=True):
-        if failure_in(answer):  # so that the next run asks again
-            cached.dbdict.pop(hash_args("generate_until", request.args), None)
-    return answers
-
-
 _MODEL = "culture_tasks: model"
 """Key of a response cache under which it names the model whose responses it holds."""
 
 
-def _with_checked_cache(original: Callable[..., Any]) -> Callable[..., Any]:
+def _check_cache(cached: Any) -> None:
     """Refuses a response cache of another model: lm-eval finds responses by the prompt alone."""
-
-    def evaluate(*args: Any, **kwargs: Any) -> Any:
-        cached = kwargs.get("lm", args[0] if args else None)
-        if isinstance(cached, CachingLM):
-            identity, cache = _identity(cached.lm), cached.dbdict
-            if cache.get(_MODEL, {} if len(cache) else identity) != identity:
-                raise SettingsError(
-                    f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name. "
-                    "Name another file: one for each model and its arguments."
-                )
-            cache[_MODEL] = identity
-        return original(*args, **kwargs)
-
-    return evaluate
+    identity, cache = _identity(cached.lm), cached.dbdict
+    if cache.get(_MODEL, {} if len(cache) else identity) != identity:
+        raise SettingsError(
+            f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name. Name "
+            "another file: one for each model and its arguments."
+        )
+    cache[_MODEL] = identity
 
 
 def _identity(model: Any) -> dict[str, str]:
@@ -336,7 +286,7 @@ def _identity(model: Any) -> dict[str, str]:
     }
 
 
-def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
+def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[str]:
     """Asks an API model for each run by itself, with its own seed: one seed would give one answer again and again.
 
     lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r. A list of stop
@@ -365,7 +315,7 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     try:
         for run, indices in runs.items():
             model._seed = first + run
-            for index, answer in zip(indices, model.generate_until([requests[i] for i in indices]), strict=True):
+            for index, answer in zip(indices, generate_until([requests[i] for i in indices]), strict=True):
                 answers[index] = answer
     finally:
         model._seed, model._create_payload = first, create_payload
@@ -395,10 +345,9 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
             for group in (top_group, *top_group.get_all_groups()):
                 row = collected.metrics[group.name]
                 weights = {
-                    key: entry.weight_by_size
+                    entry.metric: entry.weight_by_size
                     for entry in group.aggregate_metric_list or ()
-                    for key in row
-                    if key.startswith(f"{entry.metric},")
+                    if any(key.startswith(f"{entry.metric},") for key in row)
                 }
                 members = [tasks.get(task.task_name) for task in group.get_all_tasks()]
                 results.write_group(row, members, weights)

@@ -5,7 +5,6 @@
 * Engine and judge are checked before the model is loaded.
 * vLLM models keep to the limit of tokens that a task of ours has.
 * Responses that failed are told from answers, and stay out of the response cache, which tells documents apart.
-* A sample file that isn't whole is an error.
 
 lmms-eval takes an entry ``care_rating`` of a group's file for every metric whose name holds these letters, so that a
 group's row has the categories and counts too.
@@ -25,7 +24,7 @@ from typing import Any
 from culture_tasks.harness import results
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of, with_checked_files
+from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge, loaded_task
@@ -41,19 +40,17 @@ def extend_commands() -> None:
     """Extends the function that lmms-eval's commands call; safe to call again."""
     from lmms_eval import evaluator
 
-    extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
+    extend(evaluator, "simple_evaluate", _with_checked_engine_and_judge)
 
 
 def extend_evaluation() -> None:
     """Extends lmms-eval's vLLM models, and the functions that make its results; safe to call again."""
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
-    from lmms_eval.loggers import EvaluationTracker
 
     extend(evaluator, "evaluate", lambda original: results.with_run(_with_costs(original)))
     extend(ResponseCache, "create", _with_documents)
     extend(ResponseCache, "_is_valid_response", _with_failures)
-    extend(EvaluationTracker, "save_results_samples", _with_exit)
     extend(evaluator, "consolidate_results", _with_task_rows)
     extend(evaluator, "consolidate_group_results", _with_group_rows)
     for name, class_name in _VLLM.items():
@@ -61,7 +58,7 @@ def extend_evaluation() -> None:
             extend(getattr(module, class_name), "make_one_request", _with_limit_of_the_task)
 
 
-def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_checked_engine_and_judge(original: Callable[..., Any]) -> Callable[..., Any]:
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         names = our_tasks(kwargs.get("tasks") or ())
         if in_a_command() and names:
@@ -154,10 +151,10 @@ def _with_documents(original: Callable[..., Any]) -> Callable[..., Any]:
     def create(*args: Any, **kwargs: Any) -> Any:
         cache = original(*args, **kwargs)
         prints = cache._task_fingerprints
-        places = [os.environ.get(name, "") for name in ("OPENAI_API_BASE", "AZURE_OPENAI_API_BASE")]
+        addresses = [os.environ.get(name, "") for name in ("OPENAI_API_BASE", "AZURE_OPENAI_API_BASE")]
         for task in tasks_of(kwargs.get("task_dict") or {}):
             if loaded := loaded_task(name_of(task)):
-                parts = [prints.get(task.config.task, ""), *places, loaded.data.content_key]
+                parts = [prints.get(task.config.task, ""), *addresses, loaded.data.content_key]
                 prints[task.config.task] = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
         return cache
 
@@ -173,16 +170,6 @@ def _with_failures(original: Callable[..., bool]) -> Callable[..., bool]:
         return original(response, request_type) and not (isinstance(text, str) and failure_in(text))
 
     return is_valid_response
-
-
-def _with_exit(original: Callable[..., None]) -> Callable[..., None]:
-    save = with_checked_files(original)
-
-    def save_results_samples(self: Any, *args: Any, **kwargs: Any) -> None:
-        with exit_on_error():
-            save(self, *args, **kwargs)
-
-    return save_results_samples
 
 
 def _with_task_rows(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,7 +190,7 @@ def _with_group_rows(original: Callable[..., Any]) -> Callable[..., Any]:
         for group, names in _groups(task_dict):
             row, members = rows[group.group_name], [tasks.get(name) for name in names]
             weights = {
-                key: entry["weight_by_size"]
+                key.partition(",")[0]: entry["weight_by_size"]
                 for entry in group.config["aggregate_metric_list"] or ()
                 for key in row
                 if "," in key and "_stderr" not in key and entry["metric"] in key

@@ -32,7 +32,7 @@ def register() -> list[Any]:
     from lmms_eval.tasks import TaskManager
 
     extend(TaskManager, "initialize_tasks", _with_our_tasks)
-    extend(TaskManager, "match_tasks", _with_checks_ahead)
+    extend(TaskManager, "match_tasks", _with_data_loaded_ahead)
     extend(TaskManager, "load_task_or_group", _with_task_type)
     return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
 
@@ -47,7 +47,7 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
     return initialize_tasks
 
 
-def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
+def _with_data_loaded_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
     def match_tasks(self: Any, *args: Any, **kwargs: Any) -> list[str]:
         from culture_tasks.harness.lmms_eval.extensions import extend_commands
         from culture_tasks.harness.loading import load_ahead
