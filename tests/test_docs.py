@@ -108,7 +108,7 @@ def test_the_site_has_pages_from_docs_docstrings_and_the_repository(site):
     for page, text in {
         "tutorial": 'id="a-laptop"',
         "api": 'id="culture_tasks.report.building.build"',
-        "contributing/a-benchmark": "class Sayings",
+        "contributing/a-benchmark": "class Signs",
         "changelog": "Keep a Changelog",
         "": "https://example.org/culture-tasks",
     }.items():

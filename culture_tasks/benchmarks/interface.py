@@ -520,12 +520,10 @@ class Benchmark(ABC):
             labels: Labels of the statistics, in the order of the columns.
             printed: Keys of the column of published tables, by unit and statistic as in ``cvqa_en_acc_macro``.
         """
-        keys = [
-            (unit.key, name, label) for unit in units for name, label in labels.items() if name in self.metrics_of(unit)
-        ]
+        shown = [At(unit.key, name) for unit in units for name in labels if name in self.metrics_of(unit)]
         return [
-            ColumnSpec(key := f"{unit}_{name}", label, At(unit, name), unit, printed.get(key, {}))
-            for unit, name, label in keys
+            ColumnSpec(key := f"{at.unit}_{at.statistic}", labels[at.statistic], at, at.unit, printed.get(key, {}))
+            for at in shown
         ]
 
     def table(

@@ -246,14 +246,6 @@ def test_questions_about_one_image_have_one_image_id_and_text_variants_do_withou
     assert ids[0] == ids[1] != ids[2] == ids[3]
 
 
-def test_examples_are_drawn_alike_each_time_and_every_question_may_become_one(fixture_data):
-    first, second = ([rows_of(doc) for doc in load("fewshot", fixture_data).rows] for _ in range(2))
-    assert first == second
-    # 22 questions show 3 each: 66 draws over 22, so each is expected 3 times; the chance that one never comes is small
-    assert sum(map(len, first)) == 66
-    assert len({row for rows in first for row in rows}) >= 18
-
-
 def test_the_few_shot_variant_needs_answers_images_and_enough_of_them(folder):
     data = folder(*(row(number, all_answers=...) for number in range(5)))
     assert "row 1, field 'all_answers': found nothing. culturalvqa_fewshot shows it" in refused(data, "fewshot")

@@ -10,11 +10,11 @@ import datasets
 import pytest
 from PIL import Image
 
-from culture_tasks.benchmarks.worldcuisines.benchmark import BENCHMARK, TYPES, load, options_of
+from culture_tasks.benchmarks.worldcuisines.benchmark import BENCHMARK, TYPES, load
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
-DISH, CONTEXT, _, ORIGIN = TYPES
+DISH, CONTEXT, *_ = TYPES
 ADDRESS = "https://example.org/{}.jpg"
 
 
@@ -113,11 +113,6 @@ def test_files_of_the_user_s_own_are_the_images(fixture_data):
     assert {doc["type"] for doc in documents.rows} == {"dish_context"}
 
 
-def test_an_excerpt_is_marked_as_the_user_s_own_data(folder, fixture_data):
-    reading = load("small", ORIGIN, "choices", Settings(data=fixture_data)).reading
-    assert reading.differences == {"small_task2.jsonl": "6 rows, and the release has 3,000"}
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -156,7 +151,3 @@ def test_the_check_counts_and_names_what_is_wrong(folder, fixture_data):
     problems = "\n".join(BENCHMARK.check(Settings(data=folder.parent)).problems)
     assert "no file 'tesk.png'" in problems
     assert "small_task2.jsonl, row 2, field 'qa_id': '1 in en' is also the id of" in problems
-
-
-def test_options_of_a_prompt():
-    assert options_of("Which?\n1. A 2. b\n2. 3. c\n\nPrint only the answer") == {"1": "A 2. b", "2": "3. c"}
