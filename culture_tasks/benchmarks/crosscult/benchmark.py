@@ -15,7 +15,7 @@ from typing import Annotated
 from culture_tasks.benchmarks.crosscult import documents
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
-from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
+from culture_tasks.benchmarks.crosscult.raw_cases import table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
@@ -42,7 +42,6 @@ from culture_tasks.benchmarks.own_culture import (
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
-from culture_tasks.data.checking import DataReport
 from culture_tasks.data.rows import one_of
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -156,13 +155,6 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         from culture_tasks.benchmarks.crosscult.report import report_of
 
         return report_of(self.edition)
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks the raw cases, and whether they can be paired."""
-        report = super().check(settings)
-        if report.usable:
-            report.counts += documents.part_counts(load(settings, self.edition))
-        return report
 
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""

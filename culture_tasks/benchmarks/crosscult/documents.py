@@ -6,7 +6,6 @@ a model that can't insert anything answers the request alone, and its row is the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TypedDict, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, make_draw
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, count_of, load
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,
@@ -22,13 +21,9 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Setting,
 )
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.checking import Count, count
 from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
-
-# Table 1
-TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
 
 
 class InsertedSample(TypedDict):
@@ -187,18 +182,3 @@ def training_cases(settings: Settings, limit: int | None = None, edition: Editio
         )
         training.append(case)
     return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
-
-
-def part_counts(raw: RawCases) -> list[Count]:
-    """Returns the counts of the task cases of each part."""
-    try:
-        split = make_draw(raw).split
-    except DataError as error:
-        return [count("split and pairing", f"not possible ({error})")]
-    parts = Counter(split[case.scenario] for case in raw.cases)
-    targets = len(raw.edition.targets)
-    numbers = (targets * parts["train"], targets * parts["single"], parts["sequential"])
-    return [
-        count_of(f"task cases, {name}", number, paper, raw.edition)
-        for (name, paper), number in zip(TASK_CASES.items(), numbers, strict=True)
-    ]
