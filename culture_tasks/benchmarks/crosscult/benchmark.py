@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 from culture_tasks.benchmarks.crosscult import documents
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
+from culture_tasks.benchmarks.crosscult.documents import Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
@@ -24,6 +24,7 @@ from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
     Decoding,
+    Doc,
     Documents,
     Entry,
     Group,
@@ -125,7 +126,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         ending: str,
         title: str,
         languages: tuple[str, ...],
-        build: Callable[[Release], Iterable[CrossCultDoc]],
+        build: Callable[[Release], Iterable[Doc]],
     ) -> Task:
         edition = self.edition
         return Task(
@@ -221,12 +222,12 @@ def _words(role: Role) -> str:
     return role.replace("cross_", "cross-").replace("_", " ")
 
 
-def _prompt(edition: Edition, doc: CrossCultDoc) -> Prompt:
+def _prompt(edition: Edition, doc: Doc) -> Prompt:
     """Returns the prompt for a request: image and question, with the system prompt of its language (Figure 9)."""
     return Prompt((Picture(), doc["question"]), system=edition[doc["language"]].system_prompt)
 
 
-def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edition, settings: Settings) -> Documents:
+def _documents(build: Callable[[Release], Iterable[Doc]], edition: Edition, settings: Settings) -> Documents:
     """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
     import datasets
 
