@@ -1,6 +1,6 @@
 r"""The reader against tables of replies, hostile text, and properties that hold for any wrapping.
 
-Each cell is the number of labels that a rule adds, measured by switching it off, and in parentheses of wrong labels that
+A cell is the number of labels that a rule adds, measured by switching it off, and in parentheses of wrong labels that
 it prevents: of 337 labels of ordinary replies, 722 of the languages' tables and 881 of replies that turn and mislead.
 
 ====================================  ==========  ==========  ==========
