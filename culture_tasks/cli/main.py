@@ -24,7 +24,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
-    "data": ("data:register", "check a benchmark's data, or draw its cases"),
+    "data": ("data:register", "check a benchmark's data, and list what benchmarks share"),
     "culture": ("culture:register", "check the folder of an own culture, and tell how well its people agree"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
     "cost": ("cost:register", "estimate what a judge will cost, before it is asked"),

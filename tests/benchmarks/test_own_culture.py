@@ -228,18 +228,6 @@ def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     ]
 
 
-def test_cedar_s_two_labels_of_a_row_must_agree(tmp_path, capsys):
-    folder = make(tmp_path / "own", "cedar")
-    scene = {"narrative": "n", "question": "q", "english_ver_answer": "awe"}
-    write_csv(
-        folder / "data" / "text.csv", [{"id": "1", "answer": "ፍርሃት", **scene}, {"id": "2", "answer": "aweo", **scene}]
-    )
-    [problem] = check(folder, capsys)["problems"]
-    assert (
-        "text.csv, row 2, field 'answer': found 'ፍርሃት', another emotion than 'awe' in 'english_ver_answer'" in problem
-    )
-
-
 def test_names_that_are_taken_and_folders_that_are_missing_are_refused(tmp_path):
     with (
         cultures_in(make(tmp_path / "own", "care", name="ja")),

@@ -102,14 +102,14 @@ class Blend(Benchmark):
         return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
 
     def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
-        """Yields the standard tables, and SEM-W by region."""
-        yield from super().tables(units)
+        """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
         for unit in units:
-            if not unit.key.startswith("blend_mcq"):
-                name = SEM_W + OFFICIAL * unit.key.startswith(f"blend{OFFICIAL}")
-                columns = columns_by("region", self.groups["region"], unit.key, name, total="All")
-                title = f"{unit.key}: {_TITLES[name]} in percent, by region"
-                yield self.table(f"{unit.key}_sem_w_by_region", title, columns)
+            is_choice = unit.key.startswith("blend_mcq")
+            yield from list(super().tables([unit]))[: 1 if is_choice else None]
+            name = SEM_W + OFFICIAL * unit.key.startswith(f"blend{OFFICIAL}")
+            key, quantity = (UNPARSED.name, UNPARSED.title) if is_choice else (SEM_W, _TITLES[name])
+            columns = columns_by("region", self.groups["region"], unit.key, key if is_choice else name, total="All")
+            yield self.table(f"{unit.key}_{key}_by_region", f"{unit.key}: {quantity} in percent, by region", columns)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:

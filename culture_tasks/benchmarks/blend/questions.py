@@ -25,6 +25,7 @@ from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
+HUB = "nayeon212/BLEnD"
 QUESTIONS = 500  # with short answers, of each region
 Wording = Literal["inst-4", "pers-3"]
 """The paper's prompts: for an answer, and for that of a person from the region."""
@@ -39,19 +40,12 @@ TOPICS: Mapping[str, str] = {  # and how the data spell them
 
 
 class Region(NamedTuple):
-    """A country or region.
+    """A country or region."""
 
-    Attributes:
-        name: Its name in the authors' files.
-        code: The code of its split on the Hub.
-        language: The language that people there were asked in.
-        valid: Its questions of 500 that count by the paper's rule, in the release of December 2024.
-    """
-
-    name: str
-    code: str
-    language: str
-    valid: int
+    name: str  # in the authors' files
+    code: str  # of its split on the Hub
+    language: str  # that people there were asked in
+    valid: int  # questions of its 500, by the paper's rule, in the release of December 2024
 
     @property
     def label(self) -> str:
@@ -151,18 +145,18 @@ class ChoiceRow(TableRow):
         return letter
 
 
-_HUB = {"hub": "nayeon212/BLEnD", "id": "ID"}
-
-
-def _of_region(region: Region, model: type[Row], folder: str, name: str, **more: Any) -> Table[Row]:
+def _of_region(region: Region, model: type[Row], folder: str, name: str, config: str, **more: Any) -> Table[Row]:
     """Returns a table of a region; a folder that holds its prompts alone leaves it to the Hub."""
     return Table(
         model=model,
         folder="blend",
         stems=(f"{folder}/{region.name}_{name}", f"*/{region.name}_{name}", f"{region.name}_{name}"),
+        hub=HUB,
+        config=config,
         split=region.code,
         pairs=("ID", ""),
-        additions=() if name == "prompts" else (f"prompts/{region.name}_prompts",),
+        additions=(f"prompts/{region.name}_prompts",),
+        id="ID",
         **more,
     )
 
@@ -205,31 +199,28 @@ def _prompt_problems(found: Rows[PromptRow]) -> Iterator[str]:
 @cache
 def annotation_table(region: Region) -> Table[AnnotationRow]:
     """A region's answers."""
-    return _of_region(
-        region,
-        AnnotationRow,
-        "annotations",
-        "data",
-        **_HUB,
-        config="annotations",
-        release=Release(rows=QUESTIONS),
-        beside=partial(_check_topics, region),
-        counts=partial(_region_counts, region),
-    )
+    release, topics, counts = Release(rows=QUESTIONS), partial(_check_topics, region), partial(_region_counts, region)
+    more = {"release": release, "beside": topics, "counts": counts}
+    return _of_region(region, AnnotationRow, "annotations", "data", "annotations", **more)
 
 
 @cache
 def topic_table(region: Region) -> Table[TopicRow]:
     """The topics of a region's questions, from the same places as its answers."""
-    only, config = _only("ID", "Topic"), "short-answer-questions"
-    return _of_region(region, TopicRow, "questions", "questions", unpack=only, config=config, **_HUB)
+    only = _only("ID", "Topic")
+    return _of_region(region, TopicRow, "questions", "questions", "short-answer-questions", unpack=only)
 
 
 @cache
 def prompt_table(region: Region) -> Table[PromptRow]:
     """The prompts in a region's language, from the authors' repository; the Hub doesn't have them."""
-    only = _only("id", "Translation")
-    return _of_region(region, PromptRow, "prompts", "prompts", unpack=only, rules=_prompt_problems)
+    return Table(
+        model=PromptRow,
+        folder="blend",
+        stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"),
+        unpack=_only("id", "Translation"),
+        rules=_prompt_problems,
+    )
 
 
 CHOICES = Table(
@@ -237,7 +228,7 @@ CHOICES = Table(
     folder="blend",
     stems=("mc_questions_file", "*/mc_questions_file"),
     parts=("mc_questions_file-*", "*/mc_questions_file-*"),  # as the file is released
-    hub=_HUB["hub"],
+    hub=HUB,
     config="multiple-choice-questions",
     additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
     id="MCQID",

@@ -13,14 +13,12 @@ other documents are asked and logged all the same. The tasks of one language rep
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -29,18 +27,14 @@ from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
     NO_MINORITY,
     SOURCES,
-    AddedCulture,
-    CedarDoc,
     CedarRow,
-    check,
-    contradicts,
+    OwnCulture,
     documents_of,
-    gold_label,
     label_problems,
-    load_languages,
+    labels_of,
+    load,
     prompt_of,
     render,
-    translated,
     with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import (
@@ -62,6 +56,7 @@ from culture_tasks.benchmarks.interface import (
     ComputedScore,
     DataSet,
     Decoding,
+    Doc,
     Documents,
     Entry,
     Group,
@@ -79,16 +74,13 @@ from culture_tasks.benchmarks.own_culture import (
     Ratings,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import Count, DataReport, count
+from culture_tasks.data.checking import DataReport, check_tables, count
 from culture_tasks.data.rows import one_of
-from culture_tasks.data.tables import Rows, Table
-from culture_tasks.errors import DataError
+from culture_tasks.data.tables import Table
+from culture_tasks.errors import DataUnavailableError
 from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -147,10 +139,11 @@ class CedarCulture(CultureBenchmark):
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
         super().__init__(folder, file, like)
         assert isinstance(file, CedarFile)
-        forms = {form: EMOTIONS[EMOTIONS.index(emotion)] for emotion, words in file.words.items() for form in words}
+        words = {fold(word).strip(): emotion for emotion in EMOTIONS for word in file.words[emotion]}
         prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
-        self._added = AddedCulture(file.name, file.language, forms, prompts)
-        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._added.prompts}
+        self._own = OwnCulture(file.name, file.language, words, prompts)
+        self._labels = {**labels_of("en"), **words}
+        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._own.prompts}
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -163,7 +156,7 @@ class CedarCulture(CultureBenchmark):
                 modality,
                 (self.file.language,),
                 DataSet((self._table(modality),), partial(self._load, modality)),
-                added=self._added,
+                own=self._own,
             )
             for modality, name in self._tasks.items()
         ]
@@ -182,24 +175,13 @@ class CedarCulture(CultureBenchmark):
         return SOURCES[modality, "en"].of_culture(
             self.folder,
             modality,
-            rules=lambda found: label_problems(self._added.words, found),
-            beside=lambda found, _: self._contradictions(found),
-            counts=lambda rows: _counts(modality, self._added.words, rows),
+            rules=lambda found: label_problems(self._labels, found),
+            counts=lambda rows: [count(f"{modality}: items", len(rows))],
         )
 
-    def _contradictions(self, found: Rows[CedarRow]) -> Iterator[str]:
-        for index, row in enumerate(found.rows):
-            label = row.english_ver_answer
-            if label and (gold := translated(label, "en")) and contradicts(row, gold, self._added.words):
-                yield (
-                    f"{found.where(index)}, field 'answer': found {row.answer!r}, another emotion than {label!r} "
-                    "in 'english_ver_answer'. Expected the same. Correct one of them."
-                )
-
     def _load(self, modality: Modality, settings: Settings) -> Documents:
-        images: set[Path] | None = set() if modality == "multimodal" else None
-        found, language = self._table(modality).rows(settings, images=images), self.file.language
-        documents = documents_of(found, modality, self._added.words, language)
+        table, language = self._table(modality), self.file.language
+        documents = documents_of(table, modality, self._labels, language, settings, set())
         return replace(documents, rows=with_minorities(documents.rows))
 
 
@@ -227,8 +209,21 @@ class Cedar(LikeBenchmark):
         return REPORT
 
     def check(self, settings: Settings) -> DataReport:
-        """Checks whichever modalities are there."""
-        return check(settings)
+        """Checks both modalities; one without files is no problem, nor are counts that differ from Table 4."""
+        report = DataReport(f"cedar: {(settings.data_folder or Path()) / self.name}")
+        missing: list[DataUnavailableError] = []
+        for modality in MODALITIES:
+            try:
+                part = check_tables(self.name, settings, [SOURCES[modality, language] for language in LANGUAGES])
+            except DataUnavailableError as error:
+                missing.append(error)
+                report.counts.append(count(f"{modality}: files", 0, len(LANGUAGES)))
+            else:
+                report.problems += part.problems
+                report.counts += part.counts
+        if len(missing) == len(MODALITIES):
+            raise missing[0]
+        return report
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
@@ -236,8 +231,7 @@ def _entries(modality: Modality) -> Iterator[Entry]:
 
     def task(ending: str, about: str, words: str, languages: tuple[Language, ...], kind: Kind) -> Task:
         sources = tuple(SOURCES[modality, language] for language in languages)
-        load = partial(load_languages, modality, languages, prompts=languages if kind == "pairs" else ())
-        data = DataSet(sources, load)
+        data = DataSet(sources, partial(load, modality, languages, prompts=languages if kind == "pairs" else ()))
         return task_of(f"{name}{ending}", about, f"{title}{words}", modality, languages, data, kind=kind)
 
     about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
@@ -258,7 +252,7 @@ def task_of(
     data: DataSet,
     *,
     kind: Kind = "language",
-    added: AddedCulture | None = None,
+    own: OwnCulture | None = None,
 ) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
     return Task(
@@ -269,8 +263,8 @@ def task_of(
         metric=ACC,
         metrics=partial(metrics, kind),
         data=data,
-        prompt=partial(render, added=added),
-        score=partial(score, kind=kind, added=added),
+        prompt=partial(render, own=own),
+        score=partial(score, kind=kind, own=own),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
@@ -344,26 +338,24 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-def score(
-    doc: CedarDoc, responses: Sequence[str], *, kind: Kind = "language", added: AddedCulture | None = None
-) -> Score:
+def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: OwnCulture | None = None) -> Score:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
     """
     from culture_tasks.benchmarks.cedar.reading.reader import read_reply  # its word lists take a while to prepare
 
-    predictions = [read_reply(response, added.words if added else None) for response in responses]
+    predictions = [read_reply(response, own.words if own else None) for response in responses]
     counts = doc["supported"] or kind != "pooled"
     languages = (doc["prompt_language"], doc["language"]) if kind == "pairs" else (doc["language"],)
-    labels = (None if added else doc["language"], doc["gold"], *predictions) if counts else None
+    labels = (None if own else doc["language"], doc["gold"], *predictions) if counts else None
     names = [metric.name for metric in metrics(kind) if metric.name not in (ACC, TOP2)]
     values: dict[str, Any] = dict.fromkeys(names, labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Score(
-        item=" ".join((*((added.name,) if added else languages), doc["id"])),
+        item=" ".join((*((own.name,) if own else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -375,37 +367,17 @@ def score(
             "supported": str(doc["supported"]),
             **({"pair": pair_of(*languages)} if kind == "pairs" else {}),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
-            **({"culture": added.name} if added else {}),
+            **({"culture": own.name} if own else {}),
         },
         cluster=f"{doc['modality']} {doc['id']}",
         image=doc["id"] if doc["modality"] == "multimodal" else "",
         data={"data": doc["data"]},
-        prompt=prompt_of(doc, added),
+        prompt=prompt_of(doc, own),
         facts={"modality": doc["modality"]},
         labels=predictions,
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,
         values=values,
     )
-
-
-# A language, or scenes, of the user's
-
-RATIO_FROM = 30
-"""Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side
-at 30, and 0.9 at 5, for a ratio near 1."""
-
-
-def _counts(modality: Modality, words: OwnWords, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    counts: Counter[str] = Counter()
-    for row in rows:
-        with suppress(DataError):
-            counts[gold_label(row, words, "")] += 1
-    golds = counts.most_common()
-    yield count(f"{modality}: items", len(rows))
-    for emotion, number in golds[:1]:
-        yield count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
-    rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
-    yield count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", rare)
 
 
 BENCHMARK = Cedar()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from culture_tasks.benchmarks.reporting import (
     Groups,
     Mark,
     Number,
+    Question,
     ScoreUnit,
     TableSpec,
     TasksRun,
@@ -44,10 +45,10 @@ from culture_tasks.benchmarks.reporting import (
     groups_and_tasks,
 )
 
-_PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
+Numbers: TypeAlias = Mapping[str, "Floats | float"]
 
+_PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
-_PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
 _NEUTRAL = (
     "1 is neutral; above, the emotion is named more often than the gold labels have it. "
     "A dash: it is named, and no gold label has it."
@@ -56,31 +57,18 @@ _NO_BIAS = (
     "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
     "labels have them. The four add up to minus the share of replies from which no emotion could be read."
 )
-
 _EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
 _QUADRANTS: Mapping[str, str] = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
-
-
-class _Bias(NamedTuple):
-    """A bias statistic: its title, its figure in the paper, its groups with their labels, and how it is read."""
-
-    title: str
-    figure: int
-    field: str
-    groups: Mapping[str, str]
-    note: str
-
-
-_BIASES = {
-    "gepp": _Bias("emotion prediction propensity (GEPP)", 3, "emotion", _EMOTIONS, _NEUTRAL),
-    "lsepp": _Bias("emotion prediction propensity by language (LSEPP)", 4, "emotion", _EMOTIONS, _NEUTRAL),
-    "grqb": _Bias("bias towards Russell's quadrants (GRQB)", 5, "quadrant", _QUADRANTS, _NO_BIAS),
-    "lsrqb": _Bias("bias towards Russell's quadrants by language (LSRQB)", 6, "quadrant", _QUADRANTS, _NO_BIAS),
+_BIASES: Mapping[str, tuple[str, str, str, Mapping[str, str], str]] = {
+    "gepp": ("emotion prediction propensity (GEPP)", "Figure 3", "emotion", _EMOTIONS, _NEUTRAL),
+    "lsepp": ("emotion prediction propensity by language (LSEPP)", "Figure 4", "emotion", _EMOTIONS, _NEUTRAL),
+    "grqb": ("bias towards Russell's quadrants (GRQB)", "Figure 5", "quadrant", _QUADRANTS, _NO_BIAS),
+    "lsrqb": ("bias towards Russell's quadrants by language (LSRQB)", "Figure 6", "quadrant", _QUADRANTS, _NO_BIAS),
 }
+"""Bias statistics: title, figure in the paper, field and labels of the groups, and how the numbers are read."""
 
-_Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
-_PAIR_NAMES = {pair: f"{LANGUAGE_NAMES[prompt]} on {LANGUAGE_NAMES[data]}" for pair, (prompt, data) in PAIRS.items()}
+# Numbers, by metrics.py
 
 
 def _is_no_matrix(unit: str) -> bool:
@@ -106,16 +94,6 @@ def _languages(answers: Answers) -> NDArray[np.intp]:
     return languages
 
 
-def _average(answers: Answers) -> Mapping[str, Floats | float]:
-    return {"": metrics.acc_avg(answers.scores, _languages(answers))}
-
-
-def _variance(answers: Answers) -> Mapping[str, Floats | float]:
-    """Variance of accuracy over languages; nothing with fewer than two."""
-    variance = metrics.acc_var(answers.scores, _languages(answers))
-    return {} if math.isnan(variance) else {"": variance}
-
-
 def _runs(answers: Answers) -> list[str]:
     """Returns the fields with the emotion that was read, one per run."""
     return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
@@ -126,37 +104,45 @@ def _replies(answers: Answers) -> metrics.Replies:
     return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
 
 
-def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
-    """How often each emotion is predicted, over how often it is the gold label, where it is either."""
+def _average(answers: Answers) -> Numbers:
+    return {"": metrics.acc_avg(answers.scores, _languages(answers))}
+
+
+def _variance(answers: Answers) -> Numbers:
+    variance = metrics.acc_var(answers.scores, _languages(answers))
+    return {} if math.isnan(variance) else {"": variance}
+
+
+def _propensity(answers: Answers) -> Numbers:
+    """Returns the propensity of each emotion that is predicted or a gold label."""
     replies = _replies(answers)
-    columns = zip(metrics.gepp(replies).items(), replies.predicted.T, replies.gold.T, strict=True)
-    return {emotion: values for (emotion, values), predicted, gold in columns if predicted.any() or gold.any()}
+    totals: Floats = (replies.predicted + replies.gold).sum(axis=0)
+    named = dict(zip(EMOTIONS, totals, strict=True))
+    return {emotion: values for emotion, values in metrics.gepp(replies).items() if named[emotion]}
 
 
-def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
-    """How much more often a quadrant is predicted than gold, in percent of all gold labels."""
+def _quadrant_bias(answers: Answers) -> Numbers:
     return {quadrant: 100.0 * values for quadrant, values in metrics.grqb(_replies(answers)).items()}
 
 
-def _across_languages(compute: _Compute) -> _Compute:
+def _across_languages(compute: Callable[[Answers], Numbers]) -> Callable[[Answers], Numbers]:
     """Returns a statistic over all languages, which answers in one language don't have."""
     return lambda answers: compute(answers) if np.unique(_languages(answers)).size > 1 else {}
 
 
-def _top2(answers: Answers) -> Mapping[str, Floats | float]:
-    """Macro F1 against the two most frequent annotations (Table 5); nothing where the data have no minority labels."""
+def _top2(answers: Answers) -> Numbers:
+    """Returns nothing where the data have no minority labels."""
     if "minority" not in answers.groups:
         return {}
     runs = _runs(answers)
-    predictions = [emotion for run in runs for emotion in _emotions_of(answers, run)]
-    golds, minorities = (_emotions_of(answers, field) * len(runs) for field in ("gold", "minority"))
+    columns = {field: answers.groups_of(field) for field in (*runs, "gold", "minority")}
+    emotions: dict[str, list[Any]] = {
+        field: [texts.names[code] if texts.names[code] in EMOTIONS else None for code in texts.codes]
+        for field, texts in columns.items()
+    }
+    predictions = [emotion for run in runs for emotion in emotions[run]]
+    golds, minorities = (emotions[field] * len(runs) for field in ("gold", "minority"))
     return {"": metrics.top2_macro_f1(predictions, golds, minorities)}
-
-
-def _emotions_of(answers: Answers, field: str) -> list[Any]:
-    texts = answers.groups_of(field)
-    emotions = [name if name in EMOTIONS else None for name in texts.names]
-    return [emotions[code] for code in texts.codes]
 
 
 _STATISTICS = (
@@ -171,15 +157,44 @@ _STATISTICS = (
 )
 
 
+# Tables
+
+
+def _table(
+    key: str,
+    title: str,
+    source: str,
+    columns: Iterable[ColumnSpec],
+    *notes: str,
+    papers: tuple[str, ...] = (),
+    question: Question = "cultures",
+) -> TableSpec:
+    return TableSpec(
+        key=key,
+        title=title,
+        source=f"CEDAR, {source}",
+        columns=tuple(columns),
+        headers=MODEL,
+        notes=notes,
+        papers=papers,
+        question=question,
+    )
+
+
 def _tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
     keys = {unit.key for unit in units}
     if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in keys]:
         yield _accuracy(accuracy)
     for modality in reversed(MODALITIES):
-        if f"cedar_{modality}" in keys:
-            yield from _biases(modality)
-            yield _two_labels(modality)
-        if f"cedar_{modality}_matrix" in keys:
+        unit = f"cedar_{modality}"
+        if unit in keys:
+            yield from _biases(modality, unit)
+            title = f"{unit}: macro F1, either of the two most frequent labels being right"
+            columns = columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}, total="All")
+            note = "Of data with minority labels. Over all languages together, All is no mean of the columns."
+            papers = ("cedar_table_5",) if modality == "text" else ()  # the paper's is of text alone
+            yield _table(f"{unit}_top2", title, "Table 5", columns, note, papers=papers)
+        if f"{unit}_matrix" in keys:
             yield _matrix(modality)
 
 
@@ -192,108 +207,73 @@ def _accuracy(modalities: Iterable[str]) -> TableSpec:
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
             keys, sums_up = {**printed, "language": name}, name == "average"
             columns.append(ColumnSpec(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
-        columns.append(ColumnSpec(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), header))
+        columns += columns_of(unit, {UNPARSED: "Unparsed"}, over=header, prefix=f"{modality}_")
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
         "officially support are left out of these and stay empty."
     )
-    return TableSpec(
-        key="cedar_table_1",
-        title="CEDAR: accuracy in percent by language",
-        source="CEDAR, Table 1",
-        columns=tuple(columns),
-        headers=MODEL,
-        notes=(note,),
-        papers=("cedar_table_1",),
-    )
+    title = "CEDAR: accuracy in percent by language"
+    return _table("cedar_table_1", title, "Table 1", columns, note, papers=("cedar_table_1",))
 
 
 def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableSpec:
-    bias = _BIASES[statistic]
-    return TableSpec(
-        key=f"{unit}_{statistic}",
-        title=f"{subject}: {bias.title}",
-        source=f"CEDAR, {source}",
-        columns=columns_by(bias.field, bias.groups, unit, statistic),
-        headers=MODEL,
-        notes=(bias.note,),
-        question="biases",
-    )
+    title, _, field, groups, note = _BIASES[statistic]
+    columns = columns_by(field, groups, unit, statistic)
+    return _table(f"{unit}_{statistic}", f"{subject}: {title}", source, columns, note, question="biases")
 
 
-def _biases(modality: str) -> Iterator[TableSpec]:
-    unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
-    for statistic, bias in _BIASES.items():
-        table = _bias_table(unit, statistic, unit, f"Figure {bias.figure}")
+def _biases(modality: Modality, unit: str) -> Iterator[TableSpec]:
+    for statistic, (title, figure, field, groups, _) in _BIASES.items():
+        table = _bias_table(unit, statistic, unit, figure)
         if statistic == "gepp":
-            title, source = f"{unit}: global {bias.title}", f"CEDAR, Table {paper.removeprefix('cedar_table_')}"
-            columns = columns_by(bias.field, bias.groups, unit, statistic, printed={"modality": modality})
-            table = replace(table, key=paper, title=title, source=source, columns=columns, papers=(paper,))
-        elif statistic in ("lsepp", "lsrqb"):
+            number = "7" if modality == "multimodal" else "8"
+            columns = columns_by(field, groups, unit, statistic, printed={"modality": modality})
+            key, source = f"cedar_table_{number}", f"CEDAR, Table {number}"
+            title = f"{unit}: global {title}"
+            table = replace(table, key=key, title=title, source=source, columns=columns, papers=(key,))
+        elif statistic.startswith("ls"):
             lines = {
-                name: {group: At(unit, statistic, (("language", code), (bias.field, group))) for group in bias.groups}
+                name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
                 for code, name in LANGUAGE_NAMES.items()
             }
-            columns = tuple(ColumnSpec(group, label) for group, label in bias.groups.items())
+            columns = tuple(ColumnSpec(group, label) for group, label in groups.items())
             table = replace(table, columns=columns, line_header="Language", lines=lines)
         yield table
 
 
-def _two_labels(modality: str) -> TableSpec:
-    unit = f"cedar_{modality}"
-    return TableSpec(
-        key=f"{unit}_top2",
-        title=f"{unit}: macro F1, either of the two most frequent labels being right",
-        source="CEDAR, Table 5",
-        columns=columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}, total="All"),
-        headers=MODEL,
-        notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
-        papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone
-    )
+def _matrix(modality: Modality) -> TableSpec:
+    unit = f"cedar_{modality}_matrix"
+    lines: Mapping[str, Mapping[str, At]] = {
+        name: {data: At(unit, where=(("pair", pair_of(prompt, data)),)) for data in LANGUAGES}
+        for prompt, name in LANGUAGE_NAMES.items()
+    }
+    title = f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data"
+    columns = [ColumnSpec(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()]
+    table = _table(unit, title, "section 4.4", columns, question="changes")
+    return replace(table, headers={}, line_header="Prompt", lines=lines)
 
 
-def _matrix(modality: str) -> TableSpec:
-    return TableSpec(
-        key=f"cedar_{modality}_matrix",
-        title=f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data",
-        source="CEDAR, section 4.4",
-        columns=tuple(ColumnSpec(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()),
-        headers={},
-        question="changes",
-        line_header="Prompt",
-        lines={
-            name: {data: At(f"cedar_{modality}_matrix", where=(("pair", pair_of(prompt, data)),)) for data in LANGUAGES}
-            for prompt, name in LANGUAGE_NAMES.items()
-        },
-    )
+# Figures
 
 
 def _modality(number: Number) -> str:
     return _TITLES["multimodal" if "multimodal" in number.unit else "text"]
 
 
-def _model_and_modality(number: Number) -> str:
+def _panel(number: Number) -> str:
     return f"{number.model} · {_modality(number).lower()}"
 
 
-def _model_by_modality(number: Number) -> Mark:
+def _by_model(number: Number) -> Mark:
     return Mark(_modality(number), number.model, number.group)
-
-
-def _language_by_model(number: Number) -> Mark:
-    return Mark(_model_and_modality(number), number.fixed["language"], number.group)
-
-
-def _language_by_quadrant(number: Number) -> Mark:
-    return Mark(f"{_modality(number)} · {number.group}", number.model, number.fixed["language"])
 
 
 def _prompt_and_data(number: Number) -> Mark | None:
     if number.dimension != "pair":
         return None
     prompt, _, data = number.group.partition(" on ")
-    return Mark(_model_and_modality(number), prompt, data)
+    return Mark(_panel(number), prompt, data)
 
 
 def _bias_figure(
@@ -302,12 +282,12 @@ def _bias_figure(
     mark: Callable[[Number], Mark],
     series: str = "model",
 ) -> FigureSpec:
-    bias = _BIASES[statistic]
-    quantity = ": named / gold (ratio)" if bias.field == "emotion" else " (percent of gold labels)"
+    title, figure, field, _, _ = _BIASES[statistic]
+    quantity = ": named / gold (ratio)" if field == "emotion" else " (percent of gold labels)"
     return FigureSpec(
         key=f"cedar_{statistic}",
-        title=f"CEDAR: {bias.title}",
-        source=f"CEDAR, Figure {bias.figure}",
+        title=f"CEDAR: {title}",
+        source=f"CEDAR, {figure}",
         kind="dots",
         groups=groups,
         value=f"{statistic.upper()}{quantity}",
@@ -320,10 +300,16 @@ def _bias_figure(
 
 
 _FIGURES = (
-    _bias_figure("gepp", "emotion", _model_by_modality),
-    _bias_figure("lsepp", "emotion", _language_by_model, series="language"),
-    _bias_figure("grqb", "quadrant", _model_by_modality),
-    _bias_figure("lsrqb", "language", _language_by_quadrant),
+    _bias_figure("gepp", "emotion", _by_model),
+    _bias_figure(
+        "lsepp", "emotion", lambda one: Mark(_panel(one), one.fixed["language"], one.group), series="language"
+    ),
+    _bias_figure("grqb", "quadrant", _by_model),
+    _bias_figure(
+        "lsrqb",
+        "language",
+        lambda one: Mark(f"{_modality(one)} · {one.group}", one.model, one.fixed["language"]),
+    ),
     FigureSpec(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
@@ -342,6 +328,7 @@ _EMOTION_GROUPS = {
     "quadrant": Groups({name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
 }
 _UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
+_PAIR_NAMES = {pair: f"{LANGUAGE_NAMES[prompt]} on {LANGUAGE_NAMES[data]}" for pair, (prompt, data) in PAIRS.items()}
 
 REPORT = BenchmarkReport(
     groups={
@@ -368,19 +355,12 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
     def tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
         keys = {unit.key for unit in units}
         for modality, unit in tasks.items():
-            if unit not in keys:
-                continue
-            statistics = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
-            subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
-            yield TableSpec(
-                key=f"{unit}_accuracy",
-                title=f"{subject}: accuracy in percent",
-                source="CEDAR, Table 1",
-                columns=columns_of(unit, statistics),
-                headers=MODEL,
-            )
-            yield _bias_table(unit, "lsepp", subject, "section 3.3, equation 1")
-            yield _bias_table(unit, "lsrqb", subject, "section 3.3, equation 2")
+            if unit in keys:
+                subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
+                columns = columns_of(unit, {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"})
+                yield _table(f"{unit}_accuracy", f"{subject}: accuracy in percent", "Table 1", columns)
+                yield _bias_table(unit, "lsepp", subject, "section 3.3, equation 1")
+                yield _bias_table(unit, "lsrqb", subject, "section 3.3, equation 2")
 
     return BenchmarkReport(
         groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},

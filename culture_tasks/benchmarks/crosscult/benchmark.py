@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Annotated
 
 from culture_tasks.benchmarks.crosscult import documents
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
+from culture_tasks.benchmarks.crosscult.documents import Release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
-from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
+from culture_tasks.benchmarks.crosscult.raw_cases import table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
@@ -24,6 +24,7 @@ from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
     Decoding,
+    Doc,
     Documents,
     Entry,
     Group,
@@ -42,7 +43,6 @@ from culture_tasks.benchmarks.own_culture import (
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
-from culture_tasks.data.checking import DataReport
 from culture_tasks.data.rows import one_of
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -126,7 +126,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         ending: str,
         title: str,
         languages: tuple[str, ...],
-        build: Callable[[Release], Iterable[CrossCultDoc]],
+        build: Callable[[Release], Iterable[Doc]],
     ) -> Task:
         edition = self.edition
         return Task(
@@ -156,13 +156,6 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         from culture_tasks.benchmarks.crosscult.report import report_of
 
         return report_of(self.edition)
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks the raw cases, and whether they can be paired."""
-        report = super().check(settings)
-        if report.usable:
-            report.counts += documents.part_counts(load(settings, self.edition))
-        return report
 
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
@@ -229,12 +222,12 @@ def _words(role: Role) -> str:
     return role.replace("cross_", "cross-").replace("_", " ")
 
 
-def _prompt(edition: Edition, doc: CrossCultDoc) -> Prompt:
+def _prompt(edition: Edition, doc: Doc) -> Prompt:
     """Returns the prompt for a request: image and question, with the system prompt of its language (Figure 9)."""
     return Prompt((Picture(), doc["question"]), system=edition[doc["language"]].system_prompt)
 
 
-def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edition, settings: Settings) -> Documents:
+def _documents(build: Callable[[Release], Iterable[Doc]], edition: Edition, settings: Settings) -> Documents:
     """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
     import datasets
 

@@ -6,66 +6,25 @@ a model that can't insert anything answers the request alone, and its row is the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, get_args
+from typing import get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, make_draw
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, count_of, load
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,
     Role,
     Setting,
 )
+from culture_tasks.benchmarks.interface import Doc
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.checking import Count, count
 from culture_tasks.data.rows import fingerprint
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
-
-# Table 1
-TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
-
-
-class InsertedSample(TypedDict):
-    """One insertion sample (i, q, a) of a language-culture partition; i is the document's ``insertion_image``."""
-
-    partition: str
-    question: str
-    answer: str
-
-
-class CrossCultDoc(TypedDict):
-    """One request of CrossCult-KIBench, without its two images.
-
-    These are columns of the harness's data set: ``image``, which the request is about, and ``insertion_image``, which
-    all insertions are about (a chain has one image: section 3.1) and which is a mapping with the file at ``path``. Both
-    show the same in reliability and cross-language locality, and where nothing is inserted.
-    """
-
-    id: str  # different in each document of a task
-    case_id: str  # a single-insert case, a chain or a raw case: the same in all tasks of a setting, in the same order
-    setting: str
-    role: str
-    scenario: str  # of the inserted sample
-    topic: str  # of that scenario
-    partition: str  # whose inserted sample this request is about; the one that is asked in the diagnostic
-    language: str  # of the request and its system prompt; other than `partition` in cross-language locality alone
-    order: list[str]  # partitions as they are inserted; as many as `insertions`, or more where a chain is cut off
-    step: int  # place of `partition` in `order`, from 1; 0 without insertions
-    insertions: list[InsertedSample]  # before the request, the first first
-    wants_plain_answer: bool  # in locality: a model that inserts returns [answer, answer without insertions]
-    question: str
-    reference: str  # empty in locality, where it is the model's answer without insertions
-    image_id: str  # the raw case of `image`
-    insertion_image_id: str  # the raw case of `insertion_image`
-    request_scenario: str  # of `image`
-    data: str  # fingerprint of the raw cases
-    draw: str  # fingerprint of their split and pairing
 
 
 @dataclass(frozen=True)
@@ -75,13 +34,13 @@ class Release:
     raw: RawCases
     draw: Draw
 
-    def diagnostic(self) -> Iterator[CrossCultDoc]:
+    def diagnostic(self) -> Iterator[Doc]:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
         for case in self.raw.cases:
             for partition in self.raw.edition.codes:
                 yield self._document("diagnostic", "diagnostic", case, (), partition, inserted=0)
 
-    def single(self, role: Role, *, train: bool = False) -> Iterator[CrossCultDoc]:
+    def single(self, role: Role, *, train: bool = False) -> Iterator[Doc]:
         """Yields one document for each single-insert case of the test, or of the training data."""
         part = "train" if train else "single"
         for pair in self.draw.single:
@@ -92,7 +51,7 @@ class Release:
                 order = (pair.target,)
                 yield self._document("single", role, case, order, *order, inserted=1, request=request, language=code)
 
-    def sequential(self, role: Role, partition: str) -> Iterator[CrossCultDoc]:
+    def sequential(self, role: Role, partition: str) -> Iterator[Doc]:
         """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
         order = self.raw.edition.orders[0]
         step = order.index(partition)
@@ -101,7 +60,7 @@ class Release:
             case = self.raw.cases_by_id[pair.case]
             yield self._document("sequential", role, case, order, partition, inserted=len(order), request=request)
 
-    def retention(self, order: Order, partition: str, after: int) -> Iterator[CrossCultDoc]:
+    def retention(self, order: Order, partition: str, after: int) -> Iterator[Doc]:
         """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
         for pair in self.draw.sequential:
             case = self.raw.cases_by_id[pair.case]
@@ -118,38 +77,41 @@ class Release:
         inserted: int,
         request: str | None = None,
         language: str | None = None,
-    ) -> CrossCultDoc:
+    ) -> Doc:
         """Returns the request about a partition, after the first insertions in an order of samples of a case.
 
         It is about another raw case where ``request`` has its id, and in another language where ``language`` says so.
+        The harness's data set has two image columns beside: ``image``, and ``insertion_image``, which all insertions
+        are about (a chain has one image: section 3.1), as a mapping with the file at ``path``.
         """
         request_case = case if request is None else self.raw.cases_by_id[request]
         code = language or partition
         case_id = f"{case.id}:{'-'.join(order)}" if order else case.id
         samples = ((name, case.samples[name]) for name in order[:inserted])
-        return CrossCultDoc(
-            id=f"{case_id}/{role}/{partition}/{inserted}",
-            case_id=case_id,
-            setting=setting,
-            role=role,
-            scenario=case.scenario,
-            topic=case.topic,
-            partition=partition,
-            language=code,
-            order=list(order),
-            step=order.index(partition) + 1 if order else 0,
-            insertions=[
-                InsertedSample(partition=name, question=question, answer=answer) for name, (question, answer) in samples
+        return {
+            "id": f"{case_id}/{role}/{partition}/{inserted}",  # different in each document of a task
+            # a single-insert case, a chain or a raw case: the same in all tasks of a setting, in the same order
+            "case_id": case_id,
+            "setting": setting,
+            "role": role,
+            "scenario": case.scenario,  # of the inserted sample
+            "topic": case.topic,
+            "partition": partition,  # whose inserted sample it is about; the one that is asked in the diagnostic
+            "language": code,  # of the request and its system prompt
+            "order": list(order),  # partitions as they are inserted; more than `insertions` where a chain is cut off
+            "step": order.index(partition) + 1 if order else 0,  # place of `partition` in `order`, from 1
+            "insertions": [
+                {"partition": name, "question": question, "answer": answer} for name, (question, answer) in samples
             ],
-            wants_plain_answer=role in LOCALITY_ROLES,
-            question=request_case.samples[code].question,
-            reference="" if role in LOCALITY_ROLES else request_case.samples[code].answer,
-            image_id=request_case.id,
-            insertion_image_id=case.id,
-            request_scenario=request_case.scenario,
-            data=self.raw.fingerprint,
-            draw=self.draw.fingerprint,
-        )
+            "wants_plain_answer": role in LOCALITY_ROLES,  # a model that inserts returns its plain answer, too
+            "question": request_case.samples[code].question,
+            "reference": "" if role in LOCALITY_ROLES else request_case.samples[code].answer,
+            "image_id": request_case.id,  # the raw case of `image`
+            "insertion_image_id": case.id,  # and of `insertion_image`
+            "request_scenario": request_case.scenario,
+            "data": self.raw.fingerprint,
+            "draw": self.draw.fingerprint,
+        }
 
 
 def load_release(settings: Settings, edition: Edition = PAPER) -> Release:
@@ -176,9 +138,8 @@ def training_cases(settings: Settings, limit: int | None = None, edition: Editio
         return AnsweredQuestion(Path(files[image_id]), edition[language].system_prompt, *sample)
 
     training = []
-    for case_documents in cases:
-        first = case_documents[0]
-        questions = {doc["role"]: answered_question(doc["image_id"], doc["language"]) for doc in case_documents}
+    for first, *others in cases:
+        questions = {doc["role"]: answered_question(doc["image_id"], doc["language"]) for doc in others}
         case = InsertionCase(
             scenario=first["scenario"],
             inserted=answered_question(first["insertion_image_id"], first["partition"]),
@@ -186,19 +147,4 @@ def training_cases(settings: Settings, limit: int | None = None, edition: Editio
             locality=tuple((kind, questions[kind]) for kind in get_args(Locality)),
         )
         training.append(case)
-    return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
-
-
-def part_counts(raw: RawCases) -> list[Count]:
-    """Returns the counts of the task cases of each part."""
-    try:
-        split = make_draw(raw).split
-    except DataError as error:
-        return [count("split and pairing", f"not possible ({error})")]
-    parts = Counter(split[case.scenario] for case in raw.cases)
-    targets = len(raw.edition.targets)
-    numbers = (targets * parts["train"], targets * parts["single"], parts["sequential"])
-    return [
-        count_of(f"task cases, {name}", number, paper, raw.edition)
-        for (name, paper), number in zip(TASK_CASES.items(), numbers, strict=True)
-    ]
+    return TrainingCases(training, release.raw.fingerprint, fingerprint(documents))

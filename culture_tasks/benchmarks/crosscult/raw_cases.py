@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -29,8 +29,7 @@ from culture_tasks.data.rows import (
 from culture_tasks.data.tables import Release, Rows, Table
 from culture_tasks.settings import Settings
 
-# Table 1: raw cases, scenarios of each topic, and cases of each scenario.
-RAW_CASES, CASES_PER_SCENARIO = 9_800, 200
+RAW_CASES = 9_800  # this and the next in Table 1
 SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
@@ -169,22 +168,15 @@ def _uneven_scenarios(found: Rows[RawCaseRow]) -> Iterator[str]:
                 )
 
 
-def count_of(name: str, number: object, paper: int, edition: Edition) -> Count:
-    """Returns a count, beside the paper's where the cases are those of the paper."""
-    return count(name, number, paper if edition is PAPER else None)
-
-
-def _counts(edition: Edition, rows: Sequence[RawCaseRow]) -> Iterator[Count]:
+def _counts(rows: Sequence[RawCaseRow]) -> Iterator[Count]:
     scenarios = Counter(row.scenario for row in rows)
     topics = Counter({row.scenario: row.topic for row in rows}.values())
-    yield count_of("raw cases", len(rows), RAW_CASES, edition)
-    yield count_of("scenarios", len(scenarios), sum(SCENARIOS.values()), edition)
+    yield count("raw cases", len(rows), RAW_CASES)
+    yield count("scenarios", len(scenarios), sum(SCENARIOS.values()))
     for topic in TOPICS:
-        yield count_of(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic], edition)
-    if scenarios:
-        fewest, most = min(scenarios.values()), max(scenarios.values())
-        sizes = fewest if fewest == most else f"{fewest} to {most}"
-        yield count_of("cases of a scenario", sizes, CASES_PER_SCENARIO, edition)
+        yield count(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic])
+    sizes = sorted(set(scenarios.values()))
+    yield count("cases of a scenario", " to ".join(map(str, dict.fromkeys((*sizes[:1], *sizes[-1:])))), 200)
 
 
 @cache
@@ -201,9 +193,11 @@ def table_of(edition: Edition) -> Table[RawCaseRow]:
         image_column="image",
         release=Release(rows=RAW_CASES),
         rules=_uneven_scenarios,
-        counts=partial(_counts, edition),
+        counts=_counts,
     )
-    return table.of_culture(edition.root) if edition.root else table
+    if edition.root:
+        return table.of_culture(edition.root, counts=lambda rows: [count("raw cases", len(rows))])
+    return table
 
 
 def load(settings: Settings, edition: Edition = PAPER) -> RawCases:

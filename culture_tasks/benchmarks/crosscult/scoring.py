@@ -16,11 +16,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, TOPICS, Setting
-from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale, Score
+from culture_tasks.benchmarks.interface import Doc, JudgedScore, MeanScore, Metric, Scale, Score
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.text import answer_in, storable
 
@@ -75,7 +74,7 @@ def metrics(setting: Setting, edition: Edition = PAPER) -> list[Metric]:
     ]
 
 
-def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER) -> Score:
+def score(doc: Doc, responses: Sequence[str], edition: Edition = PAPER) -> Score:
     """Scores the answers to a request, the texts of :class:`Insertions`; without any, it is not answered yet."""
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
@@ -97,7 +96,7 @@ def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER)
         image=doc["image_id"],
         data={"data": doc["data"], "draw": doc["draw"]},
         # which insertion was used, scores and tokens, as the method says
-        facts={name: doc[name] for name in _FACTS} | json.loads(answers[0].routing),  # type: ignore[literal-required]
+        facts={name: doc[name] for name in _FACTS} | json.loads(answers[0].routing),
         rubric=CROSSCULT,
         judge_language=edition[doc["language"]].language,
         values={OVERLAP: sum(overlaps) / len(overlaps)},

@@ -2,7 +2,7 @@
 
 Each file has a language's words for each label, by concepts that are the same in all languages. What fits two labels is
 left out, such as shock and ``contento`` (es). Its other entries are phrases for the rules, or regular expressions:
-``not_in`` has those in which a word names no emotion ("pain relief", "the painful wait").
+``not_in`` has those in which a word names no emotion ("pain relief").
 
 Each emotion word that a reply names and doesn't deny is replaced by a mark, one character per label, so that rules are
 patterns of marks and  The first rule that finds a label decides, and its labels must agree: a reply that names
@@ -224,7 +224,7 @@ Labels: TypeAlias = list[Emotion | None]
 _MARKS = {emotion: chr(0xE000 + place) for place, emotion in enumerate(EMOTIONS)}
 _EMOTIONS = {mark: emotion for emotion, mark in _MARKS.items()}
 _MARK = re.compile(f"([{''.join(_EMOTIONS)}])")
-_OPTIONS, _LONGEST_LEAD = 5, 40
+_OF_NOUN, _OPTIONS, _LONGEST_LEAD = "\ue0ff", 5, 40  # the first is behind the mark in "the painful wait"
 # A sentence: text up to a stop with the quotation marks and brackets that close it, or up to a line break.
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
 _ASKS = re.compile(r"\?[\s\"'*_`)\]]*\Z")  # the end of a question
@@ -256,10 +256,11 @@ def _marked(sentence: str, own: OwnWords | None) -> str:
     mentions = find_mentions(sentence, own)
     if not mentions or _ASKS.search(sentence) or _pattern("weighs").search(_plainly(sentence)):
         return sentence
+    adjectives = {place for match in _pattern("adjective").finditer(sentence) for place in range(*match.span())}
     parts, end = [], 0
     for mention in mentions:
         if not _is_denied(sentence, mention):
-            parts += [sentence[end : mention.start], _MARKS[mention.emotion]]
+            parts += [sentence[end : mention.start], _MARKS[mention.emotion], _OF_NOUN * (mention.start in adjectives)]
             end = mention.end
     return "".join((*parts, sentence[end:]))
 
@@ -366,7 +367,7 @@ def _leading(reply: str) -> Labels:
     if not opens and (_pattern("doubt").search(statement) or (turns and _pattern("expected").search(statement))):
         return []
     if not rival:
-        return [_EMOTIONS[first]]
+        return [] if others[0].startswith(_OF_NOUN) and not opens else [_EMOTIONS[first]]
     gap = "".join(others[:rival])
     explained = _BREAK.search(gap) or _pattern("because").search(gap)
     if not opens or not explained or _contrasts(gap[:80]) or _are_rivals(first, gap, others[rival]):
