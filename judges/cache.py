@@ -321,7 +321,10 @@ def stats(file: Path) -> list[JudgeStats]:
     if not file.exists():
         return []
     with _opened(file) as database:
-        return [JudgeStats(*row[:5], Usage(*row[5:])) for row in database.execute(query)]
+        return [
+            JudgeStats(endpoint, model, rubric, completions, asked_again, Usage(*tokens))
+            for endpoint, model, rubric, completions, asked_again, *tokens in database.execute(query)
+        ]
 
 
 def clear(file: Path, model: str | None = None) -> int:

@@ -23,6 +23,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outco
 from culture_tasks.settings import Settings
 from culture_tasks.text import without_reasoning
 
+_TIMES_ASKED_AGAIN = 1  # after a reply that no verdict can be read from
 _GRADINGS_PER_LOOKUP = 1_000
 _ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
 
@@ -174,7 +175,7 @@ class Grading:
         self._usage = reply.usage if self._usage == Usage() else self._usage + reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = self.rubric.read(reply.text) if reply.is_whole else None
-        if reading is None and self._sample < 1:
+        if reading is None and self._sample < _TIMES_ASKED_AGAIN:
             text = without_reasoning(reply.text)
             # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()

@@ -108,7 +108,8 @@ class Asker:
                     return Answer(result, attempts)
                 cut_off = result
                 continue
-            if result.status in (400, 422) and (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0):
+            has_grown = (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0)
+            if result.status in (400, 422) and has_grown and not result.refused:
                 # The endpoint takes no larger limit, or has no room for it beside this prompt.
                 if cut_off is not None and cut_off.sampling is not None:
                     self._adaptations.shrink(limit_of(cut_off.sampling) or 0)
