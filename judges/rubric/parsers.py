@@ -7,16 +7,16 @@ next form counts, then ``Rating: 7``, then a number alone on the last line. Any 
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from functools import lru_cache
+from itertools import chain, islice
 
 from culture_tasks.judges.rubric.verdicts import OfferedScale, Reading
 from culture_tasks.text import without_reasoning
 
 _NOT_OFFERED = -1  # a fraction, a range, another scale's value, …
 _MOST = 50  # statements, and objects, that are looked at
-_FOLDED = str.maketrans("［］【】：＝／（），", "[][]:=/(),")  # one character for one, so that places stay
+_FOLDED = dict(zip("［］【】：＝／（），", "[][]:=/(),", strict=True))  # one character for one, so that places stay
 _FOREIGN = "bewertung|calificación|оценка|التقييم|الدرجة|评分|得分|分数|評分|評価|スコア|점수|평점|평가"
 _LABEL = rf"(?:(?<![^\W_])(?:rating|score)|{_FOREIGN})"
 _MARKS = r"[ \t*_`'\"“”|$\\]{0,6}"
@@ -33,11 +33,13 @@ _FORMS = {
     "alone": rf"^[\s*_`#$\\]{{0,9}}(?:boxed{{)?{_NUMBER}[\s*_`$}}.]{{0,9}}\Z",  # such as "7" or "**7/10**"
 }
 _PATTERNS = {form: re.compile(pattern, re.IGNORECASE | re.MULTILINE) for form, pattern in _FORMS.items()}
+# What is in every statement, at its beginning or up to two characters after that.
+_HINTS = re.compile(rf"\[\[|rating|score|{_FOREIGN}|i(?= would|['’]d| rate| give)|actually|correction|make (?:it|that)")
+_WHOLE = re.compile(r"\s*(\d{1,2})(?:[.,]0+)?\s*(?:(?:/|out of)\s*(\d+)\s*)?")  # such as "7" and "7.0/10"
 _MORE = re.compile(r"[%+±?a-zA-Z\d]|\s?(?:[-–~/]|to|or|and|至|或)\s?[\[(]{0,2}\d")  # what makes it another number
 _DECODER = json.JSONDecoder(object_pairs_hook=list, strict=False)
 _SENTENCE_ENDS = re.compile(r"[.!?](?<!e\.g\.)(?<!i\.e\.)['\"’”)*_\]`]{0,4}\s|[。！？؟।]")
 _CLAUSE_ENDS = re.compile(r"[,;:(—–→،؛、]|\s-\s")
-_LEADING = (":", "：")
 _BLANK = " \t\n*_`#|\"“'-"
 # The only Latin words between the beginning of a clause and a rating that is the judge's own.
 _OWN = re.compile(
@@ -64,25 +66,26 @@ _AFTER = re.compile(rf"[\])}}*_`'\"’”」』|$ \t]{{0,9}}(?:{_NEXT})")
 def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     """Reads a rating in the form that the prompt asked for or a plain one; None where one would ask again."""
     text = without_reasoning(reply).strip()
-    for form in ["{", *_PATTERNS][scale.label == "rating" and not text.startswith(("{", "```json")) :]:
-        if statements := list(islice(_statements(text, form, scale), _MOST)):
-            break
-    own = [(start, end, reasons) for start, end, _, reasons in statements if _is_own(text, start, end, reasons)]
+    stated = {form: _statements(text, form, scale) for form in ("[[", "=", "{", "plain")}
+    first = ["{"] if scale.label == "score" or text.startswith(("{", "```json")) else []
+    form = next((form for form in (*first, *stated) if stated[form]), "alone")
+    statements = stated.pop(form) if form != "alone" else _statements(text, form, scale)
+    own = [statement for statement in statements if _is_own(text, *statement)]
     if not own or len(statements) == _MOST:
         return None
-    start, end, reasons = own[-1]
-    others = [s for form in list(_PATTERNS)[:-1] for s in islice(_statements(text, form, scale), _MOST)]
-    others = [s for s in others if s[0] > end or not {":", "=", "：", "]"}.isdisjoint(text[s[0] : s[1]])]
-    statements += [s for s in others if _is_own(text, *s[:2], s[3])]
+    start, end, _, reasons = own[-1]
+    others = [s for s in chain(*stated.values()) if s[0] > end or not set(":=：]").isdisjoint(text[s[0] : s[1]])]
+    statements += [statement for statement in others if _is_own(text, *statement)]
     if text != reply.strip() and "\0" not in without_reasoning(f"\0{reply}"):
-        statements += islice(_statements(reply, form, scale), _MOST)  # a mark, perhaps quoted, hides the judge's own
+        statements += _statements(reply, form, scale)  # a mark, perhaps quoted, hides the judge's own
     if len(values := {value for _, _, value, _ in statements}) > 1 or _NOT_OFFERED in values:
         return None
     return Reading(values.pop(), (text[:start] + text[end:] if reasons is None else reasons).strip())
 
 
-def _statements(text: str, form: str, scale: OfferedScale) -> Iterator[tuple[int, int, int, str | None]]:
-    """Yields where a text states ratings in a form, the judge's and others', their values, and an object's reasons."""
+def _statements(text: str, form: str, scale: OfferedScale) -> list[tuple[int, int, int, str | None]]:
+    """Returns where a text states ratings in a form, the judge's and others', their values, and an object's reasons."""
+    statements: list[tuple[int, int, int, str | None]] = []
     for opening in islice(re.finditer(r"\{", text), _MOST if form == "{" else 0):
         if text[start := opening.start()] != "{":
             continue  # inside of an object
@@ -90,24 +93,38 @@ def _statements(text: str, form: str, scale: OfferedScale) -> Iterator[tuple[int
             pairs, end = _DECODER.raw_decode(text, start)
             fields = [(str(key).lower(), str(value)) for key, value in pairs if isinstance(value, str | int | float)]
             reasons = next((value for key, value in fields if key in ("reason", "rationale", "explanation")), "")
-            yield from ((start, end, _offered(v, scale), reasons) for k, v in fields if k in ("rating", "score"))
+            statements += [(start, end, _offered(v, scale), reasons) for k, v in fields if k in ("rating", "score")]
             text = text[:start] + " " * (end - start) + text[end:]
-    folded = text.translate(_FOLDED)
-    for match in _PATTERNS[form].finditer(folded if form in folded or form in ("plain", "alone") else ""):
+    (folded, hints), end = _hints(text), 0
+    starts = [line.end() for line in re.finditer(r"\A|\n", folded)] if form == "alone" else hints
+    for start in starts if form in ("plain", "alone") or form in folded else ():
+        if start < end or not (match := _PATTERNS[form].match(folded, start)):
+            continue
+        end = match.end()
         number = f"{match['value']}/{match['full']}" if match["full"] else match["value"]
-        value = _NOT_OFFERED if _MORE.match(folded, match.end()) else _offered(number, scale)
-        listed = rf"(?m)^[^\w\n]*({value - 1}[.):]|\d+\s*$)"
-        if form != "alone" or not re.search(listed, folded[: match.start()]):
-            yield match.start(), match.end(), value, None
+        value = _NOT_OFFERED if _MORE.match(folded, end) else _offered(number, scale)
+        if form != "alone" or not re.search(rf"(?m)^[^\w\n]*({value - 1}[.):]|\d+\s*$)", folded[:start]):
+            statements.append((start, end, value, None))
+    return statements[:_MOST]
+
+
+@lru_cache(maxsize=2)
+def _hints(text: str) -> tuple[str, list[int]]:
+    """Returns a text with its foreign marks folded, and where statements may begin: the patterns are slow elsewhere."""
+    folded = text if text.isascii() else re.sub(f"[{''.join(_FOLDED)}]", lambda mark: _FOLDED[mark[0]], text)
+    lowered = folded.replace("İ", "i").lower()  # the only letter that would become two
+    places = [hint.start() for hint in _HINTS.finditer(lowered)]
+    return folded, sorted({start for place in places for start in range(max(0, place - 2), place + 1)})
 
 
 def _offered(number: str, scale: OfferedScale) -> int:
     """Returns the rating that a number is, :data:`_NOT_OFFERED` for any other text."""
-    match = re.fullmatch(rf"\s*(\d{{1,2}})(?:[.,]0+)?\s*(?:(?:/|out of)\s*{scale.highest}\s*)?", number)
-    return int(match[1]) if match and scale.lowest <= int(match[1]) <= scale.highest else _NOT_OFFERED
+    match = _WHOLE.fullmatch(number)
+    value = int(match[1]) if match and match[2] in (None, str(scale.highest)) else _NOT_OFFERED
+    return value if scale.lowest <= value <= scale.highest else _NOT_OFFERED
 
 
-def _is_own(text: str, start: int, end: int, reasons: str | None) -> bool:
+def _is_own(text: str, start: int, end: int, _value: int, reasons: str | None) -> bool:
     """Whether nothing says that a rating is quoted, supposed or another's."""
     before, after = text[:start], text[end:]
     line, is_cut = before[before.rfind("\n") + 1 :], "}" not in after
@@ -126,5 +143,5 @@ def _is_own(text: str, start: int, end: int, reasons: str | None) -> bool:
         return False
     lead = before[: len(before) - len(last)].rstrip(_BLANK)
     sentence = _SENTENCE_ENDS.split(lead[lead.rfind("\n") + 1 :])[-1]
-    is_told = lead.endswith(_LEADING if words else (*_LEADING, ",", ";", "(", "—", "–")) and _TOLD.search(sentence)
-    return not is_told and (not lead.endswith(_LEADING) or bool(_GRADING.search(sentence)))
+    is_told = lead.endswith((":", "：") if words else tuple(":：,;(—–")) and _TOLD.search(sentence)
+    return not is_told and (not lead.endswith((":", "：")) or bool(_GRADING.search(sentence)))
