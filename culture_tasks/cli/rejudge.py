@@ -21,14 +21,14 @@ from culture_tasks.cli.options import (
     writing,
 )
 from culture_tasks.costs.prices import Prices, read_prices
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.batch.batch_judge import BatchJudge, state_file
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.judges.selection import close_judges, parse_spec
-from culture_tasks.rejudge.rejudging import Rejudging, TaskToGrade, find_runs, judged_tasks, sample_of
+from culture_tasks.rejudge.rejudging import Rejudging, TaskToGrade, judged_runs
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
@@ -79,15 +79,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _rejudge(options: argparse.Namespace, stack: ExitStack) -> int:
-    runs = [(run, tasks) for run in find_runs(options.results) if (tasks := judged_tasks(run.files))]
-    if options.sample is not None:
-        runs = [(run, [sample_of(run.files, task, options.sample) for task in tasks]) for run, tasks in runs]
-    if not runs:
-        raise DataError(
-            "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
-            "with --log_samples and --output_path."
-        )
-    result_files = [run.files.result_file for run, _ in runs]
+    runs = judged_runs(options.results, sample=options.sample)
+    result_files = [run.files.result_file for run in runs]
     settings = Settings.from_environment()
     prices = read_prices(settings.prices_file)
     in_batches: BatchJudge | None = None

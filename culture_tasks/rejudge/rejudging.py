@@ -77,11 +77,12 @@ class TaskToGrade(NamedTuple):
 
 
 class RunToGrade(NamedTuple):
-    """A run that was found."""
+    """A run that was found, and those of its tasks that a judge grades, once they are read."""
 
     files: RunFiles
     # The result file of the run of the harness that its responses come from; its own where the user named it.
     origin: Path
+    tasks: Sequence[TaskToGrade] = ()
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
@@ -94,10 +95,9 @@ def find_runs(paths: Sequence[Path]) -> list[RunToGrade]:
         search = find([path])
         if not search.results:
             problem = search.problems[0]
-            reason = "holds no result file" if path.is_dir() else problem.detail
             raise DataError(
-                f"{path if path.is_dir() else problem.path}: {reason}. Expected results_<date>.json (lm-eval) or "
-                "<date>_results.json (lmms-eval), written with --output_path, or a folder with result files."
+                f"{problem.path}: {problem.detail}. Expected results_<date>.json (lm-eval) or <date>_results.json "
+                "(lmms-eval), written with --output_path, or a folder with result files."
             )
         if search.only:
             raise DataError(f"{path}: a sample file. Name its result file, {search.results[0].name}.")
@@ -134,6 +134,22 @@ def _read(path: Path) -> RunFiles:
     return run
 
 
+def judged_runs(paths: Sequence[Path], *, sample: int | None = None) -> list[RunToGrade]:
+    """Finds the runs that have tasks which a judge grades, with these, or a sample of each."""
+    runs = []
+    for run in find_runs(paths):
+        tasks = judged_tasks(run.files)
+        if sample is not None:
+            tasks = [sample_of(run.files, task, sample) for task in tasks]
+        runs += [run._replace(tasks=tasks)] if tasks else []
+    if not runs:
+        raise DataError(
+            "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
+            "with --log_samples and --output_path."
+        )
+    return runs
+
+
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades."""
     samples_by_name = ((name, judged_samples(run.samples(name))) for name in run.logged_tasks())
@@ -167,45 +183,36 @@ def sample_of(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
     )
 
 
-class RunToWrite(NamedTuple):
-    """A run with the tasks that a judge grades again."""
-
-    files: RunFiles
-    tasks: Sequence[TaskToGrade]
-
-
 @dataclass
 class Rejudging:
     """The runs that one judge grades again; ``failed_only`` keeps the verdicts that were scored."""
 
     session: Session
     failed_only: bool
-    runs: list[RunToWrite]
+    runs: list[RunToGrade]
     _documents: dict[int, JudgedDocument] = field(default_factory=dict)  # by the samples' identities
 
     @classmethod
-    def of(
-        cls, runs: Iterable[tuple[RunToGrade, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
-    ) -> Rejudging:
+    def of(cls, runs: Iterable[RunToGrade], session: Session, *, failed_only: bool) -> Rejudging:
         """Chooses from runs, the oldest first: of several gradings of a run, the newest.
 
         Where scored verdicts are kept, it is the newest whose verdicts are this judge's.
         """
-        gradings: dict[Path, RunToWrite] = {}
+        gradings: dict[Path, RunToGrade] = {}
         by_this_judge: set[Path] = set()
-        for run, tasks in runs:
+        for run in runs:
             with suppress(DataError):
                 if failed_only:
-                    _check_scored(session, [sample for task in tasks for sample in task.samples], models_to_ask=())
+                    _check_scored(session, [sample for task in run.tasks for sample in task.samples], models_to_ask=())
                     by_this_judge.add(run.origin)
-                    gradings[run.origin] = RunToWrite(run.files, tasks)
+                    gradings[run.origin] = run
             if run.origin not in by_this_judge:
-                gradings[run.origin] = RunToWrite(run.files, tasks)
+                gradings[run.origin] = run
         return cls(session, failed_only, list(gradings.values()))
 
     @property
     def _tasks(self) -> list[TaskToGrade]:
-        return [task for _, tasks in self.runs for task in tasks]
+        return [task for run in self.runs for task in run.tasks]
 
     def check(self) -> None:
         """Makes sure that each judge that will be asked can be used, and is the judge of the verdicts that are kept."""
@@ -230,7 +237,7 @@ class Rejudging:
             more = {PROBABILITY: subset.chance} if subset else {}
             self._documents[id(sample)] = sample.submit(failed_only=self.failed_only, more=more)
 
-    def write(self, run: RunToWrite, *, progress: Progress, prices: Prices) -> RunFiles:
+    def write(self, run: RunToGrade, *, progress: Progress, prices: Prices) -> RunFiles:
         """Waits for the verdicts of a run, and writes it anew beside the old one.
 
         The new run has the tasks that were graded, and the groups all of whose tasks were.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
@@ -101,11 +102,10 @@ class BatchEndpoint:
         self._address = address
         self._patience, self._timeout = settings.judge_patience, max(settings.judge_timeout, 60.0)
         self._session = requests.Session()
-        self._session.trust_env = False  # no password from a .netrc takes the place of the key
+        self._session.auth = lambda request: request  # no password from a .netrc takes the place of the key
+        self._session.verify = os.environ.get("SSL_CERT_FILE") or True  # as for verdicts that are asked at once
         self._session.headers.update({"User-Agent": "culture-tasks", **address.headers})
         self._session.params = dict(parse_qsl(urlsplit(address.url).query))
-        if proxy := settings.proxy_for(address.url):
-            self._session.proxies = {"http": proxy, "https": proxy}
 
     def upload(self, content: bytes) -> str:
         """Uploads a batch file and returns its name at the endpoint."""

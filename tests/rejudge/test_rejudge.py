@@ -170,7 +170,7 @@ def test_failed_only_may_ask_elsewhere_but_no_other_judge(tmp_path, monkeypatch,
         ("[]", "has no 'results'"),
         ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
         ('{"results": {}, "group_subtasks": {"care": 7}}', "field 'group_subtasks.care': found 7"),
-        (None, "holds no result file"),
+        (None, "the folder holds no JSON file"),
     ],
 )
 def test_bad_result_files_are_named(tmp_path, capsys, text, said):
