@@ -10,7 +10,7 @@ from scipy import stats
 from support.scripts import speed_script
 
 from culture_tasks.metrics import prediction_powered
-from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean, for_other_raters
 
 NAN = math.nan
 WORLDS = speed_script("spotcheck_coverage")
@@ -263,3 +263,24 @@ def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(wo
         assert found[way].alarms <= 0.05  # one of the two tails, 0.025, and less than two standard errors
     assert found["judge alone"].holds < 0.9
     assert found["corrected"].finds >= found["people alone"].finds - 0.02
+
+
+def test_raters_like_these_by_hand_and_in_a_world_of_them():
+    # Departures from the mean of all, 6: rater 1 has -0.5 on average, rater 2 +0.5; s = sqrt(0.5), t(1) = 12.706205
+    # reach = 12.706205 * sqrt(0.5) / sqrt(2) = 6.353102; hypot(1, 6.353102) = 6.431323
+    mean, ratings = Corrected(6.0, 5.0, 7.0, weight=0.0), np.array([[5.0, 6.0, NAN], [6.0, 7.0, NAN]])
+    assert for_other_raters(mean, ratings, [1.0, 2.0, 3.0]) == pytest.approx((6.0 - 6.431323, 6.0 + 6.431323), abs=1e-5)
+    # Raters of different cultures can't be told from these.
+    apart = for_other_raters(mean, np.array([[5.0, NAN], [NAN, 7.0]]), [1.0, 2.0], ["ar", "ja"])
+    assert all(math.isnan(end) for end in apart)
+    draws, held = np.random.default_rng(5), []
+    for _ in range(60):
+        quality = draws.normal(6.0, 1.0, 80)
+        judge = quality + draws.normal(0.0, 0.5, 80)
+        ratings = quality + draws.normal(0.0, 0.5, (3, 1)) + draws.normal(0.0, 0.5, (3, 80))
+        mean = corrected_mean(judge, ratings.mean(axis=0)).overall
+        low, high = for_other_raters(mean, ratings, judge)
+        held.append((mean.low <= 6.0 <= mean.high, low <= 6.0 <= high))
+    these, others = np.mean(held, axis=0)
+    assert these < 0.8
+    assert others >= 0.9
