@@ -94,8 +94,8 @@ class Pair:
     def test_of_scores(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval of
-        two runs of one subset is of the difference on all items. The family is the number of pairs that p will be
+        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval
+        of two runs of one subset is of the difference on all items. The family is the number of pairs that p will be
         adjusted for, and the level is one minus the confidence of the interval.
         """
         baseline, samples = aligned(self.first_samples, self.second_samples)
