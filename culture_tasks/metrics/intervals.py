@@ -11,7 +11,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -26,6 +25,9 @@ LARGE_CLUSTER = 0.25
 
 _TILTS = (-7.0, 14.0)
 """Between which the logarithm of a tilt is sought, for some hundred thousand scores and for a handful."""
+
+_HALVINGS = 20
+"""Halvings of that range: to 2e-5, which moves a bound by less than a thousandth of the interval's width."""
 
 
 class Interval(NamedTuple):
@@ -142,29 +144,31 @@ def bounded_interval(
 def _gaffke(scores: Floats, counts: Floats, tail: float) -> float:
     """Returns the lower bound of the mean of scores from 0 to 1, which occur so often.
 
-    With weights v of a tilt, the saddle point of sum of weight * (score - bound) is known in closed form, and so is the
-    bound that belongs to it; the tilt is sought at which the tail is the one that is asked for.
+    By a tilt, scores weigh less the higher they are. For each tilt, the bound whose saddle point it is and its tail are
+    known in closed form; the tilt is sought at which the tail is the one that is asked for.
     """
     x, k = np.append(scores, 0.0), np.append(counts, 1.0)
     if not x.any():
         return 0.0
 
+    total = float(k.sum())
+
     def bound_and_tail(log_tilt: float) -> tuple[float, float]:
         tilt = math.exp(log_tilt)
         q = 1.0 + tilt * x
-        bound = float((k * x / q).sum() / (k / q).sum())
-        q /= 1.0 + tilt * bound
-        root = -math.sqrt(2.0 * max(float((k * np.log(q)).sum()), 0.0))
-        slope = -tilt / (1.0 + tilt * bound) * math.sqrt(float((k * ((x - bound) / q) ** 2).sum()))
+        weights = k / q
+        bound = float(weights @ x) / float(weights.sum())
+        scale = 1.0 + tilt * bound
+        root = -math.sqrt(2.0 * max(float(k @ np.log(q)) - total * math.log(scale), 0.0))
+        slope = -tilt * math.sqrt(float(k @ ((x - bound) / q) ** 2))
         density = math.exp(-(root**2) / 2.0) / math.sqrt(2.0 * math.pi)
-        return bound, float(special.ndtr(root)) + density * (1.0 / root - 1.0 / slope)
+        return bound, math.erfc(-root / math.sqrt(2.0)) / 2.0 + density * (1.0 / root - 1.0 / slope)
 
-    if bound_and_tail(_TILTS[0])[1] <= tail:
-        return bound_and_tail(_TILTS[0])[0]
-    if bound_and_tail(_TILTS[1])[1] >= tail:
-        return 0.0
-    log_tilt = scipy.optimize.brentq(lambda log_tilt: bound_and_tail(log_tilt)[1] - tail, *_TILTS, xtol=1e-4)
-    return bound_and_tail(float(log_tilt))[0]
+    low, high = _TILTS
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if bound_and_tail(middle)[1] > tail else (low, middle)
+    return bound_and_tail(low)[0]
 
 
 def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:

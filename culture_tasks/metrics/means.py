@@ -81,21 +81,17 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     if scores.size == 0:
         return Mean(reason="no item has a score")
     middle, n = float(scores[0] + (scores - scores[0]).mean()), scores.size  # exact where all scores are equal
-    sizes = np.bincount(numbers)
-    if sizes.size < 2:
-        return Mean(middle, n=n, clusters=sizes.size, reason=ONE_CLUSTER)
-    shares = sizes / n
-    residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
+    count = int(numbers.max()) + 1
+    if count < 2:
+        return Mean(middle, n=n, clusters=count, reason=ONE_CLUSTER)
+    if count == n:
+        residuals, shares = scores - middle, np.full(1, 1.0 / n)
+        freedom, effective = n - 1.0, float(n)
+    else:
+        residuals, shares = cluster_sums((scores - middle)[:, None], numbers)[:, 0], np.bincount(numbers) / n
+        freedom, effective = satterthwaite(shares), 1.0 / float(shares @ shares)
     error = math.sqrt(float(residuals @ (residuals / (1.0 - shares)))) / n
-    mean = Mean(
-        middle,
-        error,
-        n=n,
-        clusters=sizes.size,
-        freedom=satterthwaite(shares),
-        effective=1.0 / float(shares @ shares),
-        largest=float(shares.max()),
-    )
+    mean = Mean(middle, error, n, count, freedom=freedom, effective=effective, largest=float(shares.max()))
     if error <= _TINY * float(np.abs(scores).max()):
         why = f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
         return mean._replace(error=0.0, reason=why)

@@ -229,6 +229,52 @@ def corrected_mean(
     return CorrectedMean(_corrected(fits, fits[0].shares) if usable.all() else _missing(by_stratum), by_stratum, fits)
 
 
+def for_other_raters(
+    mean: Corrected,
+    ratings: Floats,
+    judge: ArrayLike,
+    strata: Sequence[Hashable] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> tuple[float, float]:
+    """Returns the ends of a corrected mean's interval for raters like these, of whom each rates a little otherwise.
+
+    Formula: with m_j the mean of Y - lambda f of rater j, less its stratum's mean, over responses of strata that
+    several raters rated, half^2 = half^2 of the interval for these raters + (t s / sqrt(k))^2, where s is the standard
+    deviation of k raters' m_j and t has k - 1 degrees of freedom. NaN with fewer than two raters of a common stratum.
+
+    Args:
+        mean: The corrected mean.
+        ratings: Ratings, a row per rater and a column per response; NaN without one.
+        judge: The judge's scores of the responses; NaN where there is none.
+        strata: The stratum of each response; None means one.
+        confidence: Share of intervals meant to hold the mean over all raters, between 0 and 1.
+
+    Source: Searle, Casella and McCulloch (1992), "Variance Components".
+
+    Examples:
+        >>> ratings = np.array([[6.0, 7.0, 5.0, 6.0], [6.5, 7.6, 5.5, 6.4]])  # the second is 0.5 more generous
+        >>> mean = Corrected(6.2, 5.2, 7.2, weight=0.0)
+        >>> [round(end, 2) for end in for_other_raters(mean, ratings, [6.0, 7.0, 5.0, 6.0])]
+        [2.87, 9.53]
+    """
+    scores = np.asarray(judge, dtype=np.float64)
+    errors = ratings - mean.weight * np.where(np.isnan(scores), np.nanmean(scores), scores)
+    codes = cluster_numbers(["all"] * scores.size if strata is None else strata, np.ones(scores.size, dtype=np.bool_))
+    rated = ~np.isnan(errors)
+    members = np.stack([np.bincount(codes[row], minlength=codes.max() + 1) for row in rated])
+    rated &= ((members > 0).sum(axis=0) > 1)[codes]
+    places, numbers = np.nonzero(rated)[0], np.broadcast_to(codes, errors.shape)[rated]
+    departures = centred(errors[rated], np.unique(numbers, return_inverse=True)[1])
+    means = stratum_means(departures, np.unique(places, return_inverse=True)[1])
+    if means.size < 2:
+        return math.nan, math.nan
+    t = float(special.stdtrit(means.size - 1, (1.0 + confidence) / 2.0))
+    between = t * float(means.std(ddof=1)) / math.sqrt(means.size)
+    below, above = (math.hypot(end - mean.value, between) for end in (mean.low, mean.high))
+    return mean.value - below, mean.value + above
+
+
 @dataclass(frozen=True, slots=True)
 class CorrectedDifference:
     """The first model's mean less the second's, corrected; :meth:`over` gives it for all strata or some of them.
@@ -515,11 +561,12 @@ class _Fit:
         As :func:`~culture_tasks.metrics.means.mean_and_error` has them, but for departures from the means of strata: a
         cluster's leverage is its share of a stratum, averaged over strata as it weighs in them.
         """
+        assert self._clusters is not None
         inside = shares > 0.0
         sizes, weights = self.sizes[inside], shares[inside, None]
-        counts = np.zeros((shares.size, int(self._clusters.max()) + 1))  # type: ignore[union-attr]
-        np.add.at(counts, (self._codes, self._clusters), 1.0)
-        parts = counts[inside] / sizes[:, None]
+        members, width = inside[self._codes], int(self._clusters.max()) + 1
+        places = (np.cumsum(inside) - 1)[self._codes[members]] * width + self._clusters[members]
+        parts = np.bincount(places, minlength=sizes.size * width).reshape(sizes.size, width) / sizes[:, None]
         weighted = weights * parts
         total = weighted.sum(axis=0)
         leverage = np.divide((weighted * parts).sum(axis=0), total, out=np.zeros_like(total), where=total > 0.0)

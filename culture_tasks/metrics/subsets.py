@@ -98,9 +98,14 @@ def population(drawn: Sequence[int], clusters: Sequence[Hashable]) -> SamplingFr
 
 
 def subset_interval(
-    values: ArrayLike, clusters: Clusters | None, drawn_from: SamplingFrame, *, shares: bool = False
+    values: ArrayLike,
+    clusters: Clusters | None,
+    drawn_from: SamplingFrame,
+    confidence: float = 0.95,
+    *,
+    shares: bool = False,
 ) -> Interval:
-    """95 % interval of the score that all items of a benchmark would have, from those of a subset of :func:`draw`.
+    """Interval of the score that all items of a benchmark would have, from those of a subset of :func:`draw`.
 
     A score is taken as a mean plus an effect of its cluster, of variance B, plus an effect of its item, of variance W.
     The mean of the subset then departs from that of all items with the variance
@@ -116,6 +121,7 @@ def subset_interval(
         values: One score per drawn item; NaN where there is none, which is left out.
         clusters: The cluster of each; None makes each a cluster.
         drawn_from: The items that they were drawn from.
+        confidence: Share of intervals meant to hold the score of all, between 0 and 1.
         shares: Whether every score is 1 or 0: the interval is Wilson's then, with the number of independent items that
             would have that variance.
 
@@ -132,28 +138,28 @@ def subset_interval(
     """
     scores = np.asarray(values, dtype=np.float64)
     scored = ~np.isnan(scores)
-    plain = share_interval(scores, clusters) if shares else mean_interval(scores, clusters)
+    plain = (share_interval if shares else mean_interval)(scores, clusters, confidence)
     scores = scores[scored]
     if plain.n < 2 or plain.clusters < 2 or np.ptp(scores) == 0.0:
         return plain
-    variance, quantile = _error_of_mean(scores, cluster_numbers(clusters, scored), drawn_from)
-    return _with_ends(plain, variance, quantile, shares=shares)
+    variance, freedom = _error_of_mean(scores, cluster_numbers(clusters, scored), drawn_from)
+    return _with_ends(plain, variance, t_quantile(confidence, freedom + 1.0), shares=shares)
 
 
 def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) -> tuple[float, float]:
-    """Returns the variance of an estimate of the mean of all items, and the quantile of t that multiplies its root."""
+    """Returns the variance of an estimate of the mean of all items, and its degrees of freedom."""
     n, cluster_count = scores.size, int(numbers.max()) + 1
     of_items = max(1.0 / n - 1.0 / drawn_from.items, 0.0)
     between, within, per_cluster = _mean_squares(scores, numbers)
     if n == cluster_count:
-        return between * max(drawn_from.spread, of_items), t_quantile(0.95, cluster_count)
+        return between * max(drawn_from.spread, of_items), cluster_count - 1.0
     if between <= within:  # no effect of clusters to be seen
-        return float(np.var(scores, ddof=1)) * of_items, t_quantile(0.95, n)
+        return float(np.var(scores, ddof=1)) * of_items, n - 1.0
     factor = drawn_from.spread / per_cluster
     parts = factor * between, (of_items - factor) * within
     variance = max(sum(parts), 0.0)
     spread = parts[0] ** 2 / (cluster_count - 1) + parts[1] ** 2 / (n - cluster_count)
-    return variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else cluster_count - 1.0))
+    return variance, max(variance**2 / spread, 1.0) if spread else cluster_count - 1.0
 
 
 def _with_ends(interval: Interval, variance: float, quantile: float, *, shares: bool) -> Interval:

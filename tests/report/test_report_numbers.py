@@ -252,6 +252,21 @@ def test_a_task_beside_a_subset_adds_no_error_only_if_it_was_run_whole(documents
     assert cell.high - cell.value >= only_the_subset - 1e-9
 
 
+def test_two_models_on_one_draw_have_the_interval_of_their_difference_on_all_questions(tmp_path):
+    ratings = np.random.default_rng(0).uniform(3, 7, (2, 60))
+    for seed, is_same in ((0, True), (1, False)):  # the second model's draw
+        for model, name in enumerate("ab"):
+            drawn = {"documents": 60, "of_documents": 80, "items": 80, "spread": 1 / 60 - 1 / 80, "seed": seed * model}
+            configs = {"care_zh": {"output_type": "generate_until", "metadata": {"subset": drawn}}}
+            samples = {"care_zh": [care_sample(n, float(ratings[model][n])) for n in range(60)]}
+            write_run(tmp_path / str(seed) / name, name, samples, configs=configs)
+        [test] = report_of(tmp_path / str(seed)).comparisons
+        expected = subset_interval(ratings[1] - ratings[0], None, SamplingFrame(80, 1 / 60 - 1 / 80))
+        assert ((test.low, test.high) == pytest.approx((expected.low, expected.high))) == is_same
+        plain = mean_interval(ratings[1] - ratings[0])
+        assert (test.high - test.low == pytest.approx((plain.high - plain.low) / 2)) == is_same  # sqrt(1 - 60 / 80)
+
+
 def test_a_subset_without_any_score_has_no_number_and_is_no_error(tmp_path):
     values = {metric.name: 1.0 for metric in task_named("culturalbench_hard").metrics() if metric.name != "acc"}
     read = {"runs": [{"response": "1", "outcome": "scored"}], "outcomes": {"scored": 1}, "values": values}

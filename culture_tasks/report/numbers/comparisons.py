@@ -12,6 +12,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.metrics.comparison import FLIPPED_BELOW, Difference, paired_difference
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
+from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import (
     NOT_COMPARABLE,
     Cell,
@@ -25,7 +26,15 @@ from culture_tasks.report.model import (
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, nan_to_none, ordered
+from culture_tasks.report.numbers.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    draw_of_both,
+    in_order,
+    nan_to_none,
+    ordered,
+)
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import TaskRun
@@ -85,8 +94,9 @@ class Pair:
     def test_of_scores(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The family is
-        the number of pairs that p will be adjusted for, and the level is one minus the confidence of the interval.
+        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval
+        of two runs of one subset is of the difference on all items. The family is the number of pairs that p will be
+        adjusted for, and the level is one minus the confidence of the interval.
         """
         baseline, samples = aligned(self.first_samples, self.second_samples)
         if samples.compute is not None:
@@ -104,6 +114,12 @@ class Pair:
             ends=self.scale.ends,
             flipped_below=flipped_below,
         )
+        if (drawn_from := draw_of_both(baseline, samples)) is not None and test.n > 1:
+            interval = subset_interval(
+                samples.scores - baseline.scores, samples.shared_clusters, drawn_from, 1.0 - level
+            )
+            if not math.isnan(interval.low):
+                test = test._replace(low=interval.low, high=interval.high)
         return self._within_scale(test)
 
     def _within_scale(self, difference: Difference) -> Difference:

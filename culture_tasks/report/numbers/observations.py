@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import LARGE_CLUSTER, Interval, interval_of
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import subset_interval
+from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -428,6 +428,17 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
     unit = width or 1.0
     estimate = subset_interval(scores / unit, clusters, run.result.subset.frame, shares=width is not None)
     return estimate._replace(value=estimate.value * unit, low=estimate.low * unit, high=estimate.high * unit)
+
+
+def draw_of_both(first: Observations, second: Observations) -> SamplingFrame | None:
+    """Returns the frame of two subsets where they are the same draw of one task; None elsewhere."""
+    runs = [*first.subset_runs.values(), *second.subset_runs.values()]
+    if len(runs) != 2 or not (first.has_subset_interval and second.has_subset_interval):
+        return None
+    if first.strata is not None or any(run.whole is not None for run in runs):
+        return None
+    one, other = (run.result.subset for run in runs)
+    return one.frame if one is not None and one == other else None
 
 
 def weighted(

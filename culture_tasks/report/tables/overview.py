@@ -147,7 +147,8 @@ def comparison_table(
         rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
-        "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides. "
+        "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides; "
+        "of one draw of questions, it is for all of them. "
         "Fragile: one grossly wrong answer that these items missed could undo it. Items needed: how many common items "
         "would make this difference significant 4 times out of 5, after the same adjustment. A task of the harnesses "
         "is tested where its samples are there and their mean is its score."

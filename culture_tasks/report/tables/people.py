@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Groups, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.records import on_scale
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean, for_other_raters
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
@@ -47,7 +47,8 @@ _ABOUT_SCORES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
     "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's "
     "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others "
-    "might rate otherwise. These questions: the same score, with an interval for these very questions alone. People "
+    "might rate otherwise. These questions: the same score, with an interval for these very questions alone. Raters "
+    "like these: with two or more, an interval for others like them; two say little of others. People "
     "alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5."
 )
 _ABOUT_AGREEMENT = (
@@ -69,8 +70,10 @@ def checked_by_people(
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
     notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
     bias_table, biases = judge_biases(_rated_responses(units))
+    several_raters = any(unit.raters > 1 for unit in units)
     score_columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
+        *(columns_of(OWN_SCALE, other_raters="Raters like these") if several_raters else ()),
         *columns_of(OWN_SCALE, people="People alone"),
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
@@ -89,7 +92,9 @@ def checked_by_people(
         return row_of((unit.label, unit.judged_by, unit.title, culture or ALL), values, columns, unit.key)
 
     scores = (
-        row(unit, culture, unit.scores(culture), score_columns) for unit in units for culture in (None, *unit.cultures)
+        row(unit, culture, unit.scores(culture, other_raters=several_raters), score_columns)
+        for unit in units
+        for culture in (None, *unit.cultures)
     )
     agreements = (
         row(unit, culture, unit.agreement(culture), agreement_columns)
@@ -296,7 +301,12 @@ class CheckedUnit:
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
-    def scores(self, culture: str | None) -> Numbers:
+    @property
+    def raters(self) -> int:
+        """Number of people who rated."""
+        return len(self._raters)
+
+    def scores(self, culture: str | None, *, other_raters: bool) -> Numbers:
         """Returns the numbers of its row of scores, or of that of a culture."""
         shares = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
         corrected, people = self._corrected.over(shares), self._people_alone.over(shares)
@@ -304,6 +314,7 @@ class CheckedUnit:
             self._judge_score(culture),
             self._cell(corrected, culture),
             self._cell(corrected, culture, is_set=True),
+            *([self._for_other_raters(corrected, culture)] if other_raters else []),
             self._cell(people, culture),
             corrected.rated,
             corrected.size,
@@ -325,6 +336,13 @@ class CheckedUnit:
         keys = tuple(loaded.run.key for loaded in self._runs)
         cell = from_interval(interval, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
         return cell if cell.value is not None else replace(cell, note=mean.reason or "")
+
+    def _for_other_raters(self, mean: Corrected, culture: str | None) -> Cell | None:
+        inside = np.array([culture in (None, stratum.culture) for stratum in self.responses.strata])
+        ratings, judge = self._raters[:, inside], self.responses.judge[inside]
+        strata = list(compress(self.responses.strata, inside))
+        low, high = for_other_raters(mean, ratings, judge, strata) if len(ratings) > 1 else (math.nan, math.nan)
+        return None if math.isnan(low) else self._cell(mean._replace(low=low, high=high), culture)
 
     def _where(self, culture: str | None) -> Where:
         field = self.measured.reported.culture
