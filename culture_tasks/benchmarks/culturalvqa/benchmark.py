@@ -441,6 +441,8 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
         Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
         """
         report = super().check(settings)
+        if ANSWERS_TABLE.files(settings):
+            report.problems += ANSWERS_TABLE.check(settings, set())[1]
         if report.usable:
             try:
                 report.counts = list(counts_of(load("blind", settings).rows))
