@@ -26,24 +26,14 @@ from culture_tasks.judges.rubric.verdicts import Usage
 logger = logging.getLogger(__name__)
 
 _APPLICATION_ID, _VERSION = 0x43554C54, 3  # mark a file as a verdict cache, with these columns
-_COLUMNS = {
-    "key": "BLOB NOT NULL PRIMARY KEY",
-    "endpoint": "TEXT NOT NULL",
-    "model": "TEXT NOT NULL",
-    "rubric": "TEXT NOT NULL",
-    "sample": "INTEGER NOT NULL",
-    "text": "TEXT NOT NULL",
-    "finish_reason": "TEXT",
-    "reply_model": "TEXT",
-    "prompt_tokens": "INTEGER NOT NULL",
-    "completion_tokens": "INTEGER NOT NULL",
-    "cached_tokens": "INTEGER NOT NULL",
-    "batch": "INTEGER NOT NULL",
-    "sampling": "TEXT",
-    "created": "REAL NOT NULL",
-    "checksum": "INTEGER NOT NULL",
-}
-_PLACES = ", ".join("?" * len(_COLUMNS))
+_COLUMNS = (
+    "key BLOB NOT NULL PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, rubric TEXT NOT NULL, "
+    "sample INTEGER NOT NULL, text TEXT NOT NULL, finish_reason TEXT, reply_model TEXT, "
+    "prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, "
+    "batch INTEGER NOT NULL, sampling TEXT, created REAL NOT NULL, checksum INTEGER NOT NULL"
+)
+_NAMES = [column.split()[0] for column in _COLUMNS.split(", ")]
+_PLACES = ", ".join("?" * len(_NAMES))
 _INSERT = f"INSERT OR IGNORE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
 _REPLACE = f"INSERT OR REPLACE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -279,7 +269,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
     if program not in (0, _APPLICATION_ID) or (program == 0 and has_tables):
         raise sqlite3.OperationalError("it is another program's database")
     if has_tables or version:
-        if version != _VERSION or columns != list(_COLUMNS):
+        if version != _VERSION or columns != _NAMES:
             raise _LayoutError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
         return
     until = time.monotonic() + _SECONDS_TO_LOCK
@@ -293,8 +283,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
-    columns = [f"{name} {kind}" for name, kind in _COLUMNS.items()]
-    table = f"CREATE TABLE IF NOT EXISTS completions ({', '.join(columns)})"
+    table = f"CREATE TABLE IF NOT EXISTS completions ({_COLUMNS})"
     database.executescript(f"BEGIN IMMEDIATE; {table}; PRAGMA user_version = {_VERSION}; COMMIT;")
 
 

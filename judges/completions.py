@@ -92,7 +92,6 @@ class Problem:
     status: int | None = None  # HTTP status, or None where there was no reply
     code: str | None = None  # the endpoint's own name for the error
     param: str | None = None  # the parameter that it complains about
-    unsent: bool = False  # whether the request surely never reached the judge, and so costs nothing
 
     @property
     def is_stray(self) -> bool:

@@ -169,8 +169,8 @@ class Asker:
                 self.gate.pause(now + min(pause, longest))
             return
         self._last_fault = result
-        self._faults_in_a_row += 1
         self._silent_since = min(self._silent_since, now)
+        self._faults_in_a_row += result.status != _TOO_MANY_REQUESTS
         if result.status == _TOO_MANY_REQUESTS:
             self.gate.count_limit(began, now)
         elif result.overload:

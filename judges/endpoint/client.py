@@ -90,10 +90,9 @@ class Client:
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True, code=TIMED_OUT))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
-            return Reply(Problem(f"no trusted connection: {self._description(error)}", retry=False, unsent=True))
+            return Reply(Problem(f"no trusted connection: {self._description(error)}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
-            unsent = isinstance(error, aiohttp.ClientConnectorError)
-            return Reply(Problem(f"no reply: {self._description(error)}", retry=True, unsent=unsent))
+            return Reply(Problem(f"no reply: {self._description(error)}", retry=True))
         if len(content) > _LONGEST_BODY and response.status < 400:
             message = f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes"
             return Reply(Problem(message, retry=False, status=response.status))

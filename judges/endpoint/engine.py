@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,7 +80,12 @@ class Engine:
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._commit()
         self._hand_over()
-        for ticket in [*unfinished, *self._open, *(ticket for some in self._in_flight.values() for ticket in some)]:
+        for ticket in [
+            *unfinished,
+            *self._inbox,
+            *self._open,
+            *(ticket for some in self._in_flight.values() for ticket in some),
+        ]:
             ticket.grading.abandon("the judge was closed before it answered")
             ticket.settle(quietly=True)
         self.cache.close()
@@ -101,13 +106,18 @@ class Engine:
         while self._open or self._inbox:
             if self._open:
                 await self._judge_one(self._open.popleft())
-            else:
-                self._look_up()
-                await asyncio.sleep(0)
+                continue
+            tickets = [self._inbox.popleft() for _ in range(min(_TICKETS_PER_LOOKUP, len(self._inbox)))]
+            try:
+                self._look_up(tickets)
+            except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
+                for ticket in tickets:
+                    ticket.grading.abandon(f"the judge broke down: {type(error).__name__}: {error}")
+                    self._end(ticket)
+            await asyncio.sleep(0)
 
-    def _look_up(self) -> None:
-        """Has the cache answer as many of the next tickets as it can."""
-        tickets = [self._inbox.popleft() for _ in range(min(_TICKETS_PER_LOOKUP, len(self._inbox)))]
+    def _look_up(self, tickets: Sequence[GradingTicket]) -> None:
+        """Has the cache answer as many tickets as it can."""
         answers = self.cache.get_many([ticket.grading.request.key for ticket in tickets])
         for ticket in tickets:
             key = ticket.grading.request.key

@@ -37,6 +37,7 @@ _PATTERNS = {form: re.compile(pattern, re.IGNORECASE | re.MULTILINE) for form, p
 _HINTS = re.compile(rf"\[\[|rating|score|{_FOREIGN}|i(?= would|['’]d| rate| give)|actually|correction|make (?:it|that)")
 _WHOLE = re.compile(r"\s*(\d{1,2})(?:[.,]0+)?\s*(?:(?:/|out of)\s*(\d+)\s*)?")  # such as "7" and "7.0/10"
 _MORE = re.compile(r"[%+±?a-zA-Z\d]|\s?(?:[-–~/]|to|or|and|至|或)\s?[\[(]{0,2}\d")  # what makes it another number
+_OPENING, _WORDS = re.compile(r"\{"), re.compile(r"[^\W\d_]+")
 _DECODER = json.JSONDecoder(object_pairs_hook=list, strict=False)
 _SENTENCE_ENDS = re.compile(r"[.!?](?<!e\.g\.)(?<!i\.e\.)['\"’”)*_\]`]{0,4}\s|[。！？؟।]")
 _CLAUSE_ENDS = re.compile(r"[,;:(—–→،؛、]|\s-\s")
@@ -74,11 +75,12 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     if not own or len(statements) == _MOST:
         return None
     start, end, _, reasons = own[-1]
+    values = {value for _, _, value, _ in statements}
     others = [s for s in chain(*stated.values()) if s[0] > end or not set(":=：]").isdisjoint(text[s[0] : s[1]])]
-    statements += [statement for statement in others if _is_own(text, *statement)]
+    values |= {s[2] for s in others if s[2] not in values and _is_own(text, *s)}
     if text != reply.strip() and "\0" not in without_reasoning(f"\0{reply}"):
-        statements += _statements(reply, form, scale)  # a mark, perhaps quoted, hides the judge's own
-    if len(values := {value for _, _, value, _ in statements}) > 1 or _NOT_OFFERED in values:
+        values |= {s[2] for s in _statements(reply, form, scale)}  # a mark, perhaps quoted, hides the judge's own
+    if len(values) > 1 or _NOT_OFFERED in values:
         return None
     return Reading(values.pop(), (text[:start] + text[end:] if reasons is None else reasons).strip())
 
@@ -86,7 +88,9 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
 def _statements(text: str, form: str, scale: OfferedScale) -> list[tuple[int, int, int, str | None]]:
     """Returns where a text states ratings in a form, the judge's and others', their values, and an object's reasons."""
     statements: list[tuple[int, int, int, str | None]] = []
-    for opening in islice(re.finditer(r"\{", text), _MOST if form == "{" else 0):
+    if form not in ("plain", "alone") and form not in _hints(text)[0]:
+        return statements
+    for opening in islice(_OPENING.finditer(text), _MOST if form == "{" else 0):
         if text[start := opening.start()] != "{":
             continue  # inside of an object
         with suppress(ValueError, RecursionError):
@@ -97,7 +101,7 @@ def _statements(text: str, form: str, scale: OfferedScale) -> list[tuple[int, in
             text = text[:start] + " " * (end - start) + text[end:]
     (folded, hints), end = _hints(text), 0
     starts = [line.end() for line in re.finditer(r"\A|\n", folded)] if form == "alone" else hints
-    for start in starts if form in ("plain", "alone") or form in folded else ():
+    for start in starts:
         if start < end or not (match := _PATTERNS[form].match(folded, start)):
             continue
         end = match.end()
@@ -138,7 +142,7 @@ def _is_own(text: str, start: int, end: int, _value: int, reasons: str | None) -
                 return False  # neither is the quotation all of the reply nor does a colon introduce it
             line = ""
     last = _CLAUSE_ENDS.split(_SENTENCE_ENDS.split(line)[-1])[-1]
-    words = re.findall(r"[^\W\d_]+", last.lower())
+    words = _WORDS.findall(last.lower())
     if not all(map(_OWN.fullmatch, filter(str.isascii, words))) or _TOLD.search(" ".join(words)):
         return False
     lead = before[: len(before) - len(last)].rstrip(_BLANK)
