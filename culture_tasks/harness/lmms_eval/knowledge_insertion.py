@@ -79,6 +79,7 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         if arguments.state_folder is not None:
             method.load(arguments.state_folder)
         self._method: InsertionMethod | None = method
+        self._inserts = method.inserts
         self._store, self._run_costs, self._latencies = Store(arguments.answers_file), Costs(), list[float]()
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
@@ -195,12 +196,14 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             _, to_messages, _, doc_id, task, split = instance.args
             messages = conversation(to_messages(self.task_dict[task][split][doc_id]))
             request = Request(str(doc.get("question", "")), messages)
+            assert request.key  # has the image read here, in another thread than the model's
             if doc.get("insertions"):
                 after[place, False] = request
             if not doc.get("insertions") or doc["wants_plain_answer"]:
                 plain[place, True] = request
         _, instance, doc = group[0]
-        insertions = tuple(_insertion(doc, sample, instance.args[1]) for sample in doc.get("insertions") or ())
+        samples = doc.get("insertions") if self._inserts else ()
+        insertions = tuple(_insertion(doc, sample, instance.args[1]) for sample in samples or ())
         return [case for case in (Case(insertions, after), Case((), plain)) if case.requests]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,21 @@ class Store:
         self._database = sqlite3.connect(
             self._file or ":memory:", _SECONDS_TO_LOCK, isolation_level=None, check_same_thread=False
         )
-        tables = self._database.execute("SELECT name FROM sqlite_master").fetchone()
-        if tables and self._database.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        is_new = self._database.execute("SELECT name FROM sqlite_master").fetchone() is None
+        if not is_new and self._database.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise sqlite3.OperationalError("it is another program's database")
-        for setting in (f"application_id = {_APPLICATION}", "journal_mode = WAL", "synchronous = NORMAL"):
-            self._database.execute(f"PRAGMA {setting}")
+        if is_new:
+            self._database.execute(f"PRAGMA application_id = {_APPLICATION}")
+        until = time.monotonic() + _SECONDS_TO_LOCK
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError:  # SQLite doesn't wait for a process that switches at the same time
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+        self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS entries (key TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL)"
         )
