@@ -90,13 +90,13 @@ def _write(folder: Path, rows: int, tests: int) -> None:
     with jsonlines.open(folder / "rated.jsonl", "w") as file:
         file.write_all(_rows(rows, rng))
     (folder / "care").mkdir()
-    for language in ("Arabic", "Chinese", "Japanese"):
+    for language, culture in (("Arabic", "Arab"), ("Chinese", "Chinese"), ("Japanese", "Japanese")):
         questions = [
             {
                 "question": f"{language} {number} {_text(rng, 24)}？",
                 "answer": _text(rng, 60),
                 "culture_type": _CATEGORIES[number % 5],
-                "associated_culture": "Native",
+                "associated_culture": f"Native ({culture})",
                 "geographic_scope": "Nationwide",
             }
             for number in range(tests)

@@ -222,9 +222,10 @@ def _read_rows(ratings: Ratings, source: str, column: str | None, settings: Sett
             yield found
 
     if column not in columns:
+        found = ", ".join(sorted(columns))
         raise DataError(
-            f"preferences: {table.origin}: no column {column!r} with ratings.{nearest(column, columns)} "
-            f"Found the columns {', '.join(sorted(columns))}. Name the column with --rating."
+            f"preferences: {table.origin}: no column {column!r} with ratings.{nearest(column, columns)} Found the "
+            f"columns {found}. Name the column with --rating."
         )
     ratings.share("rater", PEOPLE if column in RATING_COLUMNS else column, table.origin)
     ratings.reading |= table.reading
@@ -304,18 +305,17 @@ def _verdicts(
 
 def _check_usable(judged: JudgedSample, task: str, selection: ResultSelection) -> None:
     """Refuses what may not be trained on, what shows images, and tests unless the user knows."""
-    where, entry = f"preferences: {judged.logged.where}: {task}", entries().get(task)
-    benchmark = benchmarks().get(judged.record.benchmark)
+    entry, benchmark = entries().get(task), benchmarks().get(judged.record.benchmark)
     if benchmark is not None and benchmark.not_for_training:
-        raise DataError(
-            f"{where} is of {benchmark.title} ({benchmark.paper}), which may not be trained on: "
-            f"{benchmark.not_for_training}."
+        about = f"{benchmark.title} ({benchmark.paper})"
+        problem = f"is of {about}, which may not be trained on: {benchmark.not_for_training}."
+    elif judged.record.image or (isinstance(entry, Task) and entry.shows_images):
+        problem = "shows images, and only text can be trained on here. Choose others with --tasks."
+    elif not selection.test_questions:
+        problem = (
+            "is a test, by which a model that is trained on its questions can't be tested any more. To train on them "
+            "all the same, add --train-on-test: the manifest then names the items, and the report marks the model."
         )
-    if judged.record.image or (isinstance(entry, Task) and entry.shows_images):
-        raise DataError(f"{where} shows images, and only text can be trained on here. Choose others with --tasks.")
-    if not selection.test_questions:
-        raise DataError(
-            f"{where} is a test, by which a model that is trained on its questions can't be tested any more. To train "
-            "on them all the same, add --train-on-test: the manifest then names the items, and the report marks the "
-            "model."
-        )
+    else:
+        return
+    raise DataError(f"preferences: {judged.logged.where}: {task} {problem}")
