@@ -81,15 +81,16 @@ def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage)
 
 def test_documents_that_share_a_cluster_are_no_independent_ones(min_coverage):
     min_coverage(0.0)
-    # the mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(3/2 · 3/2) / 4
+    # the mean is 1/2; the sums of residuals are 1, -1/2, -1/2: sqrt(1 / (1 - 1/2) + 2 · 1/4 / (1 - 1/4)) / 4
     records = [of("a", 1.0), of("a", 1.0), of("b", 0.0), of("c", 0.0)]
-    assert number(records).error == pytest.approx(0.375)
+    assert number(records).error == pytest.approx(1 / math.sqrt(6))
     values = [{**record, "values": {"y": record["score"]}} for record in records]
-    assert statistics_of([MeanScore(name="y", scale=SCALE)], "x", values)[0].measured(values).error == 0.375
+    [further, *_] = statistics_of([MeanScore(name="y", scale=SCALE)], "x", values)
+    assert further.measured(values).error == number(records).error
     assert number(records[:2]).error == "N/A"  # one cluster
     # scored verdicts 2 of 2, 0 of 1, 0 of 1
     verdicts = [of("a", 1.0), of("a", 1.0), of("b"), of("c")]
-    assert number(verdicts, "x_coverage").error == pytest.approx(0.375)
+    assert number(verdicts, "x_coverage").error == pytest.approx(1 / math.sqrt(6))
 
 
 def run_scores(*runs):
