@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
-
-import requests
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.completions import Completion, Problem
@@ -27,9 +25,10 @@ T = TypeVar("T")
 PATH: Final = "/v1/chat/completions"
 # The largest file that an endpoint takes: lines, and bytes (200 MB).
 MOST_LINES, MOST_BYTES = 50_000, 200_000_000
-_PAGES_TO_SEARCH, _BATCHES_PER_PAGE = 10, 100
+_BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-_FIRST_REDIRECT, _NOT_FOUND = 300, 404
+# Loggers that note each request with its URL, which may hold a key.
+_CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
 # Errors of a reply that isn't laid out as OpenAI's are.
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
@@ -82,13 +81,6 @@ class Status(NamedTuple):
         return self.name in ("completed", "failed", "expired", "cancelled")
 
 
-class _FailedError(Exception):
-    """A request that brought no reply of use."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
-
 class BatchEndpoint:
     """Files and batches of one endpoint; a failed call is repeated for as many seconds as its patience has."""
 
@@ -98,99 +90,82 @@ class BatchEndpoint:
                 "rejudge: Azure offers batches at its OpenAI-compatible address. Unset AZURE_OPENAI_ENDPOINT, and set "
                 "OPENAI_BASE_URL=https://<resource>.openai.azure.com/openai/v1 and OPENAI_API_KEY."
             )
-        logging.getLogger("urllib3").setLevel(logging.WARNING)  # it notes each URL, which may hold a key
-        self._address = address
-        self._patience, self._timeout = settings.judge_patience, max(settings.judge_timeout, 60.0)
-        self._session = requests.Session()
-        self._session.auth = lambda request: request  # no password from a .netrc takes the place of the key
-        self._session.verify = os.environ.get("SSL_CERT_FILE") or True  # as for verdicts that are asked at once
-        self._session.headers.update({"User-Agent": "culture-tasks", **address.headers})
-        self._session.params = dict(parse_qsl(urlsplit(address.url).query))
+        import openai
+
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._address, self._patience = address, settings.judge_patience
+        self._client = openai.OpenAI(
+            base_url=address.name,
+            api_key="none",  # the headers below have the key, or whatever else authorises
+            default_headers={"User-Agent": "culture-tasks", **address.headers},
+            default_query=dict(parse_qsl(urlsplit(address.url).query)),
+            timeout=max(settings.judge_timeout, 60.0),
+            max_retries=0,
+            # Credentials must not follow a redirect.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, proxy=settings.proxy_for(address.url)),
+        )
 
     def upload(self, content: bytes) -> str:
         """Uploads a batch file and returns its name at the endpoint."""
-        parts = {"purpose": (None, "batch"), "file": ("batch.jsonl", content)}
-        return self._patiently(
-            "upload a batch file", lambda: _id_of(self._request("POST", "files", files=parts).json())
-        )
+        create, file = self._client.files.create, ("batch.jsonl", content)
+        return self._patiently("upload a batch file", lambda: _id_of(create(file=file, purpose="batch")))
 
     def begin(self, file: str) -> str:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found."""
-        body = {
-            "input_file_id": file,
-            "endpoint": PATH,
-            "completion_window": "24h",
-            "metadata": {"by": "culture-tasks"},
-        }
-        return self._patiently(
-            "begin a batch", lambda: self._find(file) or _id_of(self._request("POST", "batches", json=body).json())
-        )
+        create, metadata = self._client.batches.create, {"by": "culture-tasks"}
+
+        def begin_or_find() -> str:
+            if (batch := self._find(file)) is not None:
+                return batch
+            return _id_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata))
+
+        return self._patiently("begin a batch", begin_or_find)
 
     def status(self, batch: str) -> Status:
         """Returns the progress of a batch."""
 
         def look() -> Status:
-            reply = self._request("GET", f"batches/{batch}").json()
-            counts, errors = reply.get("request_counts") or {}, (reply.get("errors") or {}).get("data") or []
-            answered, failed, total = (int(counts.get(name) or 0) for name in ("completed", "failed", "total"))
-            outputs = [str(reply[name]) for name in ("error_file_id", "output_file_id") if reply.get(name)]
-            error = self._address.secrets.hidden("; ".join(str(error.get("message")) for error in errors))
-            return Status(one_line(str(reply["status"])), answered, failed, total, outputs, one_line(error))
+            reply: Any = self._client.batches.retrieve(batch)
+            counts, errors = reply.request_counts, getattr(reply.errors, "data", None) or []
+            numbers = (getattr(counts, name, None) or 0 for name in ("completed", "failed", "total"))
+            outputs = [str(file) for file in (reply.error_file_id, reply.output_file_id) if file]
+            error = self._address.secrets.hidden("; ".join(str(error.message) for error in errors))
+            return Status(one_line(str(reply.status)), *numbers, outputs, one_line(error))
 
         return self._patiently("look at a batch", look)
 
     def content(self, file: str) -> bytes:
         """Returns the content of a file at the endpoint; empty where the file isn't there any more."""
+        import openai
 
         def fetch() -> bytes:
             try:
-                return self._request("GET", f"files/{file}/content").content
-            except _FailedError as error:
-                if error.problem.status == _NOT_FOUND:
-                    return b""
-                raise
+                return self._client.files.content(file).content
+            except openai.NotFoundError:
+                return b""
 
         return self._patiently("download a file of results", fetch)
 
     def close(self) -> None:
         """Closes all connections."""
-        self._session.close()
+        self._client.close()
 
     def _find(self, file: str) -> str | None:
         """Returns the batch of an uploaded file, or None where none was begun."""
-        query: dict[str, Any] = {"limit": _BATCHES_PER_PAGE}
-        for _ in range(_PAGES_TO_SEARCH):
-            page = self._request("GET", "batches", params=query).json()
-            if found := [_id_of(batch) for batch in page["data"] if batch["input_file_id"] == file]:
-                return found[0]
-            if not page.get("has_more"):
-                break
-            query["after"] = _id_of(page["data"][-1])
-        return None
-
-    def _request(self, method: str, path: str, **content: Any) -> requests.Response:
-        """Sends one request; credentials must not follow a redirect."""
-        url, hidden = f"{self._address.name}/{path}", self._address.secrets.hidden
-        try:
-            reply = self._session.request(method, url, timeout=self._timeout, allow_redirects=False, **content)
-        except requests.RequestException as error:
-            raise _FailedError(Problem(f"{type(error).__name__}: {one_line(hidden(str(error)))}", retry=True)) from None
-        if reply.status_code >= _FIRST_REDIRECT:
-            problem = read_reply(reply.status_code, reply.headers, reply.text, self._address.secrets)
-            assert isinstance(problem, Problem)
-            raise _FailedError(problem)
-        return reply
+        batches = islice(self._client.batches.list(limit=100), _BATCHES_TO_SEARCH)
+        return next((_id_of(batch) for batch in batches if batch.input_file_id == file), None)
 
     def _patiently(self, doing: str, work: Callable[[], T]) -> T:
         """Repeats a call until it works or patience ends."""
+        import openai
+
         until, wait = time.monotonic() + self._patience, _FIRST_PAUSE
         while True:
             try:
                 return work()
-            except _FailedError as error:
-                problem = error.problem
-            except _UNREADABLE as error:
-                problem = Problem(f"the reply isn't laid out as OpenAI's ({type(error).__name__})")
+            except (openai.OpenAIError, *_UNREADABLE) as error:
+                problem = self._problem(error)
             if not problem.retry or time.monotonic() + wait > until:
                 raise JudgeUnreachableError(
                     f"judge at {self._address.name}: can't {doing}: {problem.message}. Nothing is lost: the same "
@@ -199,8 +174,21 @@ class BatchEndpoint:
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
 
+    def _problem(self, error: Exception) -> Problem:
+        """Returns what an error of a request means; what is shown of it holds no secret."""
+        import openai
 
-def _id_of(content: Any) -> str:
-    if not isinstance(content["id"], str):
+        if isinstance(error, openai.APIStatusError):
+            reply, secrets = error.response, self._address.secrets
+            problem = read_reply(reply.status_code, reply.headers, reply.text, secrets)
+            return problem if isinstance(problem, Problem) else Problem("an empty reply", retry=True)
+        if isinstance(error, openai.APIConnectionError):
+            text = self._address.secrets.hidden(f"{error} ({type(error.__cause__).__name__}: {error.__cause__})")
+            return Problem(one_line(text), retry=True)
+        return Problem(f"the reply isn't laid out as OpenAI's ({type(error).__name__})")
+
+
+def _id_of(reply: Any) -> str:
+    if not isinstance(reply.id, str) or not reply.id:
         raise TypeError
-    return content["id"]
+    return reply.id
