@@ -24,7 +24,7 @@ from culture_tasks.judges.tickets import GradingTicket
 T = TypeVar("T")
 
 _TICKETS_PER_LOOKUP = 128
-# Verdicts are handed out together, since a wake-up of who waits costs more than a verdict does.
+# Replies are read and verdicts handed out together: a wake-up of who waits costs more than a verdict does.
 _SECONDS_BETWEEN_HANDOVERS = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _SECONDS_TO_STOP = 10.0
@@ -46,7 +46,7 @@ class Engine:
         self._in_flight: dict[bytes, list[GradingTicket]] = {}  # who waits for the answer to a request
         self._workers: set[asyncio.Task[None]] = set()
         self._rows: list[CachedRow] = []
-        self._ready: list[GradingTicket] = []
+        self._ready: list[tuple[GradingTicket, Answer | None]] = []
         atexit.register(self.close)
 
     def submit(self, ticket: GradingTicket) -> None:
@@ -113,7 +113,7 @@ class Engine:
             except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
                 for ticket in tickets:
                     ticket.grading.abandon(f"the judge broke down: {type(error).__name__}: {error}")
-                    self._end(ticket)
+                    self._plan(ticket)
             await asyncio.sleep(0)
 
     def _look_up(self, tickets: Sequence[GradingTicket]) -> None:
@@ -123,32 +123,23 @@ class Engine:
             key = ticket.grading.request.key
             answer = answers.get(key)
             if answer is not None and ticket.grading.take(answer):
-                self._end(ticket)
+                self._plan(ticket)
             elif answer is None or ticket.grading.request.key == key:  # it doesn't count: an earlier run's
                 self._open.append(ticket)
             else:
                 self._inbox.appendleft(ticket)
 
     async def _judge_one(self, ticket: GradingTicket) -> None:
-        """Asks until the verdict is there; identical requests get the answer to the one that is in flight."""
-        grading = ticket.grading
-        while grading.verdict is None:
-            key = grading.request.key
-            if key in self._in_flight:
-                self._in_flight[key].append(ticket)
-                return
-            self._in_flight[key] = [ticket]
-            answer = await self._answer(grading)
-            _, *followers = self._in_flight.pop(key)
-            for follower in followers:
-                if follower.grading.take(answer._replace(attempts=0)):
-                    self._end(follower)
-                else:
-                    self._inbox.appendleft(follower)
-            grading.take(answer)
-            if followers:
-                self._start_workers()
-        self._end(ticket)
+        """Asks for the next answer; identical requests get the answer to the one that is in flight."""
+        key = ticket.grading.request.key
+        if key in self._in_flight:
+            self._in_flight[key].append(ticket)
+            return
+        self._in_flight[key] = [ticket]
+        answer = await self._answer(ticket.grading)
+        for waiting in self._in_flight.pop(key):
+            self._plan(waiting, answer)
+            answer = answer._replace(attempts=0)
 
     async def _answer(self, grading: Grading) -> Answer:
         """Asks for a completion, and returns it once it is in the cache."""
@@ -167,15 +158,21 @@ class Engine:
         rows, self._rows = self._rows, []
         self.cache.put_many(rows)
 
-    def _end(self, ticket: GradingTicket) -> None:
+    def _plan(self, ticket: GradingTicket, answer: Answer | None = None) -> None:
+        """Hands out a verdict soon, or reads an answer, when the next requests are under way."""
         if not self._ready:
             self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS, self._hand_over)
-        self._ready.append(ticket)
+        self._ready.append((ticket, answer))
 
     def _hand_over(self) -> None:
         ready, self._ready = self._ready, []
-        for ticket in ready:
-            ticket.settle()
+        for ticket, answer in ready:
+            if answer is None or ticket.grading.take(answer):
+                ticket.settle()
+            else:
+                self._inbox.appendleft(ticket)
+        if not self._is_closed:
+            self._start_workers()
 
 
 _starting = threading.Lock()
