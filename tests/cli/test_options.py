@@ -20,6 +20,7 @@ from culture_tasks.rejudge.estimates import Bounds
     [
         ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
         ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
+        ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
         ("report r --output o --other_metrics x", "other_metrics", ["x"]),
