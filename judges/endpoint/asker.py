@@ -165,8 +165,6 @@ class Asker:
                     logger.warning("%s: the endpoint answers again", self._name)
                     self._end_rests()
                 self._silent_since, self._is_told, self._given_up = math.inf, False, None
-            if pause:
-                self.gate.pause(now + min(pause, longest))
             return
         self._last_fault = result
         self._silent_since = min(self._silent_since, now)

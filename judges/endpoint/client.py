@@ -13,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import aiohttp
-from multidict import istr
 from yarl import URL
 
 from culture_tasks.judges.completions import CUT, REFUSED, WHOLE, Completion, Problem
@@ -44,17 +43,8 @@ _FILTER_CODES = (
 _FILTER_WORDS = re.compile(
     r"Content Exists Risk|ContentPolicyViolationError|data_inspection_failed|DataInspectionFailed"
 )
-# Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
-_RATE_LIMITS = tuple(
-    (istr(f"x-ratelimit-remaining{kind}"), istr(f"x-ratelimit-reset{kind}")) for kind in ("-requests", "-tokens", "")
-)
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-# One part of a duration such as "1m30s" or "250ms".
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 # Seconds or milliseconds, without a sign or an exponent.
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-# Larger numbers in a reset header are points in time, in seconds or milliseconds since 1970.
-_EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
 
 
 class Reply(NamedTuple):
@@ -230,30 +220,17 @@ def one_line(text: str) -> str:
 
 
 def requested_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
-    """Reads how many seconds an endpoint wants to be left alone.
+    """Reads how many seconds an endpoint wants to be left alone after an error.
 
-    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status, the reset times of
-    ``X-RateLimit-*`` where nothing remains. ``now`` is in seconds since 1970.
+    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) say so. ``now`` is in seconds since 1970.
     """
-    if status >= 400:
-        if _NUMBER.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
-            return float(milliseconds) / 1000
-        if (wait := _seconds(headers.get("retry-after"), now)) is not None:
-            return wait
-    resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
-    return max((reset for reset in resets if reset is not None), default=None)
-
-
-def _seconds(text: str | None, now: float) -> float | None:
-    """Reads seconds, a duration such as ``1m30s``, a point in time or an HTTP date."""
-    text = (text or "").strip()
+    if status < 400:
+        return None
+    if _NUMBER.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
+        return float(milliseconds) / 1000
+    text = headers.get("retry-after", "").strip()
     if _NUMBER.fullmatch(text):
-        number = float(text)
-        if number > _EPOCH_MILLISECONDS:
-            number /= 1000
-        return max(0.0, number - now) if number > _EPOCH_SECONDS else number
-    if re.fullmatch(rf"(?:{_DURATION.pattern})+", text):
-        return sum(float(amount) * _UNITS[unit] for amount, unit in _DURATION.findall(text))
+        return float(text)
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now)
     except (ValueError, OverflowError):
