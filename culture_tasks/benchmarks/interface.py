@@ -341,7 +341,6 @@ class Task:
         harnesses: The harnesses that have it.
         tag: A name for several tasks without a mean; may be empty.
         version: Version in its metadata.
-        note: A note for readers of its YAML file, such as where the paper gives the decoding.
     """
 
     name: str
@@ -360,7 +359,6 @@ class Task:
     title: str = ""
     tag: str = ""
     version: float = 1.0
-    note: str = ""
     metric: str = ""
 
     def __post_init__(self) -> None:

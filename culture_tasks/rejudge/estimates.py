@@ -92,9 +92,7 @@ class Estimator:
     replies: Sequence[JudgeStats]
     settings: Settings
 
-    def estimate_run(
-        self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1, limit: int | None = None
-    ) -> list[Estimate]:
+    def estimate_run(self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1) -> list[Estimate]:
         """Estimates for a task whose responses aren't there yet, ``repeats`` for each question, by the judge's model.
 
         ``judge_of`` gives the judge's model by that of the paper.
@@ -104,7 +102,7 @@ class Estimator:
         documents = task.data.load(self.settings)
         if self.settings.subset is not None:
             documents, _ = draw_subset(task.name, documents, *self.settings.subset)
-        rows = documents.rows[:limit]
+        rows = documents.rows
         estimates = []
         for row in rows if scorer.is_judged else ():
             if (expected := scorer.expected(row)) is not None:

@@ -145,8 +145,7 @@ def _task(
         title=f"{Blend.title}, {title}",
         data=DataSet(tuple(tables), load),
         prompt=lambda doc: Prompt((doc["prompt"],)),
-        decoding=Decoding(max_tokens=512, top_p=1.0),
-        note="Decoding: the authors' code. The rules of its SemEval task forbid training on these data.",
+        decoding=Decoding(max_tokens=512, top_p=1.0),  # the authors' code
         **more,
     )
 

@@ -265,10 +265,9 @@ def task_of(
         data=data,
         prompt=partial(render, own=own),
         score=partial(score, kind=kind, own=own),
-        decoding=Decoding(max_tokens=128, top_p=1.0),
+        decoding=Decoding(max_tokens=128, top_p=1.0),  # Appendix C
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
-        note="Decoding: Appendix C.",
     )
 
 

@@ -139,12 +139,11 @@ class InsertionBenchmark(Benchmark, OffersTraining):
             data=DataSet((table_of(edition),), partial(_documents, build, edition)),
             prompt=partial(_prompt, edition),
             score=partial(score, edition=edition),
-            decoding=Decoding(max_tokens=64),
+            decoding=Decoding(max_tokens=64),  # Appendix E.2
             shows_images=True,
             target=lambda doc: doc["reference"],
             responses=Insertions,
             harnesses=HARNESSES if setting == "diagnostic" else _INSERTING,
-            note="Decoding: Appendix E.2.",
         )
 
     def rubrics(self) -> Sequence[Rubric]:
