@@ -95,7 +95,7 @@ class Problem:
 
     @property
     def is_stray(self) -> bool:
-        """Whether it is a redirect or a body that is no reply, which between good replies may be a proxy's."""
+        """Whether it is a redirect, which between good replies may be a proxy's."""
         return self.status is not None and self.status < 400 and not (self.retry or self.refused)
 
     @property

@@ -21,7 +21,8 @@ from culture_tasks.text import may_be_cut
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS = 429
-_STRAYS = 2  # how often a redirect or an over-long body, which may be a proxy's, is asked again
+_STRAYS = 2  # how often a redirect, which may be a proxy's, is asked again
+_EMPTY_REPLIES = 1  # how often a reply without a text, such as one of reasoning alone, is asked again as a fault is
 _WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
 _NO_ANSWER = "the endpoint gives no answers, and the judge waits"
 _SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
@@ -77,7 +78,7 @@ class Asker:
         """
         loop = asyncio.get_running_loop()
         in_a_check, patience = patience is not None, patience or self._patience
-        attempts = faults = strays = 0
+        attempts = faults = strays = empty = 0
         seconds, usage, most_tokens = 0.0, Usage(), request.most_tokens
         cut_off: Completion | None = None
         while (refusal := self._refusal(loop.time())) is None:
@@ -102,11 +103,15 @@ class Asker:
                     self._budget.spend(request.model, result.usage)
                 if may_be_cut(len(body), result.usage.prompt_tokens):
                     self._adaptations.warn_of_a_cut(request, result.usage.prompt_tokens)
-                usage = result.usage if cut_off is None else usage + result.usage
+                usage = result.usage if attempts == 1 else usage + result.usage
                 result = Completion(result.text, result.finish_reason, result.model, usage, sampling, result.thought)
-                if not (result.is_cut_off_by_thinking and self._adaptations.grow(sampling, most_tokens)):
+                if result.is_cut_off_by_thinking and self._adaptations.grow(sampling, most_tokens):
+                    cut_off = result
+                    continue
+                if not result.is_whole or result.text.strip() or empty == _EMPTY_REPLIES:
                     return Answer(result, attempts)
-                cut_off = result
+                empty += 1
+                await self._rest(patience.first * random.uniform(0.5, 1.0), on_rest)  # noqa: S311
                 continue
             has_grown = (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0)
             if result.status in (400, 422) and has_grown and not result.refused:

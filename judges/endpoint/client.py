@@ -85,7 +85,7 @@ class Client:
             return Reply(Problem(f"no reply: {self._description(error)}", retry=True))
         if len(content) > _LONGEST_BODY and response.status < 400:
             message = f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes"
-            return Reply(Problem(message, retry=False, status=response.status))
+            return Reply(Problem(message, retry=True, status=response.status))
         text = content.decode("utf-8", "replace")
         wait = requested_wait(response.status, response.headers, time.time())
         return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)

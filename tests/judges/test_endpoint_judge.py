@@ -68,10 +68,10 @@ ENDINGS = {
         "",
     ),
     "unreadable twice": ([says("no idea")], UNPARSABLE, "no rating that can be read without doubt"),
-    "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, True), ""),
+    "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, False), ""),
     "nothing but thoughts": (  # as vLLM's reasoning parsers tell of a reply that never ends its thinking
         [says(None, reasoning="It fits.")],
-        ("unparsable", None, 2, True),
+        ("unparsable", None, 4, True),
         "no rating that can be read",
     ),
     "a failure when asked again": ([says("no idea"), fails(401)], ("failed", None, 2, True), ""),
