@@ -104,7 +104,7 @@ def test_modules_that_run_models_load_no_more_than_they_need(tmp_path, prefix):
 ROOMS = (
     *(
         {"errors", "text", "docstrings", "plain_files", "secret_texts"},
-        {"text_tables", "prompt_files", "key_value_store", "settings", "vocabulary"},
+        {"text_tables", "prompt_files", "settings", "vocabulary"},
         {"metrics"},
     ),
     *({"data", "published", "costs"}, {"judges"}, {"benchmarks"}, {"insertion"}, {"harness"}, {"results"}),

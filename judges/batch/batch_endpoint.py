@@ -128,10 +128,10 @@ class BatchEndpoint:
         def look() -> Status:
             reply: Any = self._client.batches.retrieve(batch)
             counts, errors = reply.request_counts, getattr(reply.errors, "data", None) or []
-            numbers = (getattr(counts, name, None) or 0 for name in ("completed", "failed", "total"))
+            answered, failed, total = (getattr(counts, name, None) or 0 for name in ("completed", "failed", "total"))
             outputs = [str(file) for file in (reply.error_file_id, reply.output_file_id) if file]
             error = self._address.secrets.hidden("; ".join(str(error.message) for error in errors))
-            return Status(one_line(str(reply.status)), *numbers, outputs, one_line(error))
+            return Status(one_line(str(reply.status)), answered, failed, total, outputs, one_line(error))
 
         return self._patiently("look at a batch", look)
 
