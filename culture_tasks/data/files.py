@@ -92,7 +92,8 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or not path.is_file():
-        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+        found = "not a plain file" if path.exists() and not path.is_file() else "no such file"
+        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     try:
         if suffix == ".parquet":
             table = from_dataset(read_parquet(path), str(path), image_column, local=True)

@@ -19,8 +19,8 @@ HARNESSES = ["lm_eval", "lmms_eval"]
 POOLED = {
     "acc": 8 / 15,
     # Of scene 1, 5 of 7 are right, of scene 2, 3 of 7, of scene 3, 0 of 1. The scenes' sums of residuals, times 15: 19,
-    # -11, -8.
-    "acc_stderr": math.sqrt(3 / 2 * (19**2 + 11**2 + 8**2)) / 15 / 15,
+    # -11, -8. By CR2, the square of each is over the share of the items that aren't of its scene: 8/15, 8/15, 14/15.
+    "acc_stderr": math.sqrt(15 / 8 * (19**2 + 11**2) + 15 / 14 * 8**2) / 15 / 15,
     "acc_ar": 0.5,
     "acc_ar_stderr": 0.5,  # sqrt(1/2 · 1/2 / 1)
     "acc_en": 1.0,
@@ -33,9 +33,10 @@ POOLED = {
     "acc_zh_stderr": 1 / 3,  # sqrt(2/3 · 1/3 / 2)
     "acc_avg": 11 / 21,  # (1/2 + 1 + 1 + 1/2 + 0 + 0 + 2/3) / 7
     # The scenes' sums of residuals, each over its language's size and 7, times 126: 11, -7, -4.
-    "acc_avg_stderr": math.sqrt(3 / 2 * (11**2 + 7**2 + 4**2)) / 126,
+    "acc_avg_stderr": math.sqrt(15 / 8 * (11**2 + 7**2) + 15 / 14 * 4**2) / 126,
     "unparsed": 0.2,
-    "unparsed_stderr": math.sqrt(3 / 2 * (2**2 + 3**2 + 1**2)) / 5 / 15,  # of 7, 7 and 1: 1 - 7/5, 2 - 7/5, 0 - 1/5
+    # Of 7, 7 and 1: 1 - 7/5, 2 - 7/5, 0 - 1/5.
+    "unparsed_stderr": math.sqrt(15 / 8 * (2**2 + 3**2) + 15 / 14 * 1**2) / 5 / 15,
     "gepp_happiness": 6 / 7,
     "gepp_sadness": 1 / 2,
     "gepp_embarrassment": 0.0,

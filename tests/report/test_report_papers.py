@@ -1,14 +1,10 @@
 """The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
 
-from dataclasses import replace
-
 import pytest
 from support.reports import charts_of, report_of, tables_of
-from support.sample_files import care_sample, cedar_sample, rewrite, write_run, write_vqa
+from support.sample_files import care_sample, cedar_sample, rewrite, write_run
 
-from culture_tasks import published
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
-from culture_tasks.published import PublishedTable
 from culture_tasks.report.text.latex import table_latex
 from culture_tasks.report.wording import number
 
@@ -29,36 +25,6 @@ def reports(tmp_path_factory):
         write_run(folder / model / "care", model, {"care_zh": care("zh"), "care_cot_zh": care("zh")})
         write_run(folder / model / "cedar", model, {"cedar_multimodal": cedar})
     return [report_of(folder, published=published) for published in (False, True)]
-
-
-@pytest.mark.parametrize(("unit", "high", "printed"), [("fraction", 1, "0.615"), ("percent", 100, "61.5")])
-def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_rows(
-    tmp_path, monkeypatch, unit, high, printed
-):
-    """A percent is shown as the share that the user's column has."""
-    later = PublishedTable.model_validate(
-        {
-            "name": "culturalvqa_table_2",
-            "benchmark": "culturalvqa",
-            "paper": {"citation": "Nayak et al. (2024)", "title": "CulturalVQA", "date": "2024"},
-            "table": 2,
-            "judge": "GPT-4",
-            "missing": None,
-            "notes": [],
-            "measures": {"lave": {"name": "LAVE", "unit": unit, "low": 0, "high": high, "higher_is_better": True}},
-            "columns": [{"label": "Brazil", "measure": "lave", "keys": {"country": "brazil"}}],
-            "rows": [{"keys": {"model": "made up"}, "cells": [printed]}],
-        }
-    )
-    known, names = published.load, (*published.names(), later.name)
-    monkeypatch.setattr(published, "names", lambda: names)
-    monkeypatch.setattr(published, "load", lambda name: later if name == later.name else known(name))
-    write_vqa(tmp_path, "m", [1.0, 0.0] * 8)
-    table = tables_of(report_of(tmp_path, published=True))["culturalvqa_by_country"]
-    assert [row.labels for row in table.rows] == [("m", "judge-1"), ("made up", "published (GPT-4)")]
-    [cell] = [cell for cell in table.rows[1].cells if cell is not None]
-    assert number(cell.value, cell.scale) == "0.615"
-    assert cell.scale == replace(table.columns[0].scale, digits=3)
 
 
 def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):
