@@ -367,7 +367,10 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
 def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
     """Yields the further scores, which no judge gives, by name; optional ones only where a sample has them."""
     runs, tasks = measured.runs[entrant], measured.tasks
+    metrics = {name for run in runs if run.kind for name in run.kind.metrics.keys() - {run.kind.metric}}
     for further in measured.reported.further if runs else ():
+        if further.read is None and further.name not in metrics:
+            continue  # of the benchmark's other tasks
         observed = observe(runs, tasks, where, statistic=further.name, equal_parts=measured.equal_parts)
         if observed.n or further.read is None:
             score_flags = _without_judge(flags, runs_of(runs, further.name))
