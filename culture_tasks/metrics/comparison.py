@@ -162,11 +162,12 @@ def _p_of_flips(sums: Floats, total: float, *, is_of_one_size: bool) -> float:
         for part in sums:
             totals = np.concatenate([totals + part, totals - part])
         return float(np.mean(np.abs(totals) >= (1.0 - 1e-9) * total))
-    totals = 2.0 * (_random_bits(sums.size) @ np.sort(sums)) - sums.sum()
+    totals = 2.0 * (_random_bits(-(-sums.size // FLIPPED_BELOW) * FLIPPED_BELOW)[:, : sums.size] @ np.sort(sums))
+    totals -= sums.sum()
     return (1.0 + np.count_nonzero(np.abs(totals) >= (1.0 - 1e-9) * total)) / (1.0 + FLIPS)
 
 
-@lru_cache(maxsize=FLIPPED_BELOW)
+@lru_cache(maxsize=1)
 def _random_bits(columns: int) -> NDArray[np.uint8]:
     picks = np.random.default_rng(0).integers(256, size=(FLIPS, math.ceil(columns / 8)), dtype=np.uint8)
     return np.unpackbits(picks, axis=1, count=columns)
