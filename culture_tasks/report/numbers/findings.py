@@ -250,13 +250,11 @@ class _Writer:
             elif scores:
                 undecided.append(key)
         if not sentences:
-            return "For no model is a country significantly above or below its other countries."
-        tail = (
-            f"; {self.models(undecided)} {'has' if len(undecided) == 1 else 'have'} none that does" if undecided else ""
-        )
+            return "No country stands out: for no model is one significantly above or below its other countries."
+        others = f" No country stands out for {self.models(undecided)}." if undecided else ""
         return (
             f"On a scale of 0-100, {_spaced(sentences)}. Each differs significantly from the model's other "
-            f"countries{tail}."
+            f"countries.{others}"
         )
 
     def _country(self, score: CountryScore) -> str:
