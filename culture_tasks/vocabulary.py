@@ -1,4 +1,4 @@
-"""One vocabulary of places, languages and abilities, in which the groups of all benchmarks can be put together.
+"""One vocabulary of places and languages, in which the groups of all benchmarks can be put together.
 
 A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. A
 language is one of ISO 639-3, with its script (ISO 15924) where people write it in several. The codes and names of ISO
@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Literal, NamedTuple, get_args
-
-Ability = Literal["knowledge", "norms", "perception", "emotion", "reasoning"]
-"""The ability that a benchmark tests: knowledge of a culture's facts, of its norms, perception of things in images, of
-emotions, or reasoning about a fact that was inserted into the model.
-"""
-ABILITIES: tuple[Ability, ...] = get_args(Ability)
+from typing import NamedTuple
 
 _OWN_PLACES = {"arab": "Arab countries"}
 """Places that ISO 3166 doesn't have, by a code of our own."""

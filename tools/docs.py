@@ -126,8 +126,8 @@ def _vocabulary(_: str) -> str:
     for name, benchmark in benchmarks().items():
         report, made_from = benchmark.report(), ", ".join(map(markdown_cell, benchmark.made_from))
         places = [f"`{name}`" for name, groups in report.groups.items() if groups.places]
-        body.append((f"[{benchmark.title}](benchmarks/{name}.md)", ", ".join(places), report.ability, made_from))
-    return as_markdown(("benchmark", "group that is a place", "ability", "made from"), body)
+        body.append((f"[{benchmark.title}](benchmarks/{name}.md)", ", ".join(places), made_from))
+    return as_markdown(("benchmark", "group that is a place", "made from"), body)
 
 
 def _languages(_: str) -> str:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
     from culture_tasks.settings import Settings
-    from culture_tasks.vocabulary import Ability
 
 Harness = Literal["lm_eval", "lmms_eval"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
@@ -445,7 +444,6 @@ class Benchmark(ABC):
         task_files: Folder with a folder of task files for each harness; None means this package's own.
         groups: The groups of its records, by field.
         culture_field: The field whose groups are cultures; empty where there is none.
-        ability: The ability that its questions test.
     """
 
     name: str
@@ -458,7 +456,6 @@ class Benchmark(ABC):
     task_files: Path | None = None
     groups: Mapping[str, Groups] = MappingProxyType({})
     culture_field: str = ""
-    ability: Ability = "knowledge"
 
     @abstractmethod
     def entries(self) -> Sequence[Entry]:
@@ -562,7 +559,6 @@ def _report_of(benchmark: Benchmark) -> BenchmarkReport:
         groups=benchmark.groups,
         splits=tuple((name,) for name in benchmark.groups) or None,
         culture=benchmark.culture_field,
-        ability=benchmark.ability,
         further=tuple(further.values()),
         tables=benchmark.tables,
         figures=tuple(

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.vocabulary import Ability
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -510,7 +509,6 @@ class BenchmarkReport:
         splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
-        ability: The ability that its questions test.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
@@ -525,7 +523,6 @@ class BenchmarkReport:
     groups: Mapping[str, Groups] = field(default_factory=dict)
     splits: tuple[tuple[str, ...], ...] | None = None
     culture: str = ""
-    ability: Ability = "knowledge"
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()

@@ -162,9 +162,9 @@ def _p_of_flips(sums: Floats, total: float, *, is_of_one_size: bool) -> float:
         for part in sums:
             totals = np.concatenate([totals + part, totals - part])
         return float(np.mean(np.abs(totals) >= (1.0 - 1e-9) * total))
-    totals = 2.0 * (_random_bits(-(-sums.size // FLIPPED_BELOW) * FLIPPED_BELOW)[:, : sums.size] @ np.sort(sums))
-    totals -= sums.sum()
-    return (1.0 + np.count_nonzero(np.abs(totals) >= (1.0 - 1e-9) * total)) / (1.0 + FLIPS)
+    signs = _random_bits(-(-sums.size // FLIPPED_BELOW) * FLIPPED_BELOW)[:, : sums.size]
+    drawn = 2.0 * (signs @ np.sort(sums)) - sums.sum()
+    return (1.0 + np.count_nonzero(np.abs(drawn) >= (1.0 - 1e-9) * total)) / (1.0 + FLIPS)
 
 
 @lru_cache(maxsize=1)

@@ -339,7 +339,6 @@ REPORT = BenchmarkReport(
     },
     splits=(("language",), ("pair",)),
     culture="language",
-    ability="emotion",
     further=(_UNPARSED,),
     derived=_STATISTICS,
     units=_units,
@@ -366,7 +365,6 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
         groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},
         splits=(("culture",),),
         culture="culture",
-        ability="emotion",
         further=(_UNPARSED,),
         derived=(
             Derived("lsepp", RATIO, _propensity, dimension="emotion"),

@@ -314,7 +314,6 @@ def report_of(edition: Edition) -> BenchmarkReport:
             *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
         ),
         culture="partition",
-        ability="reasoning",
         further=(_OVERLAP,),
         as_published=None if edition is PAPER else (),
         costs=tuple(_COSTS),

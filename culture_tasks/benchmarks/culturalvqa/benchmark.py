@@ -389,7 +389,7 @@ def task_of(
 
 
 class _AskedAsInCulturalVqa(Benchmark):
-    culture_field, ability = "country", "perception"
+    culture_field = "country"
 
     def report(self) -> BenchmarkReport:
         """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""

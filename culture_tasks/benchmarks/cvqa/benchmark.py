@@ -183,7 +183,7 @@ class Cvqa(Benchmark):
     """CVQA (Romero et al., 2024)."""
 
     name, title, paper, data = "cvqa", "CVQA", "Romero et al., 2024", "Hub afaji/cvqa"
-    groups, culture_field, ability = GROUPS, "country", "perception"
+    groups, culture_field = GROUPS, "country"
 
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each variant."""

@@ -218,7 +218,7 @@ class NormAd(Benchmark):
 
     name, title, paper, data = "normad", "NormAd", "Rao et al., 2025", "Hub akhilayerukola/NormAd"
     made_from = ("Cultural Atlas",)
-    groups, culture_field, ability = GROUPS, "country", "norms"
+    groups, culture_field = GROUPS, "country"
 
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each amount of context, and a name for all of them; and the same by log-likelihood."""

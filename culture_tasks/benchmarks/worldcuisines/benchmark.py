@@ -420,7 +420,7 @@ class WorldCuisines(Benchmark):
     name, title, paper = "worldcuisines", "WorldCuisines", "Winata et al., 2025"
     data = "Hub worldcuisines/vqa, images from worldcuisines/food-kb"
     made_from = ("Wikipedia", "Wikimedia Commons")
-    groups, culture_field, ability = GROUPS, "language", "perception"
+    groups, culture_field = GROUPS, "language"
 
     def entries(self) -> Sequence[Entry]:
         """Returns a group for each set and form of answer, with a task for each type of question."""
