@@ -33,7 +33,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
     "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
     "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
-    "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
+    "cache": ("cache:register", "show what the verdict cache holds, clear it, or merge several"),
     "insertion": ("insertion:register", "fit a method of knowledge insertion, and list the methods"),
     "preferences": ("preferences:register", "make pairs of rated responses, to train on with TRL"),
 }
