@@ -18,7 +18,6 @@ from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.exports.every_eval_ever import Evaluator, write_eval_logs
 from culture_tasks.report.formats import in_one_step, parse_formats, write_report
-from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.settings import Settings
@@ -91,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError(f"report: --images {options.images}: no such folder. Name the samples' images' folder.")
     report = build(options.results, choices(options), progress=partial(with_progress, label="results"))
     progress = partial(with_progress, label="figures")
-    paths = write_report(report, folder, formats, options.images, SAMPLES_PER_CELL, progress)
+    paths = write_report(report, folder, formats, options.images, progress)
     if options.export:
         with in_one_step(folder) as part:
             logs = write_eval_logs(report, part / "exports" / "eee", Evaluator(options.organization))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.model import Report
 from culture_tasks.report.text.data import write_csv, write_json
 from culture_tasks.report.text.latex import write_latex
@@ -28,7 +27,6 @@ def write_report(
     folder: Path,
     formats: Sequence[Format],
     images: Path | None = None,
-    samples_per_cell: int = SAMPLES_PER_CELL,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes a report and returns the paths.
@@ -38,7 +36,6 @@ def write_report(
         folder: Folder of the files, which is made if need be.
         formats: The formats.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
-        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none.
         progress: Yields the figures that it gets, to show how many are drawn.
 
     Raises:
@@ -66,7 +63,7 @@ def write_report(
             from culture_tasks.report.html.page import write_html
 
             path = folder / "report.html"
-            write_html(report, path, samples_per_cell=samples_per_cell, images=images, progress=progress)
+            write_html(report, path, images=images, progress=progress)
             paths.append(path)
         if files:
             from culture_tasks.report.figures.drawing import write_figures

@@ -15,7 +15,6 @@ from culture_tasks.pages.markup import as_markup, asset, content_security_policy
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.html.samples import Payload
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import (
@@ -48,6 +47,8 @@ _VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
 """Width and height of an SVG document, without their fractions."""
 _LONG = 40
 """Rows beyond which a table scrolls by itself, so that its header stays in sight."""
+_SAMPLES_PER_CELL = 10
+"""Most samples of each run that a cell of a table opens."""
 _MOST_BYTES = 24_000_000
 """Most bytes of samples; beyond them the page holds fewer of each cell."""
 
@@ -56,7 +57,7 @@ def write_html(
     report: Report,
     path: Path,
     *,
-    samples_per_cell: int = SAMPLES_PER_CELL,
+    samples_per_cell: int = _SAMPLES_PER_CELL,
     images: Path | None = None,
     progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> None:

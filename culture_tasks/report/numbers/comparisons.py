@@ -180,9 +180,9 @@ def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Seq
 def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
     """Tests a family of pairs, with Holm's adjustment over all of them.
 
-    The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
-    alpha over the number of pairs that it could not tell apart. Those of pairs that are not told apart hold their
-    differences jointly (Guilbaud, 2008; Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
+    Holm's procedure stops with k pairs that it does not tell apart. The intervals and the numbers of items needed have
+    the level alpha / k. The intervals of these k pairs cover their differences jointly, together with the signs of the
+    other pairs (Guilbaud, 2008; Strassburger and Bretz, 2008).
     Verdicts call the entrants by their labels: ``B is better``, or ``higher`` where no end of the scale is.
     """
     tests = [pair.test(len(pairs)) for pair in pairs]
