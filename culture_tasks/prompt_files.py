@@ -30,7 +30,15 @@ class PromptFile:
         Raises:
             KeyError: If a slot of the file has no value.
         """
-        return _SLOT.sub(lambda slot: values[slot.group(1)], self.text)
+        parts = _parts(self.text).copy()
+        parts[1::2] = [values[name] for name in parts[1::2]]
+        return "".join(parts)
+
+
+@cache
+def _parts(text: str) -> list[str]:
+    """Returns the wording between the slots and the names of the slots, in turn."""
+    return _SLOT.split(text)
 
 
 @cache

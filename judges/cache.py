@@ -14,13 +14,13 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.completions import Answer, ChatRequest, Completion
+from culture_tasks.judges.completions import Answer, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
 logger = logging.getLogger(__name__)
@@ -34,64 +34,47 @@ _COLUMNS = (
 )
 _NAMES = [column.split()[0] for column in _COLUMNS.split(", ")]
 _PLACES = ", ".join("?" * len(_NAMES))
-_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
-_REPLACE = f"INSERT OR REPLACE INTO completions VALUES ({_PLACES})"  # noqa: S608  # our own table
+_STATEMENTS = [f"INSERT OR {verb} INTO completions VALUES ({_PLACES})" for verb in ("IGNORE", "REPLACE")]  # noqa: S608  # our own table
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SECONDS_TO_LOCK = 5.0  # how long to wait for another process that writes
 _SECONDS_TO_RETRY = 30.0
 _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
 T = TypeVar("T")
+Row = tuple[Any, ...]
+"""A completion as the cache keeps it: the values of the columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class CachedRow:
-    """One completion on its way into the cache."""
-
-    request: ChatRequest
-    rubric: str
-    completion: Completion
-    replaces: bool = False  # whether it takes the place of a completion that is there; else that one stays
-    created: float = field(default_factory=time.time)  # when it came, in seconds since 1970
-
-    def values(self) -> tuple[Any, ...]:
-        """Returns the row's columns."""
-        request, reply = self.request, self.completion
-        values = (
-            request.key,
-            request.endpoint,
-            request.model,
-            self.rubric,
-            request.sample,
-            reply.text,
-            reply.finish_reason,
-            reply.model,
-            reply.usage.prompt_tokens,
-            reply.usage.completion_tokens,
-            reply.usage.cached_tokens,
-            int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
-            None if reply.sampling is None else _encode(reply.sampling),
-            self.created,
-        )
-        return *values, _checksum(values)
+def make_row(
+    key: bytes, endpoint: str, model: str, rubric: str, sample: int, reply: Completion, sampling: str | None
+) -> Row:
+    """Returns the row of a completion that came just now, by sampling parameters as JSON."""
+    usage = reply.usage
+    values = (
+        *(key, endpoint, model, rubric, sample, reply.text, reply.finish_reason, reply.model),
+        *(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens),
+        int(usage.batch_prompt_tokens + usage.batch_completion_tokens > 0),
+        sampling,
+        time.time(),
+    )
+    return *values, _checksum(values)
 
 
-def _read_row(row: tuple[Any, ...]) -> Answer | None:
+def _read_row(row: Row) -> Answer | None:
     """Reads the columns of a row; None where they aren't as they were written."""
     if _checksum(row[:-1]) != row[-1]:
         return None
-    *_, text, finish_reason, model, prompt_tokens, completion_tokens, cached_tokens, batch, sampling, created, _ = row
+    text, finish_reason, model, prompt_tokens, completion_tokens, cached_tokens, batch, sampling, created, _ = row[5:]
     usage = Usage(prompt_tokens, completion_tokens, cached_tokens)
     sampling = None if sampling is None else _decode(sampling)
     completion = Completion(text, finish_reason, model, usage.in_a_batch if batch else usage, sampling)
     return Answer(completion, kept_since=created)
 
 
-_encode = json.JSONEncoder(sort_keys=True).encode
 _decode = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
 
 
-def _checksum(values: tuple[Any, ...]) -> int:
+def _checksum(values: Row) -> int:
     return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
 
 
@@ -107,37 +90,42 @@ class VerdictCache:
         self._file = file
         self._database: sqlite3.Connection | None = None
         self._inode = 0
-        self._waiting: dict[bytes, CachedRow] = {}
+        self._waiting: tuple[dict[bytes, Row], ...] = ({}, {})  # rows to insert, and to put in place of others, by key
         self._retry_at = 0.0  # 0 as long as there was no trouble
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Reads the completions of these keys, as far as they are there."""
-        answers = {row[0]: _read_row(row) for row in self._run(lambda database: _select(database, keys)) or ()}
-        if damaged := [(key,) for key, answer in answers.items() if answer is None]:
+        rows = self._run(lambda database: _select(database, keys)) or []
+        answers = {row[0]: answer for row in rows if (answer := _read_row(row)) is not None}
+        if len(answers) < len(rows):
+            damaged = [(row[0],) for row in rows if row[0] not in answers]
             number = len(damaged)
             logger.warning("verdict cache: %s: %d rows aren't as they were written: asked again", self._file, number)
-            delete = "DELETE FROM completions WHERE key = ?"
-            self._run(lambda database: _write(database, [(delete, key) for key in damaged]))
-        found = {key: answer for key, answer in answers.items() if answer is not None}
-        waiting = [self._waiting[key] for key in keys if key in self._waiting]
-        return found | {row.request.key: Answer(row.completion, kept_since=row.created) for row in waiting}
+            self._run(lambda database: _delete(database, damaged))
+        for waiting in filter(None, self._waiting):
+            answers |= {key: answer for key in keys if key in waiting and (answer := _read_row(waiting[key]))}
+        return answers
 
-    def put_many(self, rows: Iterable[CachedRow]) -> None:
-        """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
+    def put_many(self, rows: Iterable[Row], *, replace: bool = False) -> None:
+        """Stores completions, in one transaction; one that is there stays, unless they are to replace it."""
+        waiting = self._waiting[replace]
         for row in rows:
-            if row.replaces or row.request.key not in self._waiting:
-                self._waiting[row.request.key] = row
-        if self._waiting and time.monotonic() >= self._retry_at:
-            statements = [(_REPLACE if row.replaces else _INSERT, row.values()) for row in self._waiting.values()]
-            if self._run(lambda database: _write(database, statements)) is not None:
-                self._waiting.clear()
+            waiting.setdefault(row[0], row)
+        if any(self._waiting) and time.monotonic() >= self._retry_at and self._run(self._write_waiting):
+            for waiting in self._waiting:
+                waiting.clear()
+
+    def _write_waiting(self, database: sqlite3.Connection) -> bool:
+        with database:
+            for statement, waiting in zip(_STATEMENTS, self._waiting, strict=True):
+                database.executemany(statement, waiting.values())
+        return True
 
     def close(self) -> None:
         """Writes the completions that wait, and closes the file."""
         self._retry_at = min(self._retry_at, time.monotonic())
         self.put_many(())
-        if self._waiting:
-            lost = len(self._waiting)
+        if lost := sum(map(len, self._waiting)):
             logger.warning("verdict cache: %s: %d completions could not be kept until the end", self._file, lost)
         self._close()
 
@@ -152,7 +140,7 @@ class VerdictCache:
             try:
                 return work(self._connection())
             except sqlite3.DatabaseError as error:
-                if not isinstance(error, _LayoutError) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+                if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & 0xFF not in _DAMAGE:
                     raise
                 self._set_aside(error)
                 return work(self._connection())
@@ -174,32 +162,28 @@ class VerdictCache:
         return self._database
 
     def _set_aside(self, error: sqlite3.Error) -> None:
-        """Sets a damaged file, or one of another layout, aside; rows that can be read are copied to a new one."""
+        """Sets a damaged file, or one of another layout, aside; its rows that can be read are copied to a new one."""
         assert self._file is not None
         has_gone = self._database is not None and self._file.stat().st_ino != self._inode
         self._close()
         if has_gone:
             return  # another process has set it aside
-        is_damaged = not isinstance(error, _LayoutError)
-        why = "damaged" if is_damaged else "other-layout"
-        aside = self._file.with_name(f"{self._file.name}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        aside = self._file.with_name(f"{self._file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
         new, saved = self._connection(), 0
-        if is_damaged:
-            with closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old:
-                old.text_factory = _text
-                with new:
-                    for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
-                        with suppress(sqlite3.Error):
-                            for row in old.execute(f"SELECT * FROM completions ORDER BY rowid {order}"):  # noqa: S608
-                                saved += new.execute(_INSERT, row).rowcount
+        with closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old, new:
+            old.text_factory = _text
+            for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
+                with suppress(sqlite3.Error):
+                    for row in old.execute(f"SELECT {', '.join(_NAMES)} FROM completions ORDER BY rowid {order}"):  # noqa: S608
+                        saved += new.execute(_STATEMENTS[0], row).rowcount
         name = aside.name
         logger.warning("%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, name, saved)
 
 
-def _select(database: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[Any, ...]]:
+def _select(database: sqlite3.Connection, keys: Sequence[bytes]) -> list[Row]:
     rows = []
     for start in range(0, len(keys), _KEYS_PER_QUERY):
         some = keys[start : start + _KEYS_PER_QUERY]
@@ -208,15 +192,9 @@ def _select(database: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[A
     return rows
 
 
-def _write(database: sqlite3.Connection, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> bool:
+def _delete(database: sqlite3.Connection, keys: Sequence[tuple[bytes]]) -> None:
     with database:
-        for statement, values in statements:
-            database.execute(statement, values)
-    return True
-
-
-class _LayoutError(sqlite3.DatabaseError):
-    """The file has the layout of another version of culture-tasks."""
+        database.executemany("DELETE FROM completions WHERE key = ?", keys)
 
 
 def _refuse_foreign(file: Path | None) -> None:
@@ -240,7 +218,7 @@ def _open(file: Path | None) -> sqlite3.Connection:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():  # SQLite would wait for a pipe
-            raise sqlite3.OperationalError("not a plain file")
+            raise OSError("not a plain file")
         uri = file.resolve().as_uri()
         if file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
             uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
@@ -267,10 +245,10 @@ def _lay_out(database: sqlite3.Connection) -> None:
     columns = [row[1] for row in database.execute("PRAGMA table_info(completions)")]
     has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
     if program not in (0, _APPLICATION_ID) or (program == 0 and has_tables):
-        raise sqlite3.OperationalError("it is another program's database")
+        raise OSError("it is another program's database")
     if has_tables or version:
-        if version != _VERSION or columns != _NAMES:
-            raise _LayoutError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
+        if version != _VERSION or columns != _NAMES:  # without SQLite's own code: set aside as a damaged file is
+            raise sqlite3.DatabaseError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
         return
     until = time.monotonic() + _SECONDS_TO_LOCK
     while True:

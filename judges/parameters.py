@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from culture_tasks.judges.completions import ChatRequest, Problem
+from culture_tasks.judges.completions import Problem
 from culture_tasks.text import may_be_cut
 
 logger = logging.getLogger(__name__)
@@ -92,12 +92,9 @@ class Adaptations:
         self._largest = max(accepted, 1)
         self._limit = min(self._limit, self._largest)
 
-    def warn_of_a_cut(self, request: ChatRequest, tokens: int) -> None:
+    def warn_of_a_cut(self, characters: int, tokens: int) -> None:
         """Says, once, that an endpoint reports too few tokens to have read all of a prompt."""
-        if self._has_warned:
-            return
-        characters = sum(len(message["content"]) for message in request.messages())
-        if may_be_cut(characters, tokens):
+        if may_be_cut(characters, tokens) and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "judge: the endpoint reports %d tokens of a prompt of %d characters, so it may have cut the prompt. "

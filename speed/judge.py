@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import functools
 import itertools
+import json
 import os
 import statistics
 import subprocess
@@ -193,9 +194,8 @@ def post_all(url: str, headers: Mapping[str, str], in_flight: int, bodies: Seque
 
 
 def _body(item: JudgeItem, model: str = "judge", sampling: Mapping[str, Any] = LAVE.sampling) -> bytes:
-    from culture_tasks.judges.completions import ChatRequest
-
-    return ChatRequest("", model, lambda: LAVE.messages(item), sampling, texts=item.question).body(sampling)
+    messages = LAVE.messages(item)
+    return json.dumps({"messages": messages, "model": model, **sampling}, ensure_ascii=False).encode()
 
 
 def peak_memory() -> float:

@@ -119,10 +119,10 @@ class Estimator:
         gradings = [Grading(grader, rubric, item) for rubric, item in items]
         with closing(VerdictCache(self.settings.cache_file)) as cache:
             open_gradings = [first for first, *_ in open_requests(gradings, cache).values()]
-        kept = sum(grading.verdict is not None for grading in gradings)
+        kept = sum(grading.result is not None for grading in gradings)
         total = Estimate(task, model, len({item.question for _, item in items}), len(items), kept)
         for grading in open_gradings:
-            prompt = self._tokens(grading.request.messages())
+            prompt = self._tokens(grading.messages())
             total = self._with_requests(total, grading.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +24,7 @@ from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, Status, bat
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
-from culture_tasks.judges.grading import DeferredTicket, Grading, open_requests
+from culture_tasks.judges.grading import Grading, open_requests
 from culture_tasks.judges.parameters import limit_of
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
@@ -109,10 +108,10 @@ class BatchJudge(EndpointJudge):
         self._used: set[str] = set()  # names of the requests whose completions are in the cache
         self._lost: set[str] = set()  # names of requests that were paid for and whose results can't be fetched
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> DeferredTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Notes an item."""
-        self._gradings.append(Grading(self.grader, rubric, item))
-        return DeferredTicket(self._gradings[-1], self._grade_all)
+        self._gradings.append(Grading(self.grader, rubric, item, lambda _: self._grade_all()))
+        return self._gradings[-1]
 
     def finish(self) -> None:
         """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
@@ -163,7 +162,7 @@ class BatchJudge(EndpointJudge):
 
     def _open_requests(self) -> dict[str, Grading]:
         """Answers requests by the batches and the cache, and returns one grading for each open one by its name."""
-        gradings = [grading for grading in self._gradings if grading.verdict is None]
+        gradings = [grading for grading in self._gradings if grading.result is None]
         return {_name_of(first): first for first, *_ in open_requests(gradings, self._cache, self._answer).values()}
 
     def _answer(self, grading: Grading, kept: Answer | None) -> Answer | None:
@@ -175,10 +174,10 @@ class BatchJudge(EndpointJudge):
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return kept or (None if result.retry and may_go_on else Answer(result, attempts=reply.times))
-        sampling, grader = reply.sampling.get(grading.rubric.name, grading.request.sampling), self.grader
+        sampling, grader = reply.sampling.get(grading.rubric.name, grading.sampling), self.grader
         if may_go_on and result.is_cut_off_by_thinking and grader.adaptations.grow(sampling, grader.most_tokens):
             return kept
-        result = replace(result, usage=reply.usage + result.usage, sampling=sampling)
+        result = result._replace(usage=reply.usage + result.usage, sampling=sampling)
         if name in self._used:
             return Answer(result)
         self._used.add(name)
@@ -202,7 +201,7 @@ class BatchJudge(EndpointJudge):
         cost = 0.0
         for grading in gradings:
             sampling = self._sampling_of(grading)
-            body = grading.request.body(sampling)
+            body = grading.body(sampling)
             if self.budget is not None:  # a token has at least one byte
                 most = Usage(len(body), limit_of(sampling) or _LONGEST_REPLY).in_a_batch
                 cost += self.budget.cost(self.grader.model, most)
@@ -211,7 +210,7 @@ class BatchJudge(EndpointJudge):
             yield _name_of(grading), body
 
     def _sampling_of(self, grading: Grading) -> Mapping[str, Any]:
-        return self.grader.adaptations.apply(grading.request.sampling, self.grader.most_tokens)
+        return self.grader.adaptations.apply(grading.sampling, self.grader.most_tokens)
 
     def _begin(self, batch: _Batch) -> None:
         """Begins a batch, unless it was begun before a kill."""
@@ -255,7 +254,7 @@ class BatchJudge(EndpointJudge):
         before = self._replies.get(name, _Reply(_NO_REPLY, {}, times=0, usage=Usage()))
         usage = before.usage + (before.result.usage if isinstance(before.result, Completion) else Usage())
         if isinstance(result, Completion):
-            result = replace(result, usage=result.usage.in_a_batch)
+            result = result._replace(usage=result.usage.in_a_batch)
             if self.budget is not None:
                 self.budget.spend(self.grader.model, result.usage)
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, before.times + 1, usage)
@@ -290,4 +289,4 @@ class BatchJudge(EndpointJudge):
 
 
 def _name_of(grading: Grading) -> str:
-    return grading.request.key.hex()[:32]
+    return grading.key.hex()[:32]

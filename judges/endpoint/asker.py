@@ -1,4 +1,4 @@
-"""Asks one endpoint for one completion, and repeats it while patience lasts: the retries of all requests."""
+"""Asks one endpoint for completions, and repeats a request while patience lasts: the retries of all requests."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
+from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.budget import USED_UP, Budget
 from culture_tasks.judges.endpoint.client import Client, Reply
-from culture_tasks.judges.endpoint.pacing import Gate, Patience
-from culture_tasks.judges.parameters import Adaptations, limit_of
+from culture_tasks.judges.endpoint.pacing import Pace, Patience
+from culture_tasks.judges.grading import Grading
+from culture_tasks.judges.parameters import limit_of
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import may_be_cut
 
@@ -27,114 +29,85 @@ _WHOLE_SECOND = 1.0  # what Retry-After says of any shorter wait
 _NO_ANSWER = "the endpoint gives no answers, and the judge waits"
 _SECONDS_OF_SILENCE = 5.0  # without an answer, after which the log says so
 _SECONDS_BETWEEN_LATE_PROBES = 30.0
-# At most this many requests that wait after a fault have others asked in their place: the prompts of all exist. Few
-# where nothing is answered: a request that always fails must not keep the endpoint from showing that it answers.
-_MOST_REPLACED, _REPLACED_IN_SILENCE = 1_000, 8
-_FAULTS_OF_AN_OUTAGE = 8
+# After so many faults in a row, only so many more requests than usual are tried: one that always fails must not keep
+# the endpoint from showing that it answers.
+_FAULTS_OF_AN_OUTAGE, _MORE_IN_AN_OUTAGE = 8, 8
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One request and what became of it so far."""
+
+    gradings: list[Grading]  # who waits for the answer; all of them have the same request
+    patience: Patience | None = None  # None means the asker's
+    attempts: int = 0
+    faults: int = 0
+    strays: int = 0
+    empty: int = 0
+    seconds: float = 0.0  # that faults, and the waits after them, took
+    usage: Usage | None = None  # of all its completions
+    most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up
+    sent: Mapping[str, Any] = field(default_factory=dict)  # the sampling parameters that were sent last
+    cut_off: Completion | None = None  # the last reply that thinking cut off
 
 
 class Asker:
-    """The way to one endpoint's model, which connects with the first request. To be used inside one event loop."""
+    """The way to one endpoint's model, which connects with the first request. To be used inside one event loop.
+
+    An endpoint that answers nobody for as long as patience is given up for all requests at once, and found again by a
+    late probe. A request that alone fails has that long for its attempts and the waits between them. ``deliver`` gets
+    each exchange with its answer; the endpoint is asked for no more until what it returns is done.
+    """
 
     def __init__(
         self,
         connect: Callable[[], Client],
+        deliver: Callable[[Exchange, Answer], Awaitable[None] | None],
         *,
         name: str,
         concurrency: int,
         patience: Patience,
         budget: Budget | None = None,
-        adaptations: Adaptations | None = None,
     ) -> None:
-        self.gate = Gate(concurrency)
-        self.is_closed = False  # whether nothing more is asked
-        self._connect, self._name, self._patience, self._budget = connect, name, patience, budget
-        self._adaptations = adaptations or Adaptations()
+        self.in_flight = 0
+        self.workers: set[asyncio.Task[None]] = set()
+        self._connect, self._deliver, self._name = connect, deliver, name
+        self._concurrency, self._patience, self._budget = concurrency, patience, budget
+        self._pace = Pace(concurrency)
         self._client: Client | None = None
-        self._resting = 0
+        self._is_closed = False  # whether nothing more is asked
+        self._open: deque[Exchange] = deque()
+        self._repeated: deque[Exchange] = deque()  # those whose wait is over; they go before the open ones
+        self._resting: dict[Exchange, asyncio.TimerHandle] = {}  # those that wait after a fault
+        self._wakes: asyncio.TimerHandle | None = None
         self._faults_in_a_row = 0
         self._silent_since = math.inf  # when the first fault since the last answer came
         self._is_told = False  # whether the log says that there are no answers
-        self._news = asyncio.Event()  # ends the waits after faults
         self._given_up: str | None = None  # why nothing is asked but a probe now and then
         self._next_probe = 0.0
         self._last_fault = Problem("no reply")
 
-    @property
-    def replaced(self) -> int:
-        """How many requests that wait after a fault have others asked in their place."""
-        return min(
-            self._resting, _MOST_REPLACED if self._faults_in_a_row < _FAULTS_OF_AN_OUTAGE else _REPLACED_IN_SILENCE
-        )
+    def ask(self, exchange: Exchange, *, soon: bool = False) -> None:
+        """Takes a request that is to be answered; soon means before those that are there."""
+        (self._open.appendleft if soon else self._open.append)(exchange)
 
-    async def ask(
-        self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
-    ) -> Answer:
-        """Asks the endpoint until there is a completion, or patience ends.
+    def wake(self) -> None:
+        """Starts as many requests as may be in flight."""
+        while self.in_flight < self._bound and (exchange := self._next()) is not None:
+            self.in_flight += 1
+            worker = asyncio.get_running_loop().create_task(self._work(exchange))
+            self.workers.add(worker)
+            worker.add_done_callback(self.workers.discard)
 
-        An endpoint that answers nobody for as long as patience is given up for all requests at once, and found again
-        by a late probe. A request that alone fails has that long for its attempts and the waits between them.
-        ``on_rest`` is called whenever this request begins to wait after a fault.
-        """
-        loop = asyncio.get_running_loop()
-        in_a_check, patience = patience is not None, patience or self._patience
-        attempts = faults = strays = empty = 0
-        seconds, usage, most_tokens = 0.0, Usage(), request.most_tokens
-        cut_off: Completion | None = None
-        while (refusal := self._refusal(loop.time())) is None:
-            was_given_up = self._given_up
-            began = await self.gate.enter()
-            try:
-                if self.is_closed or self._given_up != was_given_up:
-                    continue
-                if self._client is None:
-                    self._client = self._connect()
-                sampling = self._adaptations.apply(request.sampling, most_tokens)
-                body = request.body(sampling)
-                reply = await self._client.post(body)
-            finally:
-                self.gate.leave()
-            now = loop.time()
-            attempts += 1
-            result = reply.result
-            self._count(reply, began, now)
-            if isinstance(result, Completion):
-                if self._budget is not None:
-                    self._budget.spend(request.model, result.usage)
-                if may_be_cut(len(body), result.usage.prompt_tokens):
-                    self._adaptations.warn_of_a_cut(request, result.usage.prompt_tokens)
-                usage = result.usage if attempts == 1 else usage + result.usage
-                result = Completion(result.text, result.finish_reason, result.model, usage, sampling, result.thought)
-                if result.is_cut_off_by_thinking and self._adaptations.grow(sampling, most_tokens):
-                    cut_off = result
-                    continue
-                if not result.is_whole or result.text.strip() or empty == _EMPTY_REPLIES:
-                    return Answer(result, attempts)
-                empty += 1
-                await self._rest(patience.first * random.uniform(0.5, 1.0), on_rest)  # noqa: S311
-                continue
-            has_grown = (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0)
-            if result.status in (400, 422) and has_grown and not result.refused:
-                # The endpoint takes no larger limit, or has no room for it beside this prompt.
-                if cut_off is not None and cut_off.sampling is not None:
-                    self._adaptations.shrink(limit_of(cut_off.sampling) or 0)
-                    return Answer(cut_off, attempts)
-                most_tokens = 0
-                continue
-            if self._adaptations.learn(result, sampling):
-                continue
-            strays += result.is_stray
-            seconds += now - began
-            if not (result.retry or (result.is_stray and strays <= _STRAYS)):
-                return Answer(result, attempts)
-            if self._given_up is None and max(seconds, reply.wait or 0.0) >= patience.longest:
-                return Answer(result if in_a_check else self._given_up_problem(_NO_ANSWER, result), attempts)
-            longest = min(patience.cap, patience.first * 2.0 ** min(faults, 60))
-            wait = (reply.wait or longest) * random.uniform(0.5, 1.0)  # noqa: S311
-            faults += 1
-            await self._rest(wait, on_rest)
-            seconds += wait
-        return Answer(refusal, attempts)
+    def stop(self) -> list[Exchange]:
+        """Asks nothing more; returns the requests that are not in flight."""
+        self._is_closed = True
+        for handle in self._resting.values():
+            handle.cancel()
+        unanswered = [*self._resting, *self._repeated, *self._open]
+        for some in (self._resting, self._repeated, self._open):
+            some.clear()
+        return unanswered
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -142,10 +115,36 @@ class Asker:
             await self._client.close()
             self._client = None
 
+    @property
+    def _bound(self) -> int:
+        return int(self._pace.bound)
+
+    def _next(self) -> Exchange | None:
+        """Returns the next request to send; None where there is none, or it must wait."""
+        loop = asyncio.get_running_loop()
+        while not self._is_closed and (self._repeated or self._open):
+            now = loop.time()
+            if (delay := self._pace.delay(now)) > 0:
+                if self._wakes is None:
+                    self._wakes = loop.call_later(delay, self._wake_late)
+                return None
+            in_an_outage = self._faults_in_a_row >= _FAULTS_OF_AN_OUTAGE and self._given_up is None
+            most = self._concurrency + _MORE_IN_AN_OUTAGE
+            if not self._repeated and in_an_outage and len(self._resting) + self.in_flight >= most:
+                return None
+            exchange = (self._repeated or self._open).popleft()
+            if (refusal := self._refusal(now)) is None:
+                self._pace.start(now)
+                return exchange
+            self._deliver(exchange, Answer(refusal, exchange.attempts))
+        return None
+
+    def _wake_late(self) -> None:
+        self._wakes = None
+        self.wake()
+
     def _refusal(self, now: float) -> Problem | None:
         """Returns why a request isn't sent; None where it is."""
-        if self.is_closed:
-            return Problem("the judge was closed before it answered")
         if self._budget is not None and self._budget.is_spent:
             self._budget.refuse()
             return Problem(self._budget.reason, code=USED_UP)
@@ -155,6 +154,102 @@ class Asker:
             self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
         return None
 
+    async def _work(self, first: Exchange) -> None:
+        """Sends one request after the other, as long as there are any."""
+        exchange: Exchange | None = first
+        while exchange is not None:
+            try:
+                answer = await self._post(exchange)
+                if answer is not None and (is_kept := self._deliver(exchange, answer)) is not None:
+                    await is_kept
+            except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
+                problem = Problem(f"the judge broke down: {type(error).__name__}: {error}")
+                self._deliver(exchange, Answer(problem, exchange.attempts))
+            finally:
+                self.in_flight -= 1
+            exchange = self._next() if self.in_flight < self._bound else None
+            self.in_flight += exchange is not None
+            if self.in_flight < self._bound:
+                self.wake()
+
+    async def _post(self, exchange: Exchange) -> Answer | None:
+        """Sends a request once; returns its answer, or None where it is sent again."""
+        grading, time = exchange.gradings[0], asyncio.get_running_loop().time
+        adaptations = grading.grader.adaptations
+        if self._client is None:
+            self._client = self._connect()
+        exchange.sent = sampling = adaptations.apply(grading.sampling, exchange.most_tokens)
+        body, began = grading.body(sampling), time()
+        reply = await self._client.post(body)
+        ended, result = time(), reply.result
+        exchange.attempts += 1
+        self._count(reply, began, ended)
+        if isinstance(result, Completion):
+            if may_be_cut(len(body), result.usage.prompt_tokens):
+                characters = sum(len(message["content"]) for message in grading.messages())
+                adaptations.warn_of_a_cut(characters, result.usage.prompt_tokens)
+            return self._take(exchange, result)
+        return self._retry(exchange, result, reply.wait, ended - began)
+
+    def _take(self, exchange: Exchange, result: Completion) -> Answer | None:
+        """Takes a completion; None where thinking cut it off and the limit grows, or where an empty one is repeated."""
+        grader = exchange.gradings[0].grader
+        if self._budget is not None:
+            self._budget.spend(grader.model, result.usage)
+        usage = result.usage if exchange.usage is None else exchange.usage + result.usage
+        result = Completion(result.text, result.finish_reason, result.model, usage, exchange.sent, result.thought)
+        exchange.usage = usage
+        if result.is_cut_off_by_thinking and grader.adaptations.grow(exchange.sent, exchange.most_tokens):
+            exchange.cut_off = result
+            self._repeated.append(exchange)
+            return None
+        if not result.is_whole or result.text.strip() or exchange.empty == _EMPTY_REPLIES:
+            return Answer(result, exchange.attempts)
+        exchange.empty += 1
+        self._rest(exchange, (exchange.patience or self._patience).first)
+        return None
+
+    def _retry(self, exchange: Exchange, problem: Problem, wait: float | None, seconds: float) -> Answer | None:
+        """Has a request repeated after a problem that may pass; else returns the problem as its answer."""
+        grading, patience = exchange.gradings[0], exchange.patience or self._patience
+        adaptations, cut_off = grading.grader.adaptations, exchange.cut_off
+        has_grown = (limit_of(exchange.sent) or 0) > (limit_of(grading.sampling) or 0)
+        if problem.status in (400, 422) and has_grown and not problem.refused:
+            # The endpoint takes no larger limit, or has no room for it beside this prompt.
+            if cut_off is not None and cut_off.sampling is not None:
+                adaptations.shrink(limit_of(cut_off.sampling) or 0)
+                return Answer(cut_off, exchange.attempts)
+            exchange.most_tokens = 0
+            self._repeated.append(exchange)
+            return None
+        if adaptations.learn(problem, exchange.sent):
+            self._repeated.append(exchange)
+            return None
+        exchange.strays += problem.is_stray
+        exchange.seconds += seconds
+        if not (problem.retry or (problem.is_stray and exchange.strays <= _STRAYS)):
+            return Answer(problem, exchange.attempts)
+        if self._given_up is None and max(exchange.seconds, wait or 0.0) >= patience.longest:
+            in_a_check = exchange.patience is not None
+            return Answer(problem if in_a_check else self._given_up_problem(_NO_ANSWER, problem), exchange.attempts)
+        longest = min(patience.cap, patience.first * 2.0 ** min(exchange.faults, 60))
+        exchange.faults += 1
+        exchange.seconds += self._rest(exchange, wait or longest)
+        return None
+
+    def _rest(self, exchange: Exchange, longest: float) -> float:
+        """Has a request wait, no longer than until the endpoint answers again or is given up; returns the seconds."""
+        seconds = longest * random.uniform(0.5, 1.0) if self._given_up is None else 0.0  # noqa: S311
+        self._resting[exchange] = asyncio.get_running_loop().call_later(seconds, self._repeat, [exchange])
+        return seconds
+
+    def _repeat(self, exchanges: list[Exchange]) -> None:
+        """Has requests sent again whose wait is over."""
+        for exchange in exchanges:
+            self._resting.pop(exchange).cancel()
+        self._repeated.extend(exchanges)
+        self.wake()
+
     def _given_up_problem(self, why: str, last: Problem) -> Problem:
         text = f"{why} {self._patience.longest:g} s at most (CULTURE_JUDGE_PATIENCE). Its last reply: {last.message}"
         return replace(last, message=text, retry=False)
@@ -163,48 +258,32 @@ class Asker:
         """Learns from a reply what the endpoint takes, and whether it answers at all."""
         result, pause, longest = reply.result, reply.wait or 0.0, self._patience.longest
         if isinstance(result, Completion) or not (result.retry or result.overload):
-            self.gate.count_answer(began, now)
+            self._pace.count_answer(began, now)
             self._faults_in_a_row = 0
             if self._silent_since < math.inf:
+                self._silent_since, self._given_up = math.inf, None
                 if self._is_told:
+                    self._is_told = False
                     logger.warning("%s: the endpoint answers again", self._name)
-                    self._end_rests()
-                self._silent_since, self._is_told, self._given_up = math.inf, False, None
+                    self._repeat(list(self._resting))
             return
         self._last_fault = result
         self._silent_since = min(self._silent_since, now)
         self._faults_in_a_row += result.status != _TOO_MANY_REQUESTS
         if result.status == _TOO_MANY_REQUESTS:
-            self.gate.count_limit(began, now)
+            self._pace.count_limit(began, now, self.in_flight)
         elif result.overload:
-            self.gate.count_overload(began, now)
+            self._pace.count_overload(began, now)
         why = _NO_ANSWER
         if pause > longest:
             why = f"the endpoint asks to be left alone for {pause:g} s, and the judge waits"
         elif pause > _WHOLE_SECOND:
-            self.gate.pause(now + pause)
+            self._pace.pause(now + pause)
         if self._given_up is None and (pause > longest or now - self._silent_since >= longest):
             self._given_up = why
             self._next_probe = now + _SECONDS_BETWEEN_LATE_PROBES
-            self.gate.open()
-            self._end_rests()
+            self._pace.open()
+            self._repeat(list(self._resting))
         if not self._is_told and (self._given_up is not None or now - self._silent_since >= _SECONDS_OF_SILENCE):
             self._is_told = True
             logger.warning("%s: %s", self._name, self._given_up_problem(why, result).message)
-
-    def _end_rests(self) -> None:
-        self._news.set()
-        self._news.clear()
-
-    async def _rest(self, seconds: float, on_rest: Callable[[], None] | None) -> None:
-        """Waits after a fault, no longer than until the endpoint answers again, or is given up."""
-        if self._given_up is not None:
-            return
-        self._resting += 1
-        try:
-            if on_rest is not None:
-                on_rest()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), seconds)
-        finally:
-            self._resting -= 1

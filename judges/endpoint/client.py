@@ -66,17 +66,16 @@ class Client:
             # Connections are as many as requests are let in at a time: the gate counts them, not the connector.
             connector=aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context(), socket_factory=_socket),
             headers={**address.headers, **_HEADERS},
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def post(self, body: bytes) -> Reply:
         """Sends one request and reads the whole reply, within the timeout; a key must not follow a redirect."""
         try:
-            async with asyncio.timeout(self._timeout):
-                post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
-                async with post as response:
-                    content = await _body(response)
+            post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
+            async with post as response:
+                content = await _body(response)
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True, code=TIMED_OUT))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
@@ -146,33 +145,32 @@ def read_reply(
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
         excerpt = one_line(secrets.hidden(declined))
         return Problem(f"the judge declined: {excerpt}", False, refused=True, status=status)
-    if reason not in WHOLE | CUT:  # such as "abort" and "error": the text may end anywhere
+    if reason not in WHOLE and reason not in CUT:  # such as "abort" and "error": the text may end anywhere
         ending = one_line(secrets.hidden(str(finish_reason)))
         return Problem(f"the endpoint broke the reply off (finish reason {ending!r})", True, status=status)
     if isinstance(answer, list):  # some endpoints send the text in parts
         parts = [part.get("text") for part in answer if isinstance(part, dict)]
         answer = "".join(part for part in parts if isinstance(part, str))
     model, usage = content.get("model"), content.get("usage")
-    prompt_tokens = _count(usage, "prompt_tokens")
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    usage = usage if isinstance(usage, dict) else {}
+    tokens, thoughts = (
+        _count(usage, "prompt_tokens"),
+        _count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+    cached = min(_count(usage.get("prompt_tokens_details"), "cached_tokens"), tokens)
     return Completion(
-        secrets.hidden_in_reply(storable(answer if isinstance(answer, str) else "")),
-        finish_reason=finish_reason if isinstance(finish_reason, str) else None,
-        model=secrets.hidden_in_reply(model) if isinstance(model, str) else None,
-        usage=Usage(
-            prompt_tokens,
-            completion_tokens=_count(usage, "completion_tokens"),
-            cached_tokens=min(_count(usage, "prompt_tokens_details", "cached_tokens"), prompt_tokens),
-        ),
-        thought=bool(reasoning) or _count(usage, "completion_tokens_details", "reasoning_tokens") > 0,
+        secrets.hidden_in_reply(storable(answer)) if isinstance(answer, str) else "",
+        finish_reason if isinstance(finish_reason, str) else None,
+        secrets.hidden_in_reply(model) if isinstance(model, str) else None,
+        Usage(tokens, _count(usage, "completion_tokens"), cached),
+        thought=thoughts > 0 or bool(message.get("reasoning_content") or message.get("reasoning")),
     )
 
 
-def _count(usage: Any, *names: str) -> int:
-    """Returns a number of tokens, under names inside of each other; 0 where there is no sensible one."""
-    for name in names:
-        usage = usage.get(name) if isinstance(usage, dict) else None
-    return usage if isinstance(usage, int) and 0 <= usage < _TOO_MANY_TOKENS else 0
+def _count(usage: Any, name: str) -> int:
+    """Returns a number of tokens; 0 where there is no sensible one."""
+    number = usage.get(name) if isinstance(usage, dict) else None
+    return number if isinstance(number, int) and 0 <= number < _TOO_MANY_TOKENS else 0
 
 
 def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Problem:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError
 from culture_tasks.judges.completions import Problem
@@ -24,12 +25,12 @@ from culture_tasks.judges.grading import Grader, Grading, is_at_hand
 from culture_tasks.judges.judge import Judge, Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
-from culture_tasks.judges.tickets import GradingTicket, JudgingProgress
 from culture_tasks.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 _PATIENCE_BEFORE_A_RUN = Patience(longest=10.0)
+_MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 # Advice for a user without a working judge.
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 
@@ -55,7 +56,6 @@ class EndpointJudge(Judge):
             hides=self.address.secrets,
             settings=settings,
         )
-        self._progress = JudgingProgress(f"judge {model}")
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._checking = threading.Lock()
@@ -67,9 +67,10 @@ class EndpointJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> Ticket:
         """Asks for a verdict on one item; identical requests are asked once."""
-        ticket = GradingTicket(Grading(self.grader, rubric, item), self._progress)
-        self.engine.submit(ticket)
-        return ticket
+        engine = self.engine
+        grading = Grading(self.grader, rubric, item, engine.wait)
+        engine.submit(grading)
+        return grading
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Asks the endpoint for one verdict, once: on the first question, with a reference in place of the response.
@@ -90,8 +91,8 @@ class EndpointJudge(Judge):
                 raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
             rubric, item = items[0]
             grading = Grading(grader, rubric, replace(item, response=item.references[0]))
-            while grading.verdict is None:
-                answer = engine.run(engine.asker.ask(grading.request, patience=_PATIENCE_BEFORE_A_RUN))
+            while grading.result is None:
+                answer = engine.run(engine.ask(grading, _PATIENCE_BEFORE_A_RUN))
                 if isinstance(problem := answer.reply, Problem):
                     if not ((problem.status == 429 and problem.retry) or problem.refused):
                         raise JudgeUnreachableError(f"{who}: {problem.message}. {self._advice(problem)} {OTHERWISE}")
@@ -99,7 +100,7 @@ class EndpointJudge(Judge):
                     logger.warning("%s %s (%s): the run goes on", who, why, problem.message)
                     return None
                 grading.take(answer)
-            verdict = grading.verdict
+            verdict = grading.result
             if verdict.outcome != "scored":
                 raise JudgeUnreachableError(
                     f"{who} was asked to grade a reference answer ({rubric.name}), and {verdict.error}: "
@@ -123,35 +124,28 @@ class EndpointJudge(Judge):
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
                 settings, address, proxy = self._settings, self.address, self._settings.proxy_for(self.address.url)
-                asker = Asker(
+                make_asker = partial(
+                    Asker,
                     lambda: Client(address, settings.judge_timeout, proxy),
                     name=f"judge at {address.name}",
                     concurrency=settings.judge_concurrency,
                     patience=self._patience,
                     budget=self.budget,
-                    adaptations=self.grader.adaptations,
                 )
-                self._engine = Engine(asker, settings.cache_file, settings.judge_concurrency)
+                self._engine = Engine(make_asker, settings.cache_file, f"judge {self.grader.model}")
             return self._engine
 
     def _advice(self, problem: Problem) -> str:
         where, key = self.address.url_variable, self.address.key_variable
+        address = f", or correct {where} (which usually ends in /v1)" if where else ""
         if problem.code == USED_UP:
             return "Raise CULTURE_JUDGE_BUDGET."
-        if problem.status in (401, 403):
-            return f"Correct the key ({key}), or ask for access to the model."
-        if problem.says_unknown_model and where == "AZURE_OPENAI_ENDPOINT":
-            return "Name one of your deployments by CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION."
-        if problem.says_unknown_model:
-            address = f", or correct {where}, which usually ends in /v1" if where else ""
-            return f"Name a model that it has by CULTURE_JUDGE=openai:<model>{address}."
-        if problem.code == "insufficient_quota":
-            return f"Its account has no credit left: add some, or use another key ({key})."
+        if problem.status in (401, 403) or problem.code == "insufficient_quota":
+            return f"Correct the key ({key}), or see to its access to the model and its credit."
+        if problem.status == 404 or problem.code in _MODEL_CODES:
+            return f"Name a model, or on Azure a deployment, that it has by CULTURE_JUDGE=openai:<model>{address}."
         if problem.code == TIMED_OUT:
             return "Raise CULTURE_JUDGE_TIMEOUT if the judge is slow, such as one that is being loaded."
-        if problem.status is None:
-            reach = "See whether this machine can reach it; HTTPS_PROXY names a proxy."
-            return f"Correct {where}, or start the server there." if where else reach
-        if 300 <= problem.status < 400 and where:
-            return f"Correct {where}."
+        if problem.status is None or problem.status < 400:
+            return f"See whether this machine can reach it (HTTPS_PROXY names a proxy){address}."
         return "See what the endpoint says."

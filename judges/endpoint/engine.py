@@ -1,64 +1,104 @@
 """Judges with one endpoint: from the cache, by the answer to an identical request, or by asking it.
 
-All of it runs in one event loop, in one background thread for the whole process. Memory stays flat: prompts exist for
-as many verdicts as may be in flight, and for at most 1,000 that wait after a fault.
+All of it runs in one event loop, in one background thread for the whole process. A prompt exists for as long as its
+request is in flight.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
+import sys
 import threading
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from culture_tasks.judges.cache import CachedRow, VerdictCache
-from culture_tasks.judges.completions import Answer, Completion, Problem
-from culture_tasks.judges.endpoint.asker import Asker
-from culture_tasks.judges.grading import Grading
-from culture_tasks.judges.tickets import GradingTicket
+from tqdm import tqdm
 
+from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.completions import Answer, Completion, Problem
+from culture_tasks.judges.endpoint.asker import Asker, Exchange
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.grading import Grading
+
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_TICKETS_PER_LOOKUP = 128
+_GRADINGS_PER_LOOKUP = 128
+# Completions are stored together that come at about the same time. Until then, they count as in flight.
+_SECONDS_TO_COMMIT, _MOST_PER_COMMIT = 0.002, 32
 # Replies are read and verdicts handed out together: a wake-up of who waits costs more than a verdict does.
-_SECONDS_BETWEEN_HANDOVERS = 0.02
+_SECONDS_TO_HAND_OVER = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _SECONDS_TO_STOP = 10.0
+_CLOSED = "the judge was closed before it answered"
+_SECONDS_WITHOUT_A_LINE, _SECONDS_BETWEEN_UPDATES = 3.0, 1.0
 
 
 class Engine:
-    """The verdicts of one judge. Its public methods are called from any thread but the event loop's."""
+    """The verdicts of one judge. Its public methods are called from any thread but the event loop's.
 
-    def __init__(self, asker: Asker, cache_file: Path | None, concurrency: int) -> None:
+    ``make_asker`` makes the way to the endpoint, which reports answers to the function that it is given.
+    """
+
+    def __init__(self, make_asker: Callable[[Any], Asker], cache_file: Path | None, name: str) -> None:
         self.pid = os.getpid()  # a forked child needs another engine
-        self.asker = asker
         self.cache = VerdictCache(cache_file)  # to be used in the event loop
-        self._concurrency = concurrency
+        self._asker = make_asker(self._keep)
+        self._progress = _Progress(name)
         self._loop = _shared_loop()
         self._is_closed = False
         self._is_woken = False  # whether the loop will look into the inbox
-        self._inbox: deque[GradingTicket] = deque()
-        self._open: deque[GradingTicket] = deque()  # those that the cache doesn't answer
-        self._in_flight: dict[bytes, list[GradingTicket]] = {}  # who waits for the answer to a request
-        self._workers: set[asyncio.Task[None]] = set()
-        self._rows: list[CachedRow] = []
-        self._ready: list[tuple[GradingTicket, Answer | None]] = []
+        self._inbox: deque[Grading] = deque()
+        self._exchanges: dict[bytes, Exchange] = {}  # requests that wait for their answers, by key
+        self._checks: dict[Exchange, asyncio.Future[Answer]] = {}
+        self._arrived: list[tuple[Exchange, Answer]] = []  # completions that are not in the cache yet
+        self._committed: asyncio.Future[None] | None = None  # done when they are
+        self._ready: list[tuple[Exchange, Answer]] = []
+        self._will_hand_over = False
+        self._news = threading.Condition()  # notified when there are new verdicts
         atexit.register(self.close)
 
-    def submit(self, ticket: GradingTicket) -> None:
-        """Takes a ticket; returns at once."""
-        self._inbox.append(ticket)
+    def submit(self, grading: Grading) -> None:
+        """Takes a grading; returns at once."""
+        self._progress.submitted += 1
+        self._inbox.append(grading)
         if not self._is_woken:  # once for many
             self._is_woken = True
             self._loop.call_soon_threadsafe(self._wake)
 
+    def wait(self, grading: Grading) -> None:
+        """Waits until a grading has its verdict; shows a line if that takes long."""
+        if self.pid != os.getpid():
+            grading.abandon("asked before this process was forked: no answer will come here")
+            return
+        with self._news:
+            if self._news.wait_for(lambda: grading.result is not None, _SECONDS_WITHOUT_A_LINE):
+                return
+        with self._progress.line() as line:
+            is_there = False
+            while not is_there:
+                with self._news:
+                    is_there = self._news.wait_for(lambda: grading.result is not None, _SECONDS_BETWEEN_UPDATES)
+                line.total = self._progress.submitted
+                line.update(self._progress.verdicts - line.n)
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the event loop and waits for its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def ask(self, grading: Grading, patience: Patience) -> Answer:
+        """Asks for one answer that is not kept."""
+        exchange = Exchange([grading], patience, most_tokens=grading.grader.most_tokens)
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._checks[exchange] = future
+        self._asker.ask(exchange, soon=True)
+        self._asker.wake()
+        return await future
 
     def close(self) -> None:
         """Ends what runs, commits what came, and closes connections and cache."""
@@ -69,110 +109,139 @@ class Engine:
 
     async def _close(self) -> None:
         """Ends every verdict: with an answer where one is on its way and comes soon, for it is paid for."""
-        unfinished = [*self._inbox, *self._open]
-        self._inbox.clear()
-        self._open.clear()
-        self.asker.is_closed = True
-        if self._workers:
-            await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
-        for task in self._workers:
+        self._asker.stop()
+        if self._asker.workers:
+            await asyncio.wait(self._asker.workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
+        for task in self._asker.workers:
             task.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await asyncio.gather(*self._asker.workers, return_exceptions=True)
+        self._asker.stop()
         self._commit()
         self._hand_over()
-        for ticket in [
-            *unfinished,
-            *self._inbox,
-            *self._open,
-            *(ticket for some in self._in_flight.values() for ticket in some),
-        ]:
-            ticket.grading.abandon("the judge was closed before it answered")
-            ticket.settle(quietly=True)
+        unanswered = [grading for exchange in self._exchanges.values() for grading in exchange.gradings]
+        for grading in [*unanswered, *self._inbox]:
+            grading.abandon(_CLOSED)
+        for check in self._checks.values():
+            check.set_result(Answer(Problem(_CLOSED)))
+        with self._news:
+            self._news.notify_all()
         self.cache.close()
-        await self.asker.close()
+        await self._asker.close()
 
     def _wake(self) -> None:
-        self._is_woken = False  # before it looks: a ticket that comes later wakes it again
-        self._start_workers()
-
-    def _start_workers(self) -> None:
-        most = self._concurrency + self.asker.replaced - len(self._workers)
-        for _ in range(min(len(self._inbox) + len(self._open), most)):
-            worker = self._loop.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
-
-    async def _work(self) -> None:
-        while self._open or self._inbox:
-            if self._open:
-                await self._judge_one(self._open.popleft())
-                continue
-            tickets = [self._inbox.popleft() for _ in range(min(_TICKETS_PER_LOOKUP, len(self._inbox)))]
-            try:
-                self._look_up(tickets)
-            except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
-                for ticket in tickets:
-                    ticket.grading.abandon(f"the judge broke down: {type(error).__name__}: {error}")
-                    self._plan(ticket)
-            await asyncio.sleep(0)
-
-    def _look_up(self, tickets: Sequence[GradingTicket]) -> None:
-        """Has the cache answer as many tickets as it can."""
-        answers = self.cache.get_many([ticket.grading.request.key for ticket in tickets])
-        for ticket in tickets:
-            key = ticket.grading.request.key
-            answer = answers.get(key)
-            if answer is not None and ticket.grading.take(answer):
-                self._plan(ticket)
-            elif answer is None or ticket.grading.request.key == key:  # it doesn't count: an earlier run's
-                self._open.append(ticket)
-            else:
-                self._inbox.appendleft(ticket)
-
-    async def _judge_one(self, ticket: GradingTicket) -> None:
-        """Asks for the next answer; identical requests get the answer to the one that is in flight."""
-        key = ticket.grading.request.key
-        if key in self._in_flight:
-            self._in_flight[key].append(ticket)
-            return
-        self._in_flight[key] = [ticket]
-        answer = await self._answer(ticket.grading)
-        for waiting in self._in_flight.pop(key):
-            self._plan(waiting, answer)
-            answer = answer._replace(attempts=0)
-
-    async def _answer(self, grading: Grading) -> Answer:
-        """Asks for a completion, and returns it once it is in the cache."""
+        """Has the cache answer some gradings, and those asked for that it doesn't."""
+        self._is_woken = False  # before it looks: a grading that comes later wakes it again
+        gradings = [self._inbox.popleft() for _ in range(min(_GRADINGS_PER_LOOKUP, len(self._inbox)))]
         try:
-            answer = await self.asker.ask(grading.request, on_rest=self._start_workers)
-        except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
-            return Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
-        if isinstance(answer.reply, Completion):
-            if not self._rows:
-                self._loop.call_soon(self._commit)  # all that come at the same time, together
-            self._rows.append(grading.row(answer.reply))
-            await asyncio.sleep(0)  # until that has run
-        return answer
+            self._look_up(gradings)
+        except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
+            for grading in gradings:
+                grading.abandon(f"the judge broke down: {type(error).__name__}: {error}")
+        if self._inbox:
+            self._is_woken = True
+            self._loop.call_soon(self._wake)
+        self._asker.wake()
+
+    def _look_up(self, gradings: list[Grading]) -> None:
+        answers = self.cache.get_many([grading.key for grading in gradings])
+        for grading in gradings:
+            key = grading.key
+            if (answer := answers.get(key)) is not None and grading.take(answer):
+                self._count(grading)
+            elif answer is not None and grading.key != key:  # the next answer may be there, too
+                self._inbox.appendleft(grading)
+            elif key in self._exchanges:
+                self._exchanges[key].gradings.append(grading)
+            else:
+                self._exchanges[key] = exchange = Exchange([grading], most_tokens=grading.grader.most_tokens)
+                self._asker.ask(exchange, soon=grading.attempts > 0)
+
+    def _keep(self, exchange: Exchange, answer: Answer) -> asyncio.Future[None] | None:
+        """Takes an answer from the asker; what it returns is done when a completion is in the cache."""
+        if exchange in self._checks:
+            self._checks.pop(exchange).set_result(answer)
+            return None
+        if not isinstance(answer.reply, Completion):
+            self._finish(exchange, answer)
+            return None
+        self._arrived.append((exchange, answer))
+        if self._committed is None:
+            self._committed = self._loop.create_future()
+            self._loop.call_later(_SECONDS_TO_COMMIT, self._commit)
+        if len(self._arrived) >= min(_MOST_PER_COMMIT, self._asker.in_flight):
+            self._commit()
+            return None
+        return self._committed
 
     def _commit(self) -> None:
-        rows, self._rows = self._rows, []
-        self.cache.put_many(rows)
+        """Stores the completions that have come."""
+        arrived, self._arrived = self._arrived, []
+        rows: dict[bool, list[Row]] = {False: [], True: []}
+        for exchange, answer in arrived:
+            if isinstance(answer.reply, Completion):
+                grading = exchange.gradings[0]
+                rows[grading.ignores_cache].append(grading.row(answer.reply))
+        for replace, some in rows.items():
+            if some:
+                self.cache.put_many(some, replace=replace)
+        for exchange, answer in arrived:
+            self._finish(exchange, answer)
+        committed, self._committed = self._committed, None
+        if committed is not None and not committed.done():
+            committed.set_result(None)
 
-    def _plan(self, ticket: GradingTicket, answer: Answer | None = None) -> None:
-        """Hands out a verdict soon, or reads an answer, when the next requests are under way."""
-        if not self._ready:
-            self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS, self._hand_over)
-        self._ready.append((ticket, answer))
+    def _finish(self, exchange: Exchange, answer: Answer) -> None:
+        self._exchanges.pop(exchange.gradings[0].key, None)
+        self._ready.append((exchange, answer))
+        self._hand_over_soon()
+
+    def _hand_over_soon(self) -> None:
+        if not self._will_hand_over:
+            self._will_hand_over = True
+            self._loop.call_later(_SECONDS_TO_HAND_OVER, self._hand_over)
 
     def _hand_over(self) -> None:
+        """Reads answers, when the next requests are under way, and tells who waits."""
+        self._will_hand_over = False
         ready, self._ready = self._ready, []
-        for ticket, answer in ready:
-            if answer is None or ticket.grading.take(answer):
-                ticket.settle()
-            else:
-                self._inbox.appendleft(ticket)
-        if not self._is_closed:
-            self._start_workers()
+        for exchange, answer in ready:
+            for grading in exchange.gradings:
+                if grading.take(answer):
+                    self._count(grading)
+                else:
+                    self._inbox.appendleft(grading)
+                answer = answer._replace(attempts=0)
+        with self._news:
+            self._news.notify_all()
+        if self._inbox and not self._is_closed:
+            self._wake()
+
+    def _count(self, grading: Grading) -> None:
+        self._progress.count(grading)
+        self._hand_over_soon()
+
+
+class _Progress:
+    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating."""
+
+    def __init__(self, name: str) -> None:
+        self.submitted = self.verdicts = 0
+        self._name = name
+        self._without_score: dict[str, int] = {}
+
+    def count(self, grading: Grading) -> None:
+        """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
+        self.verdicts += 1
+        verdict = grading.verdict()
+        if verdict.outcome == "scored":
+            return
+        count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
+        if count == 10 ** (len(str(count)) - 1):
+            logger.warning("%s: %d %s so far; the last: %s", self._name, count, verdict.outcome, verdict.error)
+
+    def line(self) -> tqdm[Any]:
+        """Returns a new line, which shows nothing without a terminal."""
+        return tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None)
 
 
 _starting = threading.Lock()

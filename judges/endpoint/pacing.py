@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from dataclasses import dataclass
 
@@ -17,116 +16,76 @@ class Patience:
     cap: float = 30.0  # longest of these waits in seconds
 
 
-class Rate:
-    """Requests a second that an endpoint takes, learned from its complaints of too many (status 429).
+class Pace:
+    """What an endpoint takes: requests in flight, requests a second, and pauses. All times are in seconds.
 
-    There is no limit until two thirds of the latest requests are turned away: fewer complaints concern their own
-    requests alone. Then each complaint about a request that began after the last cut cuts the rate, but not below nine
-    tenths of the answers a second over the last minute. Every answer lets it grow.
+    The bound on requests in flight begins at the ceiling, halves on overload, and grows again while all goes well. One
+    burst of overloaded replies counts once: only a request that began after the last cut can cause the next.
+
+    There is no limit of requests a second until two thirds of the latest requests are turned away (status 429): fewer
+    complaints concern their own requests alone. Then each complaint about a request that began after the last cut cuts
+    the rate, but not below nine tenths of the answers a second over the last minute. Every answer lets it grow.
     """
 
+    _ROUNDS_TO_RECOVER = 32  # from no request in flight to the ceiling
     _LOWEST, _HIGHEST = 1 / 15, 1_000.0
     _CUT, _GROWTH = 0.85, 1.01
     _LONE_SHARE, _FEWEST = 2 / 3, 64
     _SECONDS, _KNOWN_SHARE = 60.0, 0.9
 
-    def __init__(self) -> None:
-        self.value: float | None = None  # requests a second; None where there is no limit
+    def __init__(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        self.open()
+
+    def open(self) -> None:
+        """Forgets what was learned."""
+        self.bound = float(self._ceiling)  # requests in flight
+        self._rate: float | None = None  # requests a second; None where there is no limit
         self._share = 0.0  # of the latest requests that were turned away
         self._latest = self._FEWEST
         self._answers = 0.0  # answers a second, at the last answer
         self._answered_at = 0.0
-        self._last_cut = -math.inf
+        self._last_cut = self._last_halved = self._next_start = self._resumes_at = -math.inf
+
+    def delay(self, now: float) -> float:
+        """Returns how long the next request has to wait; 0 or less if it may start."""
+        return max(self._resumes_at, -math.inf if self._rate is None else self._next_start) - now
+
+    def start(self, now: float) -> None:
+        """Counts a request that starts."""
+        if self._rate is not None:
+            self._next_start = max(now, self._next_start) + 1 / self._rate
+
+    def pause(self, until: float) -> None:
+        """Lets nothing start until then."""
+        self._resumes_at = max(self._resumes_at, until)
 
     def count_answer(self, began: float, now: float) -> None:
-        """Counts an answer, and grows."""
+        """Counts an answer, if only "wrong key", to a request that began then."""
         self._share -= self._share / self._latest
         self._answers = self._answers_a_second(now) + 1 / self._SECONDS
         self._answered_at = now
-        if self.value is not None and began >= self._last_cut:
-            self.value = self.value * self._GROWTH if self.value < self._HIGHEST else None
+        if self._rate is not None and began >= self._last_cut:
+            self._rate = self._rate * self._GROWTH if self._rate < self._HIGHEST else None
+        if self.bound < self._ceiling:
+            grown = self.bound + max(1.0, self._ceiling / self._ROUNDS_TO_RECOVER) / self.bound
+            self.bound = min(self._ceiling, grown)
 
-    def count_complaint(self, began: float, now: float, in_flight: int) -> bool:
-        """Counts a complaint about one of the requests in flight; returns whether the rate was cut."""
+    def count_limit(self, began: float, now: float, in_flight: int) -> None:
+        """Counts one of the requests in flight that came too early."""
         self._latest = max(self._FEWEST, 2 * in_flight)
         self._share += (1 - self._share) / self._latest
-        if began < self._last_cut or (self.value is None and self._share < self._LONE_SHARE):
-            return False
-        value = self._CUT * (self.value or 2 * in_flight)
-        self.value = max(self._LOWEST, self._KNOWN_SHARE * self._answers_a_second(now), value)
-        self._last_cut = now
-        return True
-
-    def _answers_a_second(self, now: float) -> float:
-        return self._answers * math.exp((self._answered_at - now) / self._SECONDS)
-
-
-class Gate:
-    """Lets requests through to an endpoint as it takes them, in order of arrival. To be used in one event loop.
-
-    The bound on requests in flight begins at the ceiling, halves on overload, and grows again while all goes well. One
-    burst of overloaded replies counts once: only a request that began after the last cut can cause the next.
-    """
-
-    _ROUNDS_TO_RECOVER = 32  # from nothing to the ceiling
-
-    def __init__(self, ceiling: int) -> None:
-        self.rate = Rate()
-        self._ceiling = ceiling
-        self._bound = float(ceiling)
-        self._in_flight = 0
-        self._last_halved = self._next_start = self._resumes_at = -math.inf
-        self._turn = asyncio.Lock()
-        self._room = asyncio.Event()
-
-    async def enter(self) -> float:
-        """Waits until one more request may start; returns the time."""
-        loop = asyncio.get_running_loop()
-        if self._turn.locked() or self._in_flight >= int(self._bound) or self._delay(loop.time()) > 0:
-            async with self._turn:
-                while (delay := self._delay(loop.time())) > 0 or self._in_flight >= int(self._bound):
-                    self._room.clear()
-                    await (asyncio.sleep(delay) if delay > 0 else self._room.wait())
-                self._start(loop.time())
-        else:
-            self._start(loop.time())
-        return loop.time()
-
-    def _delay(self, now: float) -> float:
-        return max(self._resumes_at, -math.inf if self.rate.value is None else self._next_start) - now
-
-    def _start(self, now: float) -> None:
-        self._in_flight += 1
-        if self.rate.value is not None:
-            self._next_start = max(now, self._next_start) + 1 / self.rate.value
-
-    def leave(self) -> None:
-        """Ends a request, however it ended."""
-        self._in_flight -= 1
-        self._room.set()
-
-    def count_answer(self, began: float, now: float) -> None:
-        """Counts an answer, if only "wrong key"."""
-        self.rate.count_answer(began, now)
-        if self._bound < self._ceiling:
-            grown = self._bound + max(1.0, self._ceiling / self._ROUNDS_TO_RECOVER) / self._bound
-            self._bound = min(self._ceiling, grown)
-
-    def count_limit(self, began: float, now: float) -> None:
-        """Counts a request that came too early."""
-        if self.rate.count_complaint(began, now, self._in_flight + 1) and self.rate.value:
-            self._next_start = now + 1 / self.rate.value
+        if began <= self._last_cut or (self._rate is None and self._share < self._LONE_SHARE):
+            return
+        rate = self._CUT * (self._rate or 2 * in_flight)
+        self._rate = max(self._LOWEST, self._KNOWN_SHARE * self._answers_a_second(now), rate)
+        self._last_cut, self._next_start = now, now + 1 / self._rate
 
     def count_overload(self, began: float, now: float) -> None:
         """Counts a request that was one too many at a time."""
         if began >= self._last_halved:
-            self._bound = max(1.0, self._bound / 2)
+            self.bound = max(1.0, self.bound / 2)
             self._last_halved = now
 
-    def open(self) -> None:
-        """Forgets what was learned."""
-        self.rate, self._bound, self._resumes_at = Rate(), float(self._ceiling), -math.inf
-
-    def pause(self, until: float) -> None:
-        """Lets nothing through until then."""
-        self._resumes_at = max(self._resumes_at, until)
+    def _answers_a_second(self, now: float) -> float:
+        return self._answers * math.exp((self._answered_at - now) / self._SECONDS)

@@ -24,7 +24,7 @@ from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
-from culture_tasks.judges.grading import DeferredTicket, Grader, Grading, is_at_hand, open_requests
+from culture_tasks.judges.grading import Grader, Grading, is_at_hand, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
@@ -74,10 +74,10 @@ class InProcessJudge(Judge):
         """Returns who grades by this rubric."""
         return self._grader.identity(rubric)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> DeferredTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Notes an item to be graded."""
-        self._pending.append(Grading(self._grader, rubric, item))
-        return DeferredTicket(self._pending[-1], self._grade_all)
+        self._pending.append(Grading(self._grader, rubric, item, lambda _: self._grade_all()))
+        return self._pending[-1]
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Loads the model, unless the responses are known and the cache holds a score for each."""
@@ -109,7 +109,7 @@ class InProcessJudge(Judge):
         answers: dict[bytes, Answer] = {}
 
         def answer(grading: Grading, kept: Answer | None) -> Answer | None:
-            return answers.get(grading.request.key, kept)
+            return answers.get(grading.key, kept)
 
         while open_ := open_requests(self._pending, self._cache, answer):
             try:
@@ -125,7 +125,7 @@ class InProcessJudge(Judge):
         model, adaptations, most_tokens = self._load(), self._grader.adaptations, self._grader.most_tokens
         groups: dict[str, tuple[Mapping[str, Any], dict[str, bytes]]] = {}
         for key, (grading, *_) in open_.items():
-            prompt, meant = model.prompt(grading.request.messages()), grading.request.sampling
+            prompt, meant = model.prompt(grading.messages()), grading.sampling
             samplings = (adaptations.apply(meant, most_tokens), meant)  # with the limit that has grown, and without
             if fitting := [sampling for sampling in samplings if model.fits(prompt, sampling["max_tokens"])]:
                 groups.setdefault(repr(fitting[0]), (fitting[0], {}))[1][prompt] = key

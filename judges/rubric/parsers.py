@@ -33,6 +33,7 @@ _FORMS = {
     "alone": rf"^[\s*_`#$\\]{{0,9}}(?:boxed{{)?{_NUMBER}[\s*_`$}}.]{{0,9}}\Z",  # such as "7" or "**7/10**"
 }
 _PATTERNS = {form: re.compile(pattern, re.IGNORECASE | re.MULTILINE) for form, pattern in _FORMS.items()}
+_USUAL = re.compile(r"(?:rating=|Rating: \[\[(?=\d+\]\]))(\d+)(?:\]\])?")  # a last line that is as asked for
 # What is in every statement, at its beginning or up to two characters after that.
 _HINTS = re.compile(rf"\[\[|rating|score|{_FOREIGN}|i(?= would|['’]d| rate| give)|actually|correction|make (?:it|that)")
 _WHOLE = re.compile(r"\s*(\d{1,2})(?:[.,]0+)?\s*(?:(?:/|out of)\s*(\d+)\s*)?")  # such as "7" and "7.0/10"
@@ -67,6 +68,12 @@ _AFTER = re.compile(rf"[\])}}*_`'\"’”」』|$ \t]{{0,9}}(?:{_NEXT})")
 def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     """Reads a rating in the form that the prompt asked for or a plain one; None where one would ask again."""
     text = without_reasoning(reply).strip()
+    before, _, last = text.rpartition("\n")
+    if (usual := _USUAL.fullmatch(last)) and reply.isascii() and len(text) == len(reply.strip()):
+        lead = before.rstrip(_BLANK)
+        if not lead.endswith((":", "{")) and not _HINTS.search(lead.lower()):  # nothing else can be a statement
+            value = _offered(usual[1], scale)
+            return None if value == _NOT_OFFERED else Reading(value, before.strip())
     stated = {form: _statements(text, form, scale) for form in ("[[", "=", "{", "plain")}
     first = ["{"] if scale.label == "score" or text.startswith(("{", "```json")) else []
     form = next((form for form in (*first, *stated) if stated[form]), "alone")

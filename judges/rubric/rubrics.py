@@ -73,10 +73,7 @@ class Rubric:
 
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
-        # Its patterns take a while to compile.
-        from culture_tasks.judges.rubric.parsers import read_rating
-
-        return (self.reader or read_rating)(reply, OfferedScale(self.lowest, self.highest, self.asks_for))
+        return (self.reader or _usual_reader())(reply, OfferedScale(self.lowest, self.highest, self.asks_for))
 
     def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.
@@ -152,6 +149,14 @@ _ABOUT_DELIMITERS = (__package__, "delimiters.v1")
 
 
 @cache
+def _usual_reader() -> Callable[[str, OfferedScale], Reading | None]:
+    """Returns the reader of all our rubrics; its patterns take a while to compile."""
+    from culture_tasks.judges.rubric.parsers import read_rating
+
+    return read_rating
+
+
+@cache
 def _system_wording(package: str, name: str | None, delimiters: bool) -> str:
     prompts = [load(package, name)] if name else []
     prompts += [load(*_ABOUT_DELIMITERS)] if delimiters else []
@@ -161,12 +166,12 @@ def _system_wording(package: str, name: str | None, delimiters: bool) -> str:
 def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
     question, response = shortened(item.question), shortened(item.response)
     references = [shortened(reference) for reference in item.references]
-    answer = "; ".join(references)
     if delimiters:
         question, response = delimited("question", question, secret), delimited("response", response, secret)
-        answer = "\n".join(delimited("reference", reference, secret) for reference in references)
-    values = {"question": question, "answer": answer, "response": response}
-    return values | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
+        references = [delimited("reference", reference, secret) for reference in references]
+    answer = ("\n" if delimiters else "; ").join(references)
+    values = {"question": question, "answer": answer, "response": response, "language": item.language}
+    return values | {"reference_answer": answer, "candidate_answer": response}
 
 
 def shortened(text: str) -> str:

@@ -14,17 +14,27 @@ from support.fault_server import late, says
 from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.cache import stats
-from culture_tasks.judges.completions import ChatRequest
+from culture_tasks.judges.completions import Answer, Completion
+from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.rubric.verdicts import Reading
 
 
-def test_keys_cover_all_that_changes_the_answer():
-    base = {"endpoint": "e", "model": "m", "messages": list, "sampling": {"t": 0}, "texts": ["q"]}
-    changes = [{"endpoint": "f"}, {"model": "n"}, {"texts": ["r"]}]
-    changes += [{"sampling": {"t": 1}}, {"sample": 1}, {"place": "p"}, {}]
-    keys = {ChatRequest(**{**base, **change}).key for change in changes}
-    assert (len(keys), {len(key) for key in keys}) == (7, {32})
+def test_keys_cover_all_that_changes_the_answer(judge_for, item):
+    settings = ({}, {"openai_base_url": "http://x/v1"}, {"openai_base_url": "http://x/v1?v=2"}, {"judge_form": "regex"})
+    graders = [judge_for(**changes).grader for changes in settings] + [judge_for("another").grader]
+    keys = {Grading(grader, LAVE, item).key for grader in graders}
+    keys |= {Grading(graders[0], rubric, item).key for rubric in rubrics().values()}
+    keys |= {
+        Grading(graders[0], LAVE, replace(item, **{name: "x"})).key for name in ("question", "response", "language")
+    }
+    keys.add(Grading(graders[0], LAVE, replace(item, references=("x",))).key)
+    again = Grading(graders[0], LAVE, item)
+    again.take(Answer(Completion("hm")))
+    keys.add(again.key)
+    assert len(keys) == len(graders) + len(rubrics()) - 1 + 3 + 1 + 1
+    assert {len(key) for key in keys} == {32}
 
 
 def test_a_better_parser_needs_no_new_calls(server, judge_for, item):

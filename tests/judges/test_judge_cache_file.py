@@ -21,20 +21,29 @@ from culture_tasks.cli import cache as command
 from culture_tasks.costs.prices import list_prices
 from culture_tasks.errors import JudgeError, SettingsError
 from culture_tasks.judges import cache as cache_module
-from culture_tasks.judges.cache import CachedRow, VerdictCache, stats
-from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.cache import VerdictCache, make_row, stats
+from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 
 USAGE = Usage(3, 4)
 
 
-def row(number: int, text: str = "rating=2", model: str = "judge", usage: Usage = USAGE, **changes) -> CachedRow:
-    request = ChatRequest("http://x/v1", model, list, {"max_tokens": 5}, texts=number)
-    return CachedRow(request, "lave", Completion(text, "stop", "judge-1", usage, {"max_tokens": 5}), **changes)
+def key(number, model="judge"):
+    return f"{model} {number}".encode()
+
+
+def completion(text="rating=2", usage=USAGE):
+    return Completion(text, "stop", "judge-1", usage, {"max_tokens": 5})
+
+
+def row(number, text="rating=2", model="judge", usage=USAGE, created=None):
+    made = make_row(key(number, model), "http://x/v1", model, "lave", 0, completion(text, usage), '{"max_tokens":5}')
+    values = (*made[:-2], made[-2] if created is None else created)
+    return *values, cache_module._checksum(values)
 
 
 def texts(cache, numbers):
-    keys = {row(number).request.key: number for number in numbers}
+    keys = {key(number): number for number in numbers}
     return {keys[key]: answer.reply.text for key, answer in cache.get_many(list(keys)).items()}
 
 
@@ -58,14 +67,15 @@ def beside(file, pattern):
 
 
 def test_completions_are_read_as_they_were_put_and_stay_unless_they_are_replaced(file):
-    rows = [row(number) for number in range(1200)] + [row(1200, usage=Usage(3, 4).in_a_batch)]
+    replies = {key(number): completion() for number in range(1200)} | {key(1200): completion(usage=USAGE.in_a_batch)}
     with closing(VerdictCache(file)) as cache:
-        cache.put_many(rows)
-        cache.put_many([row(1, "second"), row(2, "third", replaces=True)])
-    rows[2] = row(2, "third")
+        cache.put_many([*map(row, range(1200)), row(1200, usage=USAGE.in_a_batch)])
+        cache.put_many([row(1, "second")])
+        cache.put_many([row(2, "third")], replace=True)
+    replies[key(2)] = completion("third")
     with closing(VerdictCache(file)) as cache:
-        answers = cache.get_many([*(one.request.key for one in rows), b"absent"])
-    assert {key: answer.reply for key, answer in answers.items()} == {it.request.key: it.completion for it in rows}
+        answers = cache.get_many([*replies, b"absent"])
+    assert {key: answer.reply for key, answer in answers.items()} == replies
     assert all(time.time() - 60 < answer.kept_since <= time.time() for answer in answers.values())
 
 
@@ -194,7 +204,7 @@ def test_a_damaged_file_is_set_aside_once_and_its_readable_rows_are_saved(file, 
 @pytest.mark.parametrize("change", ["text = 'rating=1'", "created = 'yesterday'", "reply_model = cast(x'ff' as text)"])
 def test_a_row_that_is_not_as_it_was_written_is_asked_again(file, caplog, change):
     fill(file, 10)
-    changed(file, f"UPDATE completions SET {change} WHERE key = ?", (row(3).request.key,))
+    changed(file, f"UPDATE completions SET {change} WHERE key = ?", (key(3),))
     with closing(VerdictCache(file)) as cache:
         assert set(texts(cache, range(10))) == set(range(10)) - {3}
         assert "1 rows aren't as they were written" in caplog.text
@@ -210,8 +220,8 @@ def test_a_file_of_another_layout_is_set_aside_once(file, caplog, change):
         with closing(VerdictCache(file)) as cache:
             cache.put_many([row(1)])
             assert texts(cache, [1])
-        assert caplog.text.count("set aside as verdicts.sqlite3.other-layout-") == times
-    assert len(beside(file, "other-layout")) == 1
+        assert caplog.text.count("set aside as verdicts.sqlite3.damaged-") == times
+    assert len(beside(file, "damaged")) == 1
 
 
 NOT_CACHES = {

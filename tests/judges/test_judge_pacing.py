@@ -6,17 +6,23 @@ import asyncio
 import logging
 import math
 import random
-from collections import Counter, deque
+from collections import Counter
 from typing import NamedTuple
 
 import pytest
 
-from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
-from culture_tasks.judges.endpoint.asker import Asker
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.judges.completions import Answer, Completion, Problem
+from culture_tasks.judges.endpoint.addresses import Secrets
+from culture_tasks.judges.endpoint.asker import Asker, Exchange
 from culture_tasks.judges.endpoint.client import Reply
 from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.grading import Grader, Grading
+from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.settings import Settings
 
 PATIENCE = 600.0
+GRADER = Grader("openai", "http://e/v1", "m", "", Secrets(), Settings(judge_delimiters="off"))
 GOOD = Reply(Completion("rating=2", "stop"))
 
 
@@ -124,35 +130,30 @@ class Outcome(NamedTuple):
 
 
 def run(endpoint, requests, *, concurrency=64):
-    """Asks the endpoint as an engine does: so many at a time, and others in place of those that rest."""
+    """Asks the endpoint as an engine does: so many at a time."""
     random.seed(0)
 
     async def scenario():
-        asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=Patience())
-        waiting = deque(request(str(number)) for number in range(requests))
-        outcome, workers = Outcome([], []), set()
+        outcome, done = Outcome([], []), asyncio.Event()
 
-        async def work():
-            while waiting:
-                outcome.answers.append(await asker.ask(waiting.popleft(), on_rest=start))
-                outcome.ended.append(endpoint.now)
+        def deliver(_, answer):
+            outcome.answers.append(answer)
+            outcome.ended.append(endpoint.now)
+            if len(outcome.answers) == requests:
+                done.set()
 
-        def start():
-            for _ in range(min(len(waiting), concurrency + asker.replaced - len(workers))):
-                task = asyncio.get_running_loop().create_task(work())
-                workers.add(task)
-                task.add_done_callback(workers.discard)
-
-        start()
-        while workers:
-            await asyncio.gather(*workers)
+        asker = Asker(lambda: endpoint, deliver, name="judge", concurrency=concurrency, patience=Patience())
+        for number in range(requests):
+            asker.ask(exchange(str(number)))
+        asker.wake()
+        await done.wait()
         return outcome
 
     return in_simulated_time(scenario())
 
 
-def request(text):
-    return ChatRequest("e", "m", lambda: [{"role": "user", "content": text}], {}, texts=text)
+def exchange(text):
+    return Exchange([Grading(GRADER, LAVE, JudgeItem(text, ("x",), ""))])
 
 
 def failing(*spans, status=None):
@@ -194,10 +195,15 @@ def test_a_given_up_endpoint_is_found_to_be_back(caplog):
     endpoint = failing((0, 700))
 
     async def scenario():
-        asker = Asker(lambda: endpoint, name="judge", concurrency=8, patience=Patience(100))
-        first = [await asker.ask(request(text)) for text in ("first", "at once")]
-        await asyncio.sleep(700)
-        return first + [await asker.ask(request(text)) for text in ("probe", "next")]
+        answers = []
+        asker = Asker(
+            lambda: endpoint, lambda _, it: answers.append(it), name="judge", concurrency=8, patience=Patience(100)
+        )
+        for text, seconds in (("first", 129.9), ("at once", 600), ("probe", 10), ("next", 10)):
+            asker.ask(exchange(text))
+            asker.wake()
+            await asyncio.sleep(seconds)
+        return answers
 
     results = in_simulated_time(scenario())
     assert [isinstance(answer.reply, Completion) for answer in results] == [False, False, True, True]
@@ -211,7 +217,7 @@ def test_a_given_up_endpoint_is_found_to_be_back(caplog):
 
 @pytest.mark.parametrize(("concurrency", "status"), [(4, None), (16, 503)])
 def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_nobody(status, concurrency):
-    poisons, hits = [b'"content":"%d"' % number for number in (0, 7, 8, 9)], []
+    poisons, hits = [b"Question: %d\\n" % number for number in (0, 7, 8, 9)], []
 
     def instead(_, body):
         found = [poison for poison in poisons if poison in body]
@@ -235,7 +241,7 @@ def test_a_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     assert outcome.lost == 0
     assert outcome.seconds < 1.3 * requests / rate + limit.get("latency", 0.5)
     # The first burst, the search for the rate, and a trial of more now and then.
-    assert len(endpoint.posts) - requests < 64 + 120 + requests / 10
+    assert len(endpoint.posts) - requests < 64 + 160 + requests / 10
 
 
 def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling():
