@@ -162,8 +162,8 @@ class Table(Generic[Row]):
             else:
                 rows[row[0]] = row[1]
                 yield row[1]
-        valid = found if len(rows) == len(found.rows) else found.part(list(rows))
-        models: Rows[Any] = replace(valid, rows=list(rows.values()))
+        valid: Rows[Any] = found if len(rows) == len(found.rows) else found.part(list(rows))
+        models = replace(valid, rows=list(rows.values()))
         if self.id:
             yield from id_problems(models, list(map(self.id_of, models.rows)), self.id)
         yield from self.rules(models)
