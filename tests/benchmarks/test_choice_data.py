@@ -41,7 +41,7 @@ def loaded(fixture_data, tmp_path):
     [
         ("normad_rule", {"Gold Label": "maybe"}, "row 1, field 'label': found 'maybe'"),
         ("normad_rule", {"Rule-of-Thumb": ""}, "row 1, field 'Rule-of-Thumb': found nothing. normad_rule shows it"),
-        ("normad_rule", {"Country": "japon"}, "field 'country': found 'japon'. Expected one of afghanistan"),
+        ("normad_rule", {"Country": "japon"}, "field 'country': found 'japon'. Did you mean"),
         ("cvqa", {"Label": 4}, "row 1, field 'label': found 4"),
         ("cvqa", {"Options": ["a", "b"]}, "row 1, field 'options'"),
         ("cvqa", {"Options": "a, b"}, "Expected texts in brackets"),

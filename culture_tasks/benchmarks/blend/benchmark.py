@@ -35,6 +35,7 @@ from culture_tasks.benchmarks.blend.questions import (
     load_questions,
     prompt_table,
     regions_at_hand,
+    topic_problems,
     topic_table,
 )
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
@@ -61,6 +62,7 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     columns_by,
 )
+from culture_tasks.data.checking import DataReport
 from culture_tasks.data.tables import Table
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
@@ -100,6 +102,13 @@ class Blend(Benchmark):
         choice = _multiple_choice()
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
         return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
+
+    def check(self, settings: Settings) -> DataReport:
+        """Checks its tables, and that each question has a topic."""
+        report = super().check(settings)
+        for region in REGIONS:
+            report.problems += topic_problems(region, settings)
+        return report
 
     def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""

@@ -16,9 +16,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalText, Row, TableRow, Text, fingerprint
-from culture_tasks.data.tables import Release, Rows, Table
-from culture_tasks.errors import DataError, DataUnavailableError, nearest
+from culture_tasks.data.files import Rows
+from culture_tasks.data.reading import fingerprint
+from culture_tasks.data.rows import Identifier, Label, OptionalText, Row, TableRow, Text, one_of
+from culture_tasks.data.tables import Release, Table
+from culture_tasks.errors import DataError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
@@ -132,7 +134,7 @@ class ChoiceRow(TableRow):
 
     mcqid: Identifier
     id: Identifier
-    country: Annotated[Label, AfterValidator(lambda name: name.replace("_", " "))]
+    country: Annotated[Label, AfterValidator(lambda name: name.replace("_", " ")), one_of(LABELS)]
     prompt: Text
     choices: Annotated[dict[str, str], BeforeValidator(_choices), Field(min_length=2)]
     answer_idx: Label
@@ -146,7 +148,7 @@ class ChoiceRow(TableRow):
 
 
 def _of_region(region: Region, model: type[Row], folder: str, name: str, config: str, **more: Any) -> Table[Row]:
-    """Returns a table of a region; a folder that holds its prompts alone leaves it to the Hub."""
+    """Returns a table of a region."""
     return Table(
         model=model,
         folder="blend",
@@ -154,8 +156,6 @@ def _of_region(region: Region, model: type[Row], folder: str, name: str, config:
         hub=HUB,
         config=config,
         split=region.code,
-        pairs=("ID", ""),
-        additions=(f"prompts/{region.name}_prompts",),
         id="ID",
         **more,
     )
@@ -180,9 +180,11 @@ def _without_topic(found: Rows[AnnotationRow], topics: Container[str]) -> Iterat
             )
 
 
-def _check_topics(region: Region, found: Rows[AnnotationRow], settings: Settings) -> Iterator[str]:
-    with suppress(DataError):  # which the check of the topics tells
-        yield from _without_topic(found, {row.id for row in topic_table(region).check(settings, set())[0]})
+def topic_problems(region: Region, settings: Settings) -> Iterator[str]:
+    """Yields the answered questions of a region without a topic, where both tables can be used."""
+    with suppress(DataError):  # which the check of the tables tells
+        found, topics = annotation_table(region).rows(settings), topic_table(region).rows(settings)
+        yield from _without_topic(found, {row.id for row in topics.rows})
 
 
 def _prompt_problems(found: Rows[PromptRow]) -> Iterator[str]:
@@ -199,9 +201,8 @@ def _prompt_problems(found: Rows[PromptRow]) -> Iterator[str]:
 @cache
 def annotation_table(region: Region) -> Table[AnnotationRow]:
     """A region's answers."""
-    release, topics, counts = Release(rows=QUESTIONS), partial(_check_topics, region), partial(_region_counts, region)
-    more = {"release": release, "beside": topics, "counts": counts}
-    return _of_region(region, AnnotationRow, "annotations", "data", "annotations", **more)
+    release, counts = Release(QUESTIONS), partial(_region_counts, region)
+    return _of_region(region, AnnotationRow, "annotations", "data", "annotations", release=release, counts=counts)
 
 
 @cache
@@ -226,23 +227,15 @@ def prompt_table(region: Region) -> Table[PromptRow]:
 CHOICES = Table(
     model=ChoiceRow,
     folder="blend",
-    stems=("mc_questions_file", "*/mc_questions_file"),
-    parts=("mc_questions_file-*", "*/mc_questions_file-*"),  # as the file is released
+    # in parts as the file is released
+    stems=("mc_questions_file", "*/mc_questions_file", "mc_questions_file-*", "*/mc_questions_file-*"),
     hub=HUB,
     config="multiple-choice-questions",
-    additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
     id="MCQID",
     id_of=lambda row: f"{row.country} {row.mcqid}",
     unpack=_only("MCQID", "ID", "country", "prompt", "choices", "answer_idx"),
-    # The paper has 37.6k in all, and the release of December 2024 many more.
-    release=Release(
-        rows=500,
-        per_culture=True,
-        grows=True,
-        culture="country",
-        fits=lambda country: country in LABELS,
-        expected=f"one of {', '.join(LABELS)}",
-    ),
+    # The paper has 37.6k in all, at least 500 of each region, and the release of December 2024 many more.
+    release=Release(500 * len(REGIONS), grows=True),
     counts=lambda rows: tally("{}: multiple choice", (row.country for row in rows), LABELS),
 )
 
@@ -251,10 +244,7 @@ def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[R
     """Returns the regions with answers or prompts in the user's folder; all of them where it has none of any region."""
 
     def is_there(region: Region) -> bool:
-        with suppress(DataUnavailableError):
-            annotation_table(region).files(settings)
-            return True
-        return False
+        return any(table(region).files(settings) for table in (annotation_table, prompt_table))
 
     there = list(filter(is_there, regions))
     if there and (missing := [region.label for region in regions if region not in there]):
@@ -271,7 +261,7 @@ def _prompt_in(region: Region, wording: Wording, settings: Settings) -> PromptFi
     found = prompt_table(region).rows(settings)
     text = next((row.translation for row in found.rows if row.id == wording), None)
     if text is None:
-        raise DataError(f"{found.table.origin}: no row with the id {wording!r}. Take the authors' file.")
+        raise DataError(f"{found.origin}: no row with the id {wording!r}. Take the authors' file.")
     return PromptFile(f"{wording.replace('-', '_')}.{region.name.lower()}", text)
 
 
@@ -313,7 +303,7 @@ def _of_one_region(region: Region, wording: Wording, settings: Settings, english
         }
         documents.append(document)
     if not documents:
-        raise DataError(f"{found.table.origin}: no question is valid: too few people had an answer to each.")
+        raise DataError(f"{found.origin}: no question is valid: too few people had an answer to each.")
     return Documents(documents, reading=found.reading | topic_rows.reading)
 
 

@@ -48,8 +48,9 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 from culture_tasks.data.checking import count, tally
+from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalLabel, OptionalText, TableRow, Text
-from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
@@ -138,7 +139,7 @@ class CareRow(TableRow):
 def _repeats(found: Rows[CareRow]) -> Iterator[str]:
     """Yields each of the user's rows with the question and the answer of an earlier one, which would weigh twice."""
     first_rows: dict[tuple[str, str], int] = {}
-    for index, row in enumerate(found.rows if found.table.local else ()):
+    for index, row in enumerate(found.rows if found.local else ()):
         first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
         if first != index:
             yield (
@@ -148,7 +149,7 @@ def _repeats(found: Rows[CareRow]) -> Iterator[str]:
 
 
 def _table(language: str) -> Table[CareRow]:
-    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
+    name = LANGUAGE_NAMES[language]
     return Table(
         model=CareRow,
         folder="care",
@@ -164,9 +165,6 @@ def _table(language: str) -> Table[CareRow]:
         release=Release(
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known
-            culture="associated_culture",
-            fits=lambda culture: people.casefold() in culture.casefold(),
-            expected=f"a culture that is {people}, such as 'Native ({people})'",
         ),
         rules=_repeats,
         counts=lambda rows: [

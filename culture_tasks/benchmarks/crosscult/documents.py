@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
 )
 from culture_tasks.benchmarks.interface import Doc
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.rows import fingerprint
+from culture_tasks.data.reading import fingerprint
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 

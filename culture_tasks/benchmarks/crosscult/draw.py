@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
-from culture_tasks.data.rows import fingerprint
+from culture_tasks.data.reading import fingerprint
 from culture_tasks.errors import DataError
 
 _TEST_SHARE = 10 / 49  # of the release's scenarios, in each test (Table 1)

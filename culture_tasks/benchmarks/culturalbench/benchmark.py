@@ -28,8 +28,9 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, names_in
 from culture_tasks.data.checking import Count, count
+from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
-from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -53,7 +54,7 @@ class _QuestionRow(TableRow):
     data_idx: OptionalIdentifier = None
     question_idx: Identifier
     prompt_question: Text
-    country: Label
+    country: Annotated[Label, one_of(COUNTRIES)]
 
 
 class EasyRow(_QuestionRow):
@@ -108,12 +109,7 @@ def _table(config: str, model: type[Row], rows: int, **more: Any) -> Table[Row]:
         stems=(f"CulturalBench-{config}", config.lower()),
         hub="kellycyy/CulturalBench",
         config=f"CulturalBench-{config}",
-        release=Release(
-            rows=rows,
-            culture="country",
-            fits=lambda country: country in COUNTRIES,
-            expected=f"one of {', '.join(COUNTRIES)}",
-        ),
+        release=Release(rows),
         **more,
     )
 
@@ -152,7 +148,7 @@ def load_hard(settings: Settings) -> Documents:
     if incomplete:
         _log.warning(
             "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
-            *(hard.table.origin, len(incomplete)),
+            *(hard.origin, len(incomplete)),
         )
     numbers: Counter[str] = Counter()
     for row in hard.rows:
@@ -161,7 +157,7 @@ def load_hard(settings: Settings) -> Documents:
             number = f"-{numbers[row.question_idx]}"
             documents.append(_document(row, number, data, option=row.prompt_option, answer=str(row.answer)))
     if not documents:
-        raise DataError(f"{hard.table.origin}: found no question with four rows that have an option. Add the rows.")
+        raise DataError(f"{hard.origin}: found no question with four rows that have an option. Add the rows.")
     return Documents(documents, reading=hard.reading)
 
 

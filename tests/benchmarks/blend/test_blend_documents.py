@@ -14,6 +14,7 @@ from culture_tasks.benchmarks.blend.benchmark import BENCHMARK
 from culture_tasks.benchmarks.blend.questions import REGIONS, TOPICS, english_prompt, load_choices, load_questions
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data import tables
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.settings import Settings
 
@@ -176,7 +177,7 @@ def changed(**fields):
         (changed(idks=NOBODY | {"idk": "many"}), "field 'idks.idk': found 'many'"),
         (changed(votes=3), "unknown column 'votes'"),
         ({"questions": [TOPIC | {"Topic": "Foods"}]}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
-        ({"prompts": []}, "blend: holds no prompts/South_Korea_prompts.json"),
+        ({"prompts": []}, "blend: these data are not on the Hub. Put blend/prompts/South_Korea_prompts.json"),
         ({"prompts": [PROMPT | {"id": "inst-1"}]}, "no row with the id 'inst-4'"),
         ({"prompts": [PROMPT | {"Translation": "{ㅋ}"}]}, "row 2, field 'Translation': found '{ㅋ}'. Expected"),
         ({"prompts": [{"id": "inst-4", "English": "x {q}"}]}, "field 'Translation': found None"),
@@ -191,7 +192,7 @@ def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monke
 
     def on_the_hub(name, config, split, revision, otherwise):
         assert (name, split) == ("nayeon212/BLEnD", "KR")
-        return datasets.Dataset.from_list(rows[config]), "c0"
+        return datasets.Dataset.from_list(rows[config]), DataReading()
 
     monkeypatch.setattr(tables, "load_split", on_the_hub)
     data = folder({"Q1": ENTRY})
@@ -220,7 +221,7 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
         ({"answer_idx": "C"}, "found 'C'. Expected one of A, B"),
         ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Expected a JSON object"),
         ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
-        ({"country": "Japan"}, "field 'country': found 'Japan'. Expected one of Algeria, "),
+        ({"country": "Japan"}, "field 'country': found 'Japan'. "),
     ],
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
@@ -238,7 +239,7 @@ def test_the_regions_in_the_user_s_folder_are_asked_by_turns_and_the_others_are_
         assert [doc["region"] for doc in docs] == ["China", "South Korea", "China", "South Korea", "China"]
         assert "these regions aren't asked: Algeria, Assam, Azerbaijan, Ethiopia, Greece" in caplog.text
     shutil.rmtree(data / "blend" / "prompts")
-    assert "holds no prompts/China_prompts.json" in refused(task_named("blend").data.load, Settings(data=data))
+    assert "Put blend/prompts/China_prompts.json" in refused(task_named("blend").data.load, Settings(data=data))
 
 
 # The check
@@ -274,19 +275,21 @@ def test_every_problem_is_told(copied, monkeypatch):
     greece = blend / "annotations" / "Greece_data.json"
     entries = json.loads(greece.read_text(encoding="utf-8"))
     entries["Toy-02"]["annotations"][0]["count"] = -1
-    entries["Toy-99"] = entries["Toy-01"]
     greece.write_text(json.dumps(entries), encoding="utf-8")
+    mexico = blend / "annotations" / "Mexico_data.json"
+    entries = json.loads(mexico.read_text(encoding="utf-8"))
+    mexico.write_text(json.dumps(entries | {"Toy-99": entries["Toy-01"]}), encoding="utf-8")
     choices = blend / "mc_questions_file.csv"
     choices.write_text(choices.read_text(encoding="utf-8").replace(",US,", ",USA,", 1), encoding="utf-8")
 
     problems = check(copied).problems
     for part in (
-        "holds no annotations/UK_data.json",
+        "nayeon212/BLEnD (annotations): ",
         "nayeon212/BLEnD (short-answer-questions): ",
-        "holds no prompts/China_prompts.json",
+        "Put blend/prompts/China_prompts.json",
         "Greece_data.json, row 2, field 'annotations.0.count': found -1",
-        "Greece_data.json, row 5, field 'ID': 'Toy-99' is not among the questions that",
-        "field 'country': found 'USA'. Expected one of Algeria",
+        "Mexico_data.json, row 5, field 'ID': 'Toy-99' is not among the questions that",
+        "field 'country': found 'USA'. ",
     ):
         assert sum(part in problem for problem in problems) == 1, part
     assert len(problems) == 6
