@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
+from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalText, TableRow, Text, fingerprint, one_of
+from culture_tasks.data.rows import Identifier, Label, OptionalText, TableRow, Text, fingerprint
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.prompt_files import PromptFile
@@ -98,7 +99,7 @@ class TopicRow(TableRow):
     """A question's topic."""
 
     id: Identifier
-    topic: Annotated[Label, one_of(TOPICS)]
+    topic: Annotated[Label, spelled(TOPICS)]
 
 
 class PromptRow(TableRow):
@@ -233,7 +234,7 @@ def load_questions(regions: Sequence[Region], wording: Wording, settings: Settin
 def _of_one_region(region: Region, wording: Wording, settings: Settings, english: bool) -> Documents:
     prompt = _prompt_in(None if english else region, wording, settings)
     found, topic_rows = (table(region, kind).rows(settings) for kind in ("annotations", "short-answer-questions"))
-    topics = {row.id: TOPICS[row.topic] for row in topic_rows.rows}
+    topics = {row.id: row.topic for row in topic_rows.rows}
     for index, row in enumerate(found.rows):
         if row.id not in topics:
             raise DataError(

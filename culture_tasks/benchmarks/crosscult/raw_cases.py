@@ -10,10 +10,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, create_model
+from pydantic import BeforeValidator, create_model
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, TOPICS, Part, Topic
+from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.files import RowTable
 from culture_tasks.data.images import image_column
@@ -35,18 +36,11 @@ SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
 _FORMER_COLUMNS: dict[str, Any] = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
 
 
-def _a_topic(text: str) -> Topic:
-    """Reads a topic by its first word, as in ``Religious Values``."""
-    if topic := next((topic for topic in TOPICS if text.strip().casefold().startswith(topic[:5])), None):
-        return topic
-    raise ValueError(f"Expected one of {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
-
-
 class RawCaseRow(TableRow):
     """One row without the fields of its partitions: scenario, topic and image, and columns that a release may add."""
 
     scenario: Label
-    topic: Annotated[str, AfterValidator(_a_topic)]
+    topic: Annotated[str, spelled({name: topic for topic, name in TOPIC_NAMES.items()})]
     id: OptionalIdentifier = None
     image: str | None = None
     split: Annotated[Part | None, BeforeValidator(none_if_blank)] = None

@@ -5,13 +5,10 @@ Where the answers are withheld there is no score: the predictions are collected 
 
 from __future__ import annotations
 
-import ast
-import io
 import json
 import logging
 import random
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +23,7 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     ComputedScore,
@@ -65,62 +63,36 @@ COUNTRIES = names_in(__package__, "countries.txt")  # Appendix A
 FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and section 5
 GROUPS = {"country": Groups(COUNTRIES, places=places), "facet": Groups(FACETS)}
 
-_COUNTRY_SPELLINGS = {
-    **{country: country for country in COUNTRIES},
-    **dict.fromkeys(("us", "unitedstates", "unitedstatesofamerica", "america"), "usa"),
-    **dict.fromkeys(("turkiye", "türkiye"), "turkey"),
-    **dict.fromkeys(("prchina", "peoplesrepublicofchina"), "china"),
-    "brasil": "brazil",
-    "islamicrepublicofiran": "iran",
-}
-
-
-def _letters(text: str | None) -> str:
-    """Returns the letters and digits of a text alone: ``United States`` is ``unitedstates``."""
-    return re.sub(r"[\W_]", "", (text or "").casefold())
+_SPELLINGS = {"us": "usa", "united states": "usa", "türkiye": "turkey"}
+_FACET_BY_STEM = {facet[:4]: facet for facet in FACETS}
 
 
 def country_of(text: str | None) -> str:
     """Returns the country that a text names; empty if it is none of the 11."""
-    return _COUNTRY_SPELLINGS.get(_letters(text), "")
+    name = (text or "").strip().casefold().replace("_", " ")
+    country = _SPELLINGS.get(name, name.replace(" ", "_"))
+    return country if country in COUNTRIES else ""
 
 
 def facet_of(text: str | None) -> str:
-    """Returns the facet that a text names by its stem (``Drink``, ``beverages``); empty if it is none of the 5."""
-    stems = {facet[:4]: facet for facet in FACETS} | {"beve": "drinks"}
-    return stems.get(_letters(text)[:4], "")
+    """Returns the facet that a text names by its stem, such as ``Drink``; empty if it is none of the 5."""
+    return _FACET_BY_STEM.get((text or "").strip().casefold()[:4], "")
 
 
 # Data
 
 
-def _as_list(value: Any) -> Any:
-    """Reads a list as releases and CSV files write it, without the blank entries that pad some columns."""
+def _texts(value: Any) -> Any:
+    """Makes a list of one text, and leaves out the blank entries that pad some columns."""
     if isinstance(value, str):
-        value = _listed(value) if value.lstrip().startswith("[") else [value]
+        value = listed(value) if value.lstrip().startswith("[") else [value]
     entries = [] if value is None else value
     if not isinstance(entries, list):
         return entries
     return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
 
 
-def _listed(text: str) -> Any:
-    """Reads a list in the form of JSON, of Python, or of NumPy, which has no commas."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:  # ['a', 'b'] and ['a' 'b'], which as Python would be one text
-        tokens = [token.string for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline)]
-        opening, *inner, closing = (token for token in tokens if token.strip())
-        if (opening, closing) != ("[", "]"):
-            raise ValueError("no list")
-        return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner if entry != ","]
-    except (ValueError, SyntaxError, tokenize.TokenError):
-        raise ValueError('Expected a list of texts, such as ["naan", "flatbread"]') from None
-
-
-Texts = Annotated[list[Text], BeforeValidator(_as_list)]
+Texts = Annotated[list[Text], BeforeValidator(_texts)]
 
 
 class CulturalVqaRow(TableRow):
