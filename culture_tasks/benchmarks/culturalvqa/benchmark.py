@@ -44,7 +44,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
-from culture_tasks.data.checking import Count, DataReport, count, tally
+from culture_tasks.data.checking import DataReport, count, tally
 from culture_tasks.data.images import image_keys
 from culture_tasks.data.rows import Identifier, OptionalIdentifier, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Rows, Table
@@ -133,7 +133,12 @@ QUESTION_TABLE = Table(
         fits=lambda country: bool(country_of(country)),
         expected=f"one of {', '.join(COUNTRIES)}",
     ),
-    counts=lambda rows: [count("questions", len(rows))],
+    counts=lambda rows: [
+        count("questions", len(rows), QUESTIONS),
+        count("answers", sum(len(row.all_answers) for row in rows), ANSWERS),
+        *tally("country {}", (country_of(row.country) for row in rows), COUNTRIES),
+        *tally("facet {}", (facet_of(row.facet) for row in rows), FACETS),
+    ],
 )
 ANSWERS_TABLE = Table(
     model=_AnswerRow,
@@ -234,16 +239,6 @@ def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str]) -> Iterator[list
                 examples.append(candidate)
         rows = [(candidate, found.rows[candidate]) for candidate in examples]
         yield [{"row": at, "question": row.question, "answer": row.all_answers[0]} for at, row in rows]
-
-
-def counts_of(documents: Sequence[Doc]) -> Iterator[Count]:
-    """Yields the counts of the released questions, with the answers of a local file."""
-    yield count("questions", len(documents), QUESTIONS)
-    yield count("answers", sum(len(doc["references"]) for doc in documents), ANSWERS)
-    for field, groups in (("country", COUNTRIES), ("facet", FACETS)):
-        values = [doc[field] for doc in documents]
-        yield from tally(f"{field} {{}}", values, groups)
-        yield count(f"{field}: none of the paper's", values.count(""), 0)
 
 
 # Prompts
@@ -380,7 +375,7 @@ class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        table = QUESTION_TABLE.of_culture(self.folder)
+        table = QUESTION_TABLE.of_culture(self.folder, counts=lambda rows: [count("questions", len(rows))])
         return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
 
 
@@ -413,11 +408,9 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
         Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
         """
         report = super().check(settings)
-        if ANSWERS_TABLE.files(settings):
-            report.problems += ANSWERS_TABLE.check(settings, set())[1]
         if report.usable:
             try:
-                report.counts = list(counts_of(load("blind", settings).rows))
+                load("blind", settings)  # joins local answers
             except DataError as error:
                 report.problems.append(str(error))
         return report
