@@ -62,7 +62,7 @@ ROWS = [
     ("blend", KOREA, {"votes": 3}, "unknown column 'votes'"),
     ("blend", KOREA, {"ID": "Q9"}, "row 1, field 'ID': found 'Q9', which is not among the questions that"),
     ("blend", TOPICS, {"Topic": "Foods"}, "field 'topic': found 'Foods'. Did you mean 'Food'?"),
-    ("blend", PROMPTS, {"Translation": "{ㅋ}"}, "field 'Translation' of 'inst-4': found '{ㅋ}'. Expected a text with {q}"),
+    ("blend", PROMPTS, {"Translation": "{ㅋ}"}, "field 'Translation' of 'inst-4': found '{ㅋ}'. Expected a text"),
     ("blend", PROMPTS, {"id": "inst-1"}, "field 'Translation' of 'inst-4': found ''"),
     ("blend_mcq", CHOICES, {"answer_idx": "Z"}, "field 'answer_idx': found 'Z'. Expected one of A, B"),
     ("blend_mcq", CHOICES, {"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'"),
