@@ -74,8 +74,6 @@ class Settings(BaseModel):
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             lmms-eval's output folder, or in the current one.
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
-        other_cultures: Whether to ``refuse`` local rows of another culture, language or country than their task's, or
-            to ``allow`` them; the results are marked as those of own data.
         image_pixels: Largest number of pixels of an image; a larger one is refused before it is decoded.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
@@ -104,9 +102,6 @@ class Settings(BaseModel):
     revisions: tuple[tuple[str, str], ...] = Field(default=(), validation_alias="CULTURE_TASKS_REVISION")
     submissions: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_SUBMISSIONS")
     extra_columns: Literal["refuse", "allow"] = Field(default="refuse", validation_alias="CULTURE_TASKS_EXTRA_COLUMNS")
-    other_cultures: Literal["refuse", "allow"] = Field(
-        default="refuse", validation_alias="CULTURE_TASKS_OTHER_CULTURES"
-    )
     # where Pillow warns, and where it refuses
     image_pixels: int = Field(default=89_478_485, validation_alias="CULTURE_TASKS_IMAGE_PIXELS", ge=1, le=178_956_970)
     languages: tuple[str, ...] | None = Field(default=None, validation_alias="CULTURE_TASKS_LANGUAGES")

@@ -22,7 +22,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport
-from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.files import Rows, read_file
 from culture_tasks.data.rows import Identifier, Label, TableRow, checked, id_problems, one_of, split, validated
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings, user_cache_folder
@@ -68,7 +68,7 @@ class CultureFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    name: Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_]{0,40}\Z")]
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,40}$")]
     title: Line
     like: str
     language: Annotated[str, _a_code("language", "'ko' (ISO 639)")]
@@ -229,7 +229,7 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
         expected = f"Expected one of {', '.join(sorted(likes))}. Correct it."
         raise DataError(f"{path}, field 'like': found {like!r:.80}.{nearest(like, likes)} {expected}")
     culture = likes[like].culture
-    (file,) = validated(RowTable(str(path), [content], places=[str(path)]), culture.file_model)
+    (file,) = validated(Rows(str(path), [content], places=[str(path)]), culture.file_model)
     return culture(folder, file, likes[like])
 
 

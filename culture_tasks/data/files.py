@@ -1,4 +1,4 @@
-"""Files of rows, and data sets of the Hub, as rows with their origin for messages."""
+"""Rows with their origin for messages, read from files or made of data sets of the Hub."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from culture_tasks.data.reading import DataReading
+from culture_tasks.data.reading import DataReading, fingerprint
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,40 +22,62 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
 
+_Row = TypeVar("_Row")
+
 
 @dataclass(frozen=True)
-class RowTable:
-    """Rows with their origin.
+class Rows(Generic[_Row]):
+    """Rows with their origin: mappings as they were read, or models once they are checked.
 
     Attributes:
         origin: Path, or name of the Hub data set, for messages.
         rows: The rows, without images.
-        images: Images embedded in the rows, not decoded; None if there are none.
+        embedded: Images embedded in the rows, not decoded; None if there are none.
         local: Whether the rows are from a file, whose unknown columns are refused.
         first_row: Number of the first row in messages; CSV files count the header, as spreadsheets do.
         places: Origin and number of each row, where the rows are not those of the origin from first to last.
         folder: Folder of the images that rows name.
         reading: What the rows were read from.
+        ids: Ids of checked rows; their numbers, from 0, where they have none.
+        images: Images of checked rows as a column ``image``, not decoded; None where they weren't asked for.
     """
 
     origin: str
-    rows: Sequence[Mapping[str, Any]]
-    images: datasets.Dataset | None = None
+    rows: Sequence[_Row]
+    embedded: datasets.Dataset | None = None
     local: bool = True
     first_row: int = 1
     places: Sequence[str] | None = None
     folder: Path = Path()
     reading: DataReading = field(default_factory=DataReading)
+    ids: Sequence[str] = ()
+    images: datasets.Dataset | None = None
+
+    def __iter__(self) -> Iterator[tuple[str, _Row]]:
+        """Yields checked rows with their ids."""
+        return zip(self.ids, self.rows, strict=True)
 
     def where(self, index: int) -> str:
         """Returns the origin and the number of a row, for messages."""
         return f"{self.origin}, row {index + self.first_row}" if self.places is None else self.places[index]
 
-    def part(self, indices: Sequence[int]) -> RowTable:
+    def part(self, indices: Sequence[int]) -> Rows[_Row]:
         """Returns some of the rows, in the given order; messages still number them as in the origin."""
-        images = None if self.images is None else self.images.select(indices)
+        embedded = None if self.embedded is None else self.embedded.select(indices)
         places = [self.where(index) for index in indices]
-        return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
+        return replace(self, rows=[self.rows[index] for index in indices], embedded=embedded, places=places)
+
+    def fingerprint(self, *, include: set[str] | None = None, exclude: set[str] | None = None) -> str:
+        """Returns the fingerprint of checked rows, of the fields to ``include``, or all but those to ``exclude``."""
+        models: Sequence[Any] = self.rows
+        return fingerprint(row.model_dump(include=include, exclude=exclude) for row in models)
+
+    def require(self, advice: str, **columns: str) -> None:
+        """Raises DataError for the first row without a value of one of some fields, by which the user knows them."""
+        for index, row in enumerate(self.rows):
+            for name, column in columns.items():
+                if not getattr(row, name):
+                    raise DataError(f"{self.where(index)}, field {column!r}: found nothing. {advice}")
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -69,39 +91,46 @@ def files_below(folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def find(files: Mapping[str, Path], stems: Sequence[str]) -> list[Path]:
-    """Returns the files of the first stem that has any, of files by their name in small letters; a link counts once."""
+def find(folder: Path, stems: Sequence[str]) -> list[Path]:
+    """Returns the files below a folder of the first stem that has any, in any case; a link counts once.
+
+    Raises:
+        DataError: If they are in two folders, or of two types.
+    """
+    files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
     for stem in stems:
         paths = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
+        paths = list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+        for path in paths:
+            if (path.parent, path.suffix) != (paths[0].parent, paths[0].suffix):
+                raise DataError(f"{paths[0]} and {path} both match. Keep one of them.")
         if paths:
-            return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+            return paths
     return []
 
 
-def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] = ("", "")) -> RowTable:
+def read_file(path: Path, image_column: str | None = None, key: str = "") -> Rows[Mapping[str, Any]]:
     """Reads a JSON, JSONL, CSV or Parquet file.
 
     Args:
         path: The file; JSON must hold one list of objects.
         image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        pairs: Two columns; with the first, JSON may also hold one object, whose keys fill it. Its values are the rows'
-            other columns, or fill the second one.
+        key: With it, JSON may also hold an object of objects, whose keys fill this column.
 
     Raises:
         DataError: If the file is missing, empty, broken, or of another type.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or not path.is_file():
-        found = "not a plain file" if path.exists() and not path.is_file() else "no such file"
-        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     try:
         if suffix == ".parquet":
             table = from_dataset(read_parquet(path), str(path), image_column, local=True)
         else:
             text = path.read_text(encoding="utf-8-sig")
             readers = {".csv": _csv_rows, ".jsonl": _json_lines}
-            rows = readers[suffix](text) if suffix in readers else _json_list(text, *pairs)
-            table = RowTable(str(path), list(rows), first_row=2 if suffix == ".csv" else 1)
+            rows = readers[suffix](text) if suffix in readers else _json_list(text, key)
+            table = Rows(str(path), list(rows), first_row=2 if suffix == ".csv" else 1)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
     except OSError as error:
@@ -116,11 +145,10 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     return table
 
 
-def _json_list(text: str, key: str, value: str) -> Iterable[Any]:
+def _json_list(text: str, key: str) -> Iterable[Any]:
     content = _parsed(text)
     if key and isinstance(content, dict):
-        rows = [{value: entry} if value else entry for entry in content.values()]
-        return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
+        return [{key: name, **row} if isinstance(row, dict) else row for name, row in content.items()]
     if not isinstance(content, list):
         raise ValueError(f"line 1: found {json.dumps(content):.60}. Expected a list of objects, one for each row")
     return content
@@ -154,10 +182,7 @@ def _csv_rows(text: str) -> Iterator[Mapping[str, Any]]:
         raise ValueError(f"row 1: found two columns of one name in {', '.join(header)}. Expected different names")
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
-            raise ValueError(
-                f"row {number}: found {len(row)} fields. Expected {len(header)}, as in the header, with quotes around "
-                f"fields that hold {separator!r}"
-            )
+            raise ValueError(f"row {number}: found {len(row)} fields. Expected {len(header)}, as in the header")
         yield dict(zip(header, row, strict=True))
 
 
@@ -177,8 +202,10 @@ def read_parquet(path: Path) -> datasets.Dataset:
         raise DataError(f"{path}: not a readable Parquet file ({error}). Save the file anew.") from error
 
 
-def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
-    """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
+def from_dataset(
+    data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool
+) -> Rows[Mapping[str, Any]]:
+    """Converts a ``datasets.Dataset`` to rows; embedded images are kept apart and not decoded.
 
     Raises:
         DataError: If the image column holds neither images nor file names.
@@ -186,15 +213,12 @@ def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, 
     from pyarrow import types
 
     if image_column is None or image_column not in data.column_names:
-        return RowTable(origin, data.to_list(), local=local)
+        return Rows(origin, data.to_list(), local=local)
     stored = data.data.schema.field(image_column).type
     if any(is_kind(stored) for is_kind in (types.is_string, types.is_large_string, types.is_null)):
-        return RowTable(origin, data.to_list(), local=local)
+        return Rows(origin, data.to_list(), local=local)
     is_image = types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
     if not (is_image or types.is_binary(stored) or types.is_large_binary(stored)):
-        raise DataError(
-            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
-            "names."
-        )
+        raise DataError(f"{origin}, column {image_column!r}: holds {stored}. Expected images or names of their files.")
     images = data.select_columns([image_column])
-    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)
+    return Rows(origin, data.remove_columns([image_column]).to_list(), images, local=local)

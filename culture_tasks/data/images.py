@@ -1,4 +1,4 @@
-"""Image columns: finding the files, and making sure that every image can be decoded before a model sees one."""
+"""Images of rows: finding the files, and making sure that each can be decoded before a model sees one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import hashlib
 import io
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.data.files import RowTable
+from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import or_raise
 from culture_tasks.errors import DataError
 
@@ -52,46 +54,11 @@ def as_rgb(image: Image) -> Image:
     from PIL.Image import alpha_composite, new
 
     if image.mode not in _MODES:
-        raise DataError(
-            f"found Pillow's mode {image.mode}. Expected grey, a palette, RGB or CMYK. Save the image as RGB with 8 "
-            "bits."
-        )
+        raise DataError(f"found Pillow's mode {image.mode}. Expected RGB with 8 bits. Save the image in this mode.")
     if image.has_transparency_data:
         straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode)).convert("RGBA")
         image = alpha_composite(new("RGBA", image.size, "white"), straight)
     return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def image_column(table: RowTable, names: Sequence[str | None], folder: Path, most: int) -> datasets.Dataset:
-    """Returns the images of a table as :func:`column_of` does, checked by :func:`image_problems`."""
-    list(or_raise(image_problems(table, names, folder, most, set())))
-    return column_of(table, names, folder)
-
-
-def column_of(table: RowTable, names: Sequence[str | None], folder: Path) -> datasets.Dataset:
-    """Returns the images of a table as a one-column data set named ``image``, not decoded yet."""
-    import datasets
-
-    images = _embedded_images(table)
-    if images is None:
-        paths = [str(_find_file(table.where(index), name, folder)) for index, name in enumerate(names)]
-        images = datasets.Dataset.from_dict({"image": paths})
-    return images.cast_column("image", datasets.Image())
-
-
-def image_keys(table: RowTable, names: Sequence[str | None], folder: Path) -> list[str]:
-    """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
-
-    A file that can't be read is identified by its name, and a row without image by an empty text.
-    """
-    read, keys = _reader(table, names, folder), []
-    for index, name in enumerate(names):
-        try:
-            content = read(index)
-        except (DataError, OSError):
-            content = (name or "").encode("utf-8", "surrogatepass")
-        keys.append(image_key(content) if content else "")
-    return keys
 
 
 def image_key(content: bytes) -> str:
@@ -99,89 +66,111 @@ def image_key(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
-def image_problems(
-    table: RowTable, names: Sequence[str | None], folder: Path, most: int, seen: set[Path]
-) -> Generator[str, None, None]:
-    """Yields the problems of the images of a table's rows, of which a few are in memory at a time.
+@dataclass(frozen=True)
+class Images:
+    """The images of rows: embedded in them, or else files.
 
-    Args:
-        table: The rows; embedded images take precedence over file names.
-        names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
-        folder: Folder of the images.
-        most: Largest number of pixels.
-        seen: Files that are passed over, where several rows or tables share images; this table's are added.
+    Attributes:
+        found: The rows.
+        names: For each row its image file, absolute or relative to the rows' folder or to ``images`` in it.
     """
-    read, indices = _reader(table, names, folder), []
-    for index, name in enumerate(names):
-        file = folder / name if name and table.images is None else None
-        if file is None or file not in seen:
-            indices.append(index)
-            seen.update([file] if file else [])
 
-    def problem(index: int) -> str | None:
-        try:
-            reason = _problem(read(index), most)
-        except DataError as error:
-            return str(error)
-        except OSError as error:
-            reason = f"broken image ({error}). {_EXPECTED}"
-        return reason and f"{table.where(index)}, field 'image': {reason}"
+    found: Rows[Any]
+    names: Sequence[str | None]
 
-    with _strict_pillow():
-        pool = ThreadPoolExecutor()
-        try:
-            yield from filter(None, pool.map(problem, indices))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    @cached_property
+    def _embedded(self) -> datasets.Dataset | None:
+        """The embedded images, undecoded, as a column ``image``."""
+        import datasets
 
+        if self.found.embedded is None:
+            return None
+        images = self.found.embedded.rename_columns({self.found.embedded.column_names[0]: "image"})
+        return images.cast_column("image", datasets.Image(decode=False))
 
-def _embedded_images(table: RowTable) -> datasets.Dataset | None:
-    """Returns the embedded images of a table, undecoded, as a column ``image``."""
-    import datasets
-
-    if table.images is None:
-        return None
-    images = table.images.rename_columns({table.images.column_names[0]: "image"})
-    return images.cast_column("image", datasets.Image(decode=False))
-
-
-def _reader(table: RowTable, names: Sequence[str | None], folder: Path) -> Callable[[int], bytes]:
-    """Returns a function that reads the image of a row.
-
-    The user's own file may not point to an arbitrary file by its path.
-    """
-    embedded = _embedded_images(table)
-
-    def read(index: int) -> bytes:
-        if embedded is None:
-            return _find_file(table.where(index), names[index], folder).read_bytes()
-        cell: dict[str, Any] = embedded[index]["image"] or {"bytes": None, "path": None}
-        if cell["bytes"] is None and cell["path"] and not table.local:
+    def read(self, index: int) -> bytes:
+        """Returns the bytes of a row's image; the user's own file may not point to an arbitrary file by its path."""
+        if self._embedded is None:
+            return self._file(index).read_bytes()
+        cell: dict[str, Any] = self._embedded[index]["image"] or {"bytes": None, "path": None}
+        if cell["bytes"] is None and cell["path"] and not self.found.local:
             return Path(cell["path"]).read_bytes()
         return bytes(cell["bytes"] or b"")
 
-    return read
+    def keys(self) -> list[str]:
+        """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
+        A file that can't be read is identified by its name, and a row without image by an empty text.
+        """
+        keys = []
+        for index, name in enumerate(self.names):
+            try:
+                content = self.read(index)
+            except (DataError, OSError):
+                content = (name or "").encode("utf-8", "surrogatepass")
+            keys.append(image_key(content) if content else "")
+        return keys
 
-def _find_file(where: str, name: str | None, folder: Path) -> Path:
-    for candidate in (folder / name, folder / "images" / name) if name else ():
-        try:
-            size = candidate.stat().st_size if candidate.is_file() else None
-        except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
-            continue
-        if size is not None and not _is_inside(candidate, folder):
-            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
-        if size is not None and size > _MOST_BYTES:
-            raise DataError(
-                f"{where}, field 'image': {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most. "
-                "Scale the image down."
-            )
-        if size is not None:
+    def column(self, most: int | None = None) -> datasets.Dataset:
+        """Returns them as a data set of one column ``image``, not decoded yet; checked before for ``most`` pixels."""
+        import datasets
+
+        if most is not None:
+            list(or_raise(self.problems(most, set())))
+        images = self._embedded
+        if images is None:
+            paths = [str(self._file(index)) for index in range(len(self.names))]
+            images = datasets.Dataset.from_dict({"image": paths})
+        return images.cast_column("image", datasets.Image())
+
+    def problems(self, most: int, seen: set[Path]) -> Generator[str, None, None]:
+        """Yields what is wrong with images, of which a few are in memory at a time.
+
+        ``most`` is the largest number of pixels. Files in ``seen`` are passed over, where several rows or tables share
+        images; these rows' are added.
+        """
+        indices = []
+        for index, name in enumerate(self.names):
+            file = self.found.folder / name if name and self._embedded is None else None
+            if file is None or file not in seen:
+                indices.append(index)
+                seen.update([file] if file else [])
+
+        def problem(index: int) -> str | None:
+            try:
+                reason = _problem(self.read(index), most)
+            except DataError as error:
+                return str(error)
+            except OSError as error:
+                reason = f"broken image ({error}). {_EXPECTED}"
+            return reason and f"{self.found.where(index)}, field 'image': {reason}"
+
+        with _strict_pillow():
+            pool = ThreadPoolExecutor()
+            try:
+                yield from filter(None, pool.map(problem, indices))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _file(self, index: int) -> Path:
+        name, folder = self.names[index], self.found.folder
+        where = f"{self.found.where(index)}, field 'image'"
+        for candidate in (folder / name, folder / "images" / name) if name else ():
+            try:
+                size = candidate.stat().st_size if candidate.is_file() else None
+            except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
+                continue
+            if size is None:
+                continue
+            if not _is_inside(candidate, folder):
+                raise DataError(f"{where}: {name!r:.200} is outside {folder}. Expected a file inside it.")
+            if size > _MOST_BYTES:
+                raise DataError(f"{where}: {name!r:.200} has {size:,} bytes. Expected {_MOST_BYTES:,} at most.")
             return candidate.resolve()
-    raise DataError(
-        f"{where}, field 'image': {f'no file {name!r:.200}' if name else 'found nothing'} in {folder} or "
-        f"{folder / 'images'}. Expected an image file. Add the file, or correct the name."
-    )
+        raise DataError(
+            f"{where}: {f'no file {name!r:.200}' if name else 'found nothing'} in {folder} or {folder / 'images'}. "
+            "Expected an image file. Add the file, or correct the name."
+        )
 
 
 def _is_inside(file: Path, folder: Path) -> bool:

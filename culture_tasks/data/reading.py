@@ -1,9 +1,12 @@
-"""What data were read from, which results and manifests name."""
+"""What data were read from, which results and manifests name, and the fingerprint of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,14 @@ class DataReading:
     def __or__(self, other: DataReading) -> DataReading:
         """Returns both as one."""
         return DataReading({**self.commits, **other.commits}, {**self.differences, **other.differences})
+
+
+def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns a hash of data: two runs compare only where they saw the same rows.
+
+    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
+    """
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
+    return digest.hexdigest()[:16]

@@ -1,9 +1,7 @@
-"""What a row is: the types of its fields, its check against a model, ids, and the fingerprint of rows."""
+"""What a row is: the types of its fields, its check against a model, and ids."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
-from culture_tasks.data.files import RowTable
+from culture_tasks.data.files import Rows
 from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -77,7 +75,7 @@ def one_of(names: Collection[str]) -> AfterValidator:
 
 
 def checked(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
+    table: Rows[Any], model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> Generator[tuple[int, Row] | str, None, None]:
     """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
 
@@ -159,7 +157,7 @@ def expectation(problem: Mapping[str, Any]) -> str:
 
 
 def validated(
-    table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
+    table: Rows[Any], model: type[Row], aliases: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> list[Row]:
     """Returns the rows by :func:`checked`; raises DataError for the first problem."""
     return [row for _, row in or_raise(checked(table, model, aliases, settings))]
@@ -180,7 +178,7 @@ def split(found: Iterable[_Item | str]) -> tuple[list[_Item], list[str]]:
     return [item for item in items if not isinstance(item, str)], [item for item in items if isinstance(item, str)]
 
 
-def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) -> Iterator[str]:
+def id_problems(table: Rows[Any], identifiers: Sequence[str | None], field: str) -> Iterator[str]:
     """Yields the rows without an id where another row has one, and those whose id occurs before."""
     first: dict[str | None, int] = {}
     has_ids = any(identifier is not None for identifier in identifiers)
@@ -192,14 +190,3 @@ def id_problems(table: RowTable, identifiers: Sequence[str | None], field: str) 
                 f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
                 f"{table.where(first[identifier])}. Expected a different one in each row."
             )
-
-
-def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns a hash of data: two runs compare only where they saw the same rows.
-
-    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
-    """
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
-    return digest.hexdigest()[:16]

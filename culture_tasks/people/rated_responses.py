@@ -15,8 +15,9 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
-from culture_tasks.data.files import RowTable, read_file
-from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, fingerprint, none_if_blank
+from culture_tasks.data.files import Rows, read_file
+from culture_tasks.data.reading import fingerprint
+from culture_tasks.data.rows import OptionalLabel, TableRow, Text, checked, none_if_blank
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
@@ -107,14 +108,14 @@ class RatedResponse:
     writer: str
 
 
-def rating_column(table: RowTable) -> str:
+def rating_column(table: Rows[Any]) -> str:
     """Returns the column of people's ratings in a table, by the name of the newer layout where it has none."""
     columns = {name for row in table.rows for name in row}
     return next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
 
 
 def rated_responses(
-    table: RowTable,
+    table: Rows[Any],
     model: type[ResponseRow],
     settings: Settings,
     *,
@@ -142,7 +143,7 @@ def rated_responses(
             yield f"{table.where(index)}, {error}"
 
 
-def _response(table: RowTable, index: int, row: ResponseRow, *, column: str, rubric: str | None) -> RatedResponse:
+def _response(table: Rows[Any], index: int, row: ResponseRow, *, column: str, rubric: str | None) -> RatedResponse:
     references = (row.reference,) if isinstance(row.reference, str) else tuple(row.reference or ())
     category, name, lowest, highest = _grading(row.category, row.rubric if rubric is None else rubric)
     if column not in RATING_COLUMNS:
@@ -199,12 +200,11 @@ def kind_of_culture(label: str | None) -> CultureKind | None:
     return next(filter(None, kinds), None)
 
 
-def table_of(data: str, settings: Settings) -> tuple[RowTable, HumanRatings | None]:
+def table_of(data: str, settings: Settings) -> tuple[Rows[Any], HumanRatings | None]:
     """Reads a table: a benchmark's by its name or that of its data set on the Hub, with what it offers, or a file's."""
     for name, ratings in offered().items():
         if data in (name, ratings.source.hub):
-            (table,) = ratings.source.read(settings)
-            return table, ratings
+            return ratings.source.read(settings), ratings
     return read_file(Path(data).expanduser()), None
 
 
@@ -287,7 +287,7 @@ def load(
     return RatedResponses(origin, fingerprint(rows), like, skipped, tuple(responses))
 
 
-def _not_gradable(table: RowTable, found: RatedResponse | str) -> str:
+def _not_gradable(table: Rows[Any], found: RatedResponse | str) -> str:
     """Says why a judge can't grade a row; empty where it can."""
     if isinstance(found, str):
         return found

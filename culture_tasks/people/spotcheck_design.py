@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from culture_tasks.data.files import RowTable, read_file
+from culture_tasks.data.files import Rows, read_file
 from culture_tasks.data.rows import OptionalLabel, OptionalText, TableRow, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import OptionalRating
@@ -187,7 +187,7 @@ def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
     return RatedDesign(design=design, ratings=ratings)
 
 
-def _design_row(table: RowTable, index: int, line: _SheetLine, rows: Mapping[str, DesignRow]) -> DesignRow:
+def _design_row(table: Rows[Any], index: int, line: _SheetLine, rows: Mapping[str, DesignRow]) -> DesignRow:
     name = line.row.strip().lower()
     row = rows.get(name) or rows.get(f"r{name}")
     if row is None:

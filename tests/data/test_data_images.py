@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.files import RowTable
-from culture_tasks.data.images import as_rgb, image_keys, image_problems, read_image
-from culture_tasks.data.images import image_column as column_by_size
+from culture_tasks.data.files import Rows
+from culture_tasks.data.images import Images, as_rgb, read_image
 from culture_tasks.errors import DataError
 
 
@@ -25,26 +24,26 @@ def encoded(kind="PNG", colour="red"):
     return buffer.getvalue()
 
 
-def embedded(cells, *, local=True):
+def embedded(*cells, local=True):
     column = datasets.Dataset.from_dict(
         {"picture": cells}, datasets.Features({"picture": datasets.Image(decode=False)})
     )
-    return RowTable("data/test.parquet", [{}] * len(cells), column, local=local)
+    return Images(Rows("data/test.parquet", [{}] * len(cells), column, local=local), [None] * len(cells))
+
+
+def files(folder, *names):
+    return Images(Rows("data/test.json", [{}] * len(names), folder=folder), names)
 
 
 MOST = 178_956_970
 
 
-def image_column(table, names, folder):
-    return column_by_size(table, names, folder, MOST)
-
-
-def broken_images(table, names, folder, seen=None):
-    return list(image_problems(table, names, folder, MOST, set() if seen is None else seen))
-
-
 def load(folder, *names):
-    return image_column(RowTable("data/test.json", [{}] * len(names)), names, folder)
+    return files(folder, *names).column(MOST)
+
+
+def problems(images, seen=None):
+    return list(images.problems(MOST, set() if seen is None else seen))
 
 
 def refused(load, *arguments):
@@ -59,15 +58,14 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     (tmp_path / "images" / "b.jpg").write_bytes(encoded("JPEG", colour="white"))
     names = ["a.png", "b.jpg", "images/b.jpg", str(tmp_path / "a.png")] * 20  # more than are checked at once
     seen = set()
-    table = RowTable("data/test.json", [{}] * len(names))
-    assert broken_images(table, names, tmp_path, seen) == []
-    column = image_column(table, names, tmp_path)
+    assert problems(files(tmp_path, *names), seen) == []
+    column = files(tmp_path, *names).column()
     assert column.column_names == ["image"]
     red, white = (255, 0, 0), (255, 255, 255)
     assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [red, white, white, red] * 20
     assert seen == {tmp_path / name for name in names}
     (tmp_path / "a.png").write_bytes(b"broken")
-    assert broken_images(table, names, tmp_path, seen) == []  # of another table, with the same images
+    assert problems(files(tmp_path, *names), seen) == []  # of another table, with the same images
     assert "broken image" in refused(load, tmp_path, "a.png")
 
 
@@ -75,7 +73,7 @@ def test_a_row_without_an_image_is_refused_and_a_missing_file_is_named_with_the_
     for name in (None, ""):
         said = refused(load, tmp_path, name)
         assert said.startswith(f"data/test.json, row 1, field 'image': found nothing in {tmp_path} or ")
-    assert "row 1, field 'image': found an empty image" in refused(image_column, embedded([None]), [None], None)
+    assert "row 1, field 'image': found an empty image" in refused(embedded(None).column, MOST)
     (tmp_path / "a.png").write_bytes(encoded())
     for name in ("b.png", ".", "a\0.png", "a\ud800.png", "iVBORw0KGgo/" * 500):
         said = refused(load, tmp_path, "a.png", name)
@@ -123,8 +121,8 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     assert ("broken image (" if content else "found an empty image") in said
     assert (said.endswith("Replace the image, or remove the row."), "object at" in said) == (True, False)
     cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
-    assert refused(image_column, embedded(cells), [None, None], None).startswith("data/test.parquet, row 2, field ")
-    *_, last = broken_images(embedded([*cells, None]), [None] * 3, None)
+    assert refused(embedded(*cells).column, MOST).startswith("data/test.parquet, row 2, field ")
+    *_, last = problems(embedded(*cells, None))
     assert last.startswith("data/test.parquet, row 3, field 'image': found an empty image. Expected one of AVIF")
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
@@ -147,7 +145,7 @@ WHITE, BLACK, RED = (255, 255, 255), (0, 0, 0), (255, 0, 0)
             "PNG",
             Image.fromarray(np.array([[0, 0xFFFF]], "u2")),
             {},
-            "Pillow's mode I;16. Expected grey, a palette, RGB",
+            "Pillow's mode I;16. Expected RGB with 8 bits",
         ),
         ("TIFF", Image.fromarray(np.float32([[0.0, 1.0]])), {}, "Pillow's mode F"),
         ("TIFF", Image.new("RGB", (4, 1)).convert("LAB"), {}, "Pillow's mode LAB"),
@@ -155,12 +153,12 @@ WHITE, BLACK, RED = (255, 255, 255), (0, 0, 0), (255, 0, 0)
 )
 def test_a_model_sees_an_image_as_people_do_or_the_image_is_refused(tmp_path, kind, image, options, seen):
     image.save(tmp_path / "a", kind, **options)
-    problems = broken_images(RowTable("data/test.json", [{}]), ["a"], tmp_path)
+    found = problems(files(tmp_path, "a"))
     if isinstance(seen, str):
-        (problem,) = problems
+        (problem,) = found
         assert problem.startswith(f"data/test.json, row 1, field 'image': found {seen}")
         return
-    assert problems == []
+    assert found == []
     pixels = np.asarray(read_image((tmp_path / "a").read_bytes()))[0].tolist()
     assert list(map(tuple, pixels)) == seen
 
@@ -180,7 +178,7 @@ def test_a_file_that_memory_cannot_hold_is_not_read(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded())
     os.truncate(tmp_path / "a.png", 10**12)
     assert "'a.png' has 1,000,000,000,000 bytes. Expected 400,000,000" in refused(load, tmp_path, "a.png")
-    assert len(image_keys(RowTable("", [{}]), ["a.png"], tmp_path)) == 1
+    assert len(files(tmp_path, "a.png").keys()) == 1
 
 
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
@@ -189,8 +187,7 @@ def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
     header = content[12:16] + side.to_bytes(4, "big") * 2 + content[24:29]
     claimed = content[:12] + header + zlib.crc32(header).to_bytes(4, "big") + content[33:]
     (tmp_path / "a.png").write_bytes(claimed)
-    table = RowTable("data/test.json", [{}])
-    assert refused(column_by_size, table, ["a.png"], tmp_path, 100_000_000) == (
+    assert refused(files(tmp_path, "a.png").column, 100_000_000) == (
         "data/test.json, row 1, field 'image': found 12,000 x 12,000 pixels, 144,000,000 in all. Expected "
         "100,000,000 at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
     )
@@ -200,8 +197,8 @@ def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
 def test_the_user_s_table_can_not_name_any_file_of_the_machine_as_embedded(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded())
     cells = [{"bytes": None, "path": str(tmp_path / "a.png")}]
-    assert "found an empty image" in refused(image_column, embedded(cells), [None], None)
-    assert len(image_column(embedded(cells, local=False), [None], None)) == 1
+    assert "found an empty image" in refused(embedded(*cells).column, MOST)
+    assert len(embedded(*cells, local=False).column(MOST)) == 1
 
 
 def test_keys_tell_images_apart_by_their_content_and_do_without_the_images_that_are_not_needed(tmp_path):
@@ -211,11 +208,10 @@ def test_keys_tell_images_apart_by_their_content_and_do_without_the_images_that_
     (tmp_path / "other.png").write_bytes(encoded(colour="blue"))
     red, blue = (hashlib.sha256(encoded(colour=colour)).hexdigest()[:16] for colour in ("red", "blue"))
     names = ["a.png", "images/a.png", "copy.png", "other.png"]
-    assert image_keys(RowTable("x", [{}] * 4), names, tmp_path) == [red, red, red, blue]
+    assert files(tmp_path, *names).keys() == [red, red, red, blue]
     cells = [{"bytes": encoded(), "path": None}, None, {"bytes": b"", "path": "other.png"}]
-    assert image_keys(embedded(cells[:1]), [None], tmp_path) == [red]
-    assert image_keys(embedded(cells), [None] * 3, tmp_path) == [red, "", ""]
+    assert embedded(*cells).keys() == [red, "", ""]
     names = ["a.png", "gone.png", "gone.png", "../a.png", None]
-    keys = image_keys(RowTable("x", [{}] * 5), names, tmp_path)
+    keys = files(tmp_path, *names).keys()
     assert (keys[0], keys[1], keys[4]) == (red, keys[2], "")
     assert len(set(keys)) == 4

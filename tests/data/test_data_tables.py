@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from typing import Literal
@@ -14,9 +13,9 @@ import pyarrow.parquet
 import pytest
 from pydantic import BaseModel
 
-from culture_tasks.data.files import RowTable, from_dataset, read_file
-from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalText, Text, fingerprint, validated
-from culture_tasks.data.tables import Table
+from culture_tasks.data.files import Rows, from_dataset, read_file
+from culture_tasks.data.reading import fingerprint
+from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalText, Text, validated
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -57,7 +56,7 @@ def refused(path, image_column=None):
 
 def invalid(rows, aliases=None):
     with pytest.raises(DataError) as caught:
-        validated(RowTable("data/../x.json", rows), Row, aliases)
+        validated(Rows("data/../x.json", rows), Row, aliases)
     assert "data/../x.json" in str(caught.value)
     return str(caught.value)
 
@@ -157,25 +156,25 @@ def test_embedded_images_are_kept_apart_from_the_rows_and_names_of_image_files_s
 
     for cell in (IMAGE, b"any"):
         table = read_file(written(cell), "image")
-        assert (list(table.rows), table.images.column_names) == ([{"question": "q"}], ["image"])
+        assert (list(table.rows), table.embedded.column_names) == ([{"question": "q"}], ["image"])
     for cell in ("a.png", None):
         table = read_file(written(cell), "image")
-        assert (list(table.rows), table.images) == ([{"question": "q", "image": cell}], None)
+        assert (list(table.rows), table.embedded) == ([{"question": "q", "image": cell}], None)
     for cell in (3, {"url": "x"}):
         assert "column 'image': holds" in refused(written(cell), "image")
     features = datasets.Features({"question": datasets.Value("string"), "image": datasets.Image()})
     data = datasets.Dataset.from_dict({"question": ["q"], "image": [IMAGE]}, features=features)
     table = from_dataset(data, "hub", "image", local=False)
-    assert (list(table.rows), table.images is None) == ([{"question": "q"}], False)
+    assert (list(table.rows), table.embedded is None) == ([{"question": "q"}], False)
 
 
 # Checking rows
 
 
 def test_texts_keep_the_white_space_around_them_and_blank_optional_ones_count_as_missing():
-    [row] = validated(RowTable("x", [{"question": " ما\u3000\n", "answer": " naan ", "note": "\tn", "id": 7}]), Row)
+    [row] = validated(Rows("x", [{"question": " ما\u3000\n", "answer": " naan ", "note": "\tn", "id": 7}]), Row)
     assert (row.question, row.answer, row.note, row.id) == (" ما\u3000\n", "naan", "\tn", "7")
-    [row] = validated(RowTable("x", [GOOD | {"note": " ", "id": ""}]), Row)
+    [row] = validated(Rows("x", [GOOD | {"note": " ", "id": ""}]), Row)
     assert (row.note, row.id) == (None, None)
 
 
@@ -199,8 +198,8 @@ def test_a_value_that_does_not_fit_is_named_with_row_field_and_remedy(row, said)
 def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_nearest():
     aliases = {"q": "question"}
     for row in ({"q": "1", "answer": "a"}, {"Question": "1", "ANSWER": "a"}):
-        assert validated(RowTable("x", [row]), Row, aliases) == [Row(question="1", answer="a")]
-    [row] = validated(RowTable("hub", [GOOD | {"Answer": "b"}], local=False), Row)
+        assert validated(Rows("x", [row]), Row, aliases) == [Row(question="1", answer="a")]
+    [row] = validated(Rows("hub", [GOOD | {"Answer": "b"}], local=False), Row)
     assert row.answer == "a"  # the column of that name goes first
     for row, said in (
         (GOOD | {"q": "1"}, "x.json: the columns 'q' and 'question' mean the same. Remove or rename one"),
@@ -214,14 +213,14 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
 
 
 def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(caplog):
-    table = RowTable("mine.json", [GOOD | {"new": 1}])
+    table = Rows("mine.json", [GOOD | {"new": 1}])
     allowed = Settings(extra_columns="allow")
     with caplog.at_level(logging.WARNING):
         assert validated(table, Row, {}, allowed) == validated(table, Row, {}, allowed) == [Row(**GOOD)]
     assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
     with pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
         validated(table, Row, {}, Settings())
-    assert validated(RowTable("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
+    assert validated(Rows("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
 
 
 def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_path):
@@ -230,22 +229,7 @@ def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_pat
     with pytest.raises(DataError, match=r"data\.csv, row 3, field 'answer': found ''"):
         validated(read_file(path), Row)
     with pytest.raises(DataError, match="x, row 4, field 'answer'"):
-        validated(RowTable("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
-
-
-def test_ids_are_those_of_the_rows_or_their_numbers_and_each_occurs_once(tmp_path):
-    table = Table(model=Row, folder="bench", stems=("test",), id="id")
-
-    def read(*ids):
-        (tmp_path / "bench").mkdir(exist_ok=True)
-        (tmp_path / "bench" / "test.json").write_text(json.dumps([GOOD | {"id": name} for name in ids]))
-        return table.rows(Settings(data=tmp_path)).ids
-
-    assert (read(None, None), read("b", "a")) == (["0", "1"], ["b", "a"])
-    with pytest.raises(DataError, match=r"test.json, row 3, field 'id': 'a' is also the id of .*, row 1"):
-        read("a", "b", "a")
-    with pytest.raises(DataError, match=r"test.json, row 2, field 'id': found nothing. Expected an id in each"):
-        read("a", None)
+        validated(Rows("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
 
 
 # Fingerprints

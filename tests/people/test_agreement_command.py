@@ -87,7 +87,8 @@ def test_the_commit_of_the_hub_that_was_read_is_reported(run, tmp_path, monkeypa
     folder = tmp_path / "geyang627___care" / "default" / "0.0.0" / commit  # as `datasets` leaves what it downloaded
     datasets.Dataset.from_list(list(care_rows())).save_to_disk(folder)
     (folder / "data-00000-of-00001.arrow").rename(folder / "care-train.arrow")
-    (folder / "dataset_info.json").write_text('{"config_name": "default", "splits": {"train": {}}}')
+    splits = '{"train": {"name": "train", "num_examples": 120}}'
+    (folder / "dataset_info.json").write_text(f'{{"config_name": "default", "splits": {splits}}}')
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE={commit}")
     assert run("--judge", "lexical", "-o", tmp_path / "out", "--resamples", 10) == 0

@@ -11,7 +11,7 @@ from PIL import Image
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, RawCase, RawCases
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS
-from culture_tasks.data.files import RowTable
+from culture_tasks.data.files import Rows
 
 
 def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
@@ -30,7 +30,7 @@ def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
         for scenario, topic in scenarios.items()
         for number in range(cases)
     ]
-    return RawCases(RowTable("made up", [{}] * len(made)), made, "0123456789abcdef")
+    return RawCases(Rows("made up", [{}] * len(made)), made, "0123456789abcdef")
 
 
 def paper_sized() -> RawCases:

@@ -43,14 +43,12 @@ class LocalHub:
         repositories: Its data sets, by name.
         asked: Method and path of each request, in order.
         breaks_on: Requests whose path has this in it are cut off amid the reply; None cuts off none.
-        status: Every request is answered with this status; None answers them.
     """
 
     def __init__(self) -> None:
         self.repositories: dict[str, Repository] = {}
         self.asked: list[str] = []
         self.breaks_on: str | None = None
-        self.status: int | None = None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -73,9 +71,7 @@ class LocalHub:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = unquote(urlsplit(self.path).path)
                 hub.asked.append(f"{self.command} {path}")
-                if hub.status is not None:
-                    self.reply(hub.status, b"{}")
-                elif hub.breaks_on and hub.breaks_on in path and self.command == "GET":
+                if hub.breaks_on and hub.breaks_on in path and self.command == "GET":
                     self.send_response(200)
                     self.send_header("Content-Length", "1000000")
                     self.end_headers()

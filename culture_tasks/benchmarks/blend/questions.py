@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, partial, reduce
 from itertools import zip_longest
 from operator import attrgetter, or_
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.rows import Identifier, Label, OptionalText, TableRow, Text, fingerprint
+from culture_tasks.data.reading import fingerprint
+from culture_tasks.data.rows import Identifier, Label, OptionalText, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
@@ -121,7 +121,7 @@ class ChoiceRow(TableRow):
 
     mcqid: Identifier
     id: Identifier
-    country: Annotated[Label, BeforeValidator(lambda name: str(name).replace("_", " "))]
+    country: Annotated[Label, AfterValidator(lambda name: name.replace("_", " ")), one_of(LABELS)]
     prompt: Text
     choices: Annotated[dict[str, str], BeforeValidator(_choices), Field(min_length=2)]
     answer_idx: Label
@@ -163,31 +163,21 @@ def table(region: Region, kind: str) -> Table[Any]:
     if kind == "annotations":
         more |= {"release": Release(rows=QUESTIONS), "counts": partial(_counts, region)}
     if kind != "prompts":
-        more |= {"hub": HUB, "config": kind, "split": region.code, "pairs": ("ID", ""), "id": "ID"}
-        more["additions"] = (_KINDS["prompts"][1].format(region.name),)
+        more |= {"hub": HUB, "config": kind, "split": region.code, "id": "ID"}
     return Table(model=model, **more)
 
 
 CHOICES = Table(
     model=ChoiceRow,
     folder="blend",
-    stems=("mc_questions_file",),
-    parts=("mc_questions_file-*",),  # as the file is released
+    stems=("mc_questions_file", "mc_questions_file-*"),  # in parts as the file is released
     hub=HUB,
     config="multiple-choice-questions",
-    additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
     id="MCQID",
     id_of=lambda row: f"{row.country} {row.mcqid}",
     unpack=_only("MCQID", "ID", "country", "prompt", "choices", "answer_idx"),
-    # The paper has 37.6k in all, and the release of December 2024 many more.
-    release=Release(
-        rows=500,
-        per_culture=True,
-        grows=True,
-        culture="country",
-        fits=lambda country: country in LABELS,
-        expected=f"one of {', '.join(LABELS)}",
-    ),
+    # The paper has 37.6k in all, at least 500 of each region, and the release of December 2024 many more.
+    release=Release(500 * len(REGIONS), grows=True),
     counts=lambda rows: tally("{}: multiple choice", (row.country for row in rows), LABELS),
 )
 
@@ -197,11 +187,8 @@ CHOICES = Table(
 
 def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[Region]:
     """Returns the regions with answers or prompts in the user's folder; all of them where it has none of any region."""
-    there = []
-    for region in regions:
-        with suppress(DataUnavailableError):
-            table(region, "annotations").files(settings)
-            there.append(region)
+    kinds = ("annotations", "prompts")
+    there = [region for region in regions if any(table(region, kind).files(settings) for kind in kinds)]
     if there and (missing := [region.label for region in regions if region not in there]):
         _log.warning("blend: without answers or prompts, these regions aren't asked: %s", ", ".join(missing))
     return there or regions
@@ -216,7 +203,7 @@ def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> P
     text = next((row.translation for row in found.rows if row.id == wording), None) or ""
     if text.count("{q}") != 1:
         raise DataError(
-            f"{found.table.origin}, field 'Translation' of {wording!r}: found {text!r:.80}. Expected a text with {{q}} "
+            f"{found.origin}, field 'Translation' of {wording!r}: found {text!r:.80}. Expected a text with {{q}} "
             "once, where the question goes. Take the authors' file."
         )
     return PromptFile(f"{stem}.{region.name.lower()}", text)
@@ -264,7 +251,7 @@ def _of_one_region(region: Region, wording: Wording, settings: Settings, english
         }
         documents.append(document)
     if not documents:
-        raise DataError(f"{found.table.origin}: no question is valid: too few people had an answer to each.")
+        raise DataError(f"{found.origin}: no question is valid: too few people had an answer to each.")
     return Documents(documents, reading=found.reading | topic_rows.reading)
 
 

@@ -108,7 +108,7 @@ class CareRow(TableRow):
 
 
 def _table(language: str) -> Table[CareRow]:
-    name, people = LANGUAGE_NAMES[language], PEOPLE[language]
+    name = LANGUAGE_NAMES[language]
     return Table(
         model=CareRow,
         folder="care",
@@ -120,9 +120,6 @@ def _table(language: str) -> Table[CareRow]:
         release=Release(
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known
-            culture="associated_culture",
-            fits=lambda culture: people.casefold() in culture.casefold(),
-            expected=f"a culture that is {people}, such as 'Native ({people})'",
         ),
         counts=lambda rows: [
             count(f"{language}: questions", len(rows), QUESTIONS),

@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
 )
 from culture_tasks.benchmarks.interface import Doc
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.rows import fingerprint
+from culture_tasks.data.reading import fingerprint
 from culture_tasks.errors import DataError
 
 # Part of the fingerprint, so that runs compare with those of the time when these could be chosen.

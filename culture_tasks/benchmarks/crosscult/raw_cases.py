@@ -16,17 +16,17 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, TOPICS, Part, Topic
 from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.data.checking import Count, count
-from culture_tasks.data.files import RowTable
-from culture_tasks.data.images import image_column
+from culture_tasks.data.files import Rows
+from culture_tasks.data.images import Images
+from culture_tasks.data.reading import fingerprint
 from culture_tasks.data.rows import (
     Label,
     OptionalIdentifier,
     TableRow,
     Text,
-    fingerprint,
     none_if_blank,
 )
-from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.settings import Settings
 
 RAW_CASES = 9_800  # this and the next in Table 1
@@ -85,7 +85,7 @@ class RawCase(NamedTuple):
 class RawCases:
     """All raw cases of a release, with their table."""
 
-    table: RowTable
+    table: Rows[RawCaseRow]
     cases: Sequence[RawCase]  # in the order of the table
     fingerprint: str  # of the rows, images aside
     edition: Edition = PAPER
@@ -108,8 +108,8 @@ class RawCases:
         unchecked = set(identifiers) - self._images.keys()
         if rows := [row for row, case in enumerate(self.cases) if case.id in unchecked]:
             names = [self.cases[row].image for row in rows]
-            images = image_column(self.table.part(rows), names, self.table.folder, self.settings.image_pixels)
-            cells = images.cast_column("image", datasets.Image(decode=False))
+            images = Images(self.table.part(rows), names)
+            cells = images.column(self.settings.image_pixels).cast_column("image", datasets.Image(decode=False))
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]
                 self._images[self.cases[row].id] = path if content is None else _file_of(content)
@@ -190,7 +190,7 @@ def load(settings: Settings, edition: Edition = PAPER) -> RawCases:
         }
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, values["split"], row.image))
     return RawCases(
-        table=found.table,
+        table=found,
         cases=cases,
         fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in found.rows),
         edition=edition,

@@ -46,7 +46,7 @@ class _QuestionRow(TableRow):
     data_idx: OptionalIdentifier = None
     question_idx: Identifier
     prompt_question: Text
-    country: Label
+    country: Annotated[Label, one_of(COUNTRIES)]
 
 
 class EasyRow(_QuestionRow):
@@ -85,12 +85,7 @@ def _table(config: str, model: type[Row], rows: int, **more: Any) -> Table[Row]:
         stems=(f"CulturalBench-{config}", config.lower()),
         hub="kellycyy/CulturalBench",
         config=f"CulturalBench-{config}",
-        release=Release(
-            rows=rows,
-            culture="country",
-            fits=lambda country: country in COUNTRIES,
-            expected=f"one of {', '.join(COUNTRIES)}",
-        ),
+        release=Release(rows),
         **more,
     )
 
@@ -129,7 +124,7 @@ def load_hard(settings: Settings) -> Documents:
     if incomplete:
         _log.warning(
             "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
-            *(hard.table.origin, len(incomplete)),
+            *(hard.origin, len(incomplete)),
         )
     numbers: Counter[str] = Counter()
     for row in hard.rows:
@@ -138,7 +133,7 @@ def load_hard(settings: Settings) -> Documents:
             number = f"-{numbers[row.question_idx]}"
             documents.append(_document(row, number, data, option=row.prompt_option, answer=str(row.answer)))
     if not documents:
-        raise DataError(f"{hard.table.origin}: found no question with four rows that have an option. Add the rows.")
+        raise DataError(f"{hard.origin}: found no question with four rows that have an option. Add the rows.")
     return Documents(documents, reading=hard.reading)
 
 

@@ -45,9 +45,10 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
 from culture_tasks.data.checking import DataReport, count, tally
-from culture_tasks.data.images import image_keys
+from culture_tasks.data.files import Rows
+from culture_tasks.data.images import Images
 from culture_tasks.data.rows import Identifier, OptionalIdentifier, OptionalLabel, TableRow, Text
-from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.plain_files import write_whole
@@ -122,17 +123,11 @@ QUESTION_TABLE = Table(
     folder="culturalvqa",
     stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
     hub="mair-lab/CulturalVQA",
-    additions=("answers",),
     aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
     image_column="image",
-    release=Release(
-        rows=QUESTIONS,
-        culture="country",
-        fits=lambda country: bool(country_of(country)),
-        expected=f"one of {', '.join(COUNTRIES)}",
-    ),
+    release=Release(QUESTIONS),
     counts=lambda rows: [
         count("questions", len(rows), QUESTIONS),
         count("answers", sum(len(row.all_answers) for row in rows), ANSWERS),
@@ -144,8 +139,6 @@ ANSWERS_TABLE = Table(
     model=_AnswerRow,
     folder="culturalvqa",
     stems=("answers",),
-    additions=("*",),  # there may be none
-    pairs=("u_id", "all_answers"),
     aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
@@ -196,7 +189,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
     if column := {"country": "country", "lens": "entities", "fewshot": "all_answers"}.get(shown):
         advice = f"add the column {column!r} to your data, or leave this task out."
         found.require(f"culturalvqa_{shown} shows it to the model: {advice}", **{column: column})
-    keys = image_keys(found.table, [row.image for row in rows], found.table.folder)
+    keys = Images(found, [row.image for row in rows]).keys()
     data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
 
     def shown_alone(row: CulturalVqaRow) -> dict[str, Any]:
@@ -408,6 +401,8 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
         Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
         """
         report = super().check(settings)
+        if ANSWERS_TABLE.files(settings):
+            report.problems += ANSWERS_TABLE.check(settings, set())[1]
         if report.usable:
             try:
                 load("blind", settings)  # joins local answers

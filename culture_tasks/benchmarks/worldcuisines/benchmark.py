@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
@@ -38,8 +39,8 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, names_in
 from culture_tasks.data.checking import DataReport, check_tables, count
-from culture_tasks.data.files import RowTable, read_parquet
-from culture_tasks.data.images import image_column, image_problems
+from culture_tasks.data.files import Rows, read_parquet
+from culture_tasks.data.images import Images
 from culture_tasks.data.reading import DataReading
 from culture_tasks.data.rows import (
     Identifier,
@@ -51,7 +52,7 @@ from culture_tasks.data.rows import (
     one_of,
     validated,
 )
-from culture_tasks.data.tables import Release, Rows, Table
+from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
@@ -141,13 +142,6 @@ class CuisineRow(TableRow):
         return self.image or self.image_url or ""
 
 
-def _own_images(found: Rows[CuisineRow], settings: Settings) -> Iterator[str]:
-    """Yields the problems of the user's own image files; the Hub's are checked by each run."""
-    own = [index for index, row in enumerate(found.rows) if row.image]
-    names = [found.rows[index].image for index in own]
-    yield from image_problems(found.table.part(own), names, found.table.folder, settings.image_pixels, set())
-
-
 @cache
 def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
     """Returns the table of a set's questions: one file, the authors' file for each language, or the Hub's."""
@@ -155,16 +149,13 @@ def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
     return Table(
         model=CuisineRow,
         folder="worldcuisines",
-        stems=(f"{set_name}_{config}",),
-        parts=(files, f"*/{files}"),
+        stems=(f"{set_name}_{config}", files),
         hub="worldcuisines/vqa",
         config=config,
         split=f"test_{set_name}",
-        additions=("food-kb",),
         id="qa_id",
         id_of=lambda row: f"{row.qa_id} in {row.lang}",
         release=Release(rows=size),
-        beside=_own_images,
         counts=lambda rows: [count(f"{set_name} set, {config}: rows", len(rows), size)],
     )
 
@@ -181,7 +172,6 @@ KNOWLEDGE_BASE = Table(
     stems=("food-kb",),
     hub="worldcuisines/food-kb",
     split="main",
-    additions=tuple(f"{name}_task{number}" for name in ("small", "large", "*_eval") for number in (1, 2)),
 )
 
 
@@ -197,7 +187,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
         answers[row.qa_id][row.lang] = row.answer
     questions = {found.where(at): row for at, row in enumerate(found.rows) if row.prompt_type == question_type.code}
     if not questions:
-        raise DataError(f"{found.table.origin}: found no row of type {question_type.code}, {question_type.title}.")
+        raise DataError(f"{found.origin}: found no row of type {question_type.code}, {question_type.title}.")
     base, base_reading = None, DataReading()
     if not any(row.image for row in questions.values()):
         base, base_reading = _knowledge_base(settings)
@@ -215,7 +205,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
         }
         for row in questions.values()
     ]
-    images = _images(questions, base, found.table.folder, settings)
+    images = _images(questions, base, found.folder, settings)
     return Documents(documents, images, found.reading | base_reading)
 
 
@@ -239,8 +229,9 @@ def _images(
     if "" in first:
         raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
     pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
-    table = RowTable(folder.name, [{}] * len(pictures), stored, places=[first[name] for name in pictures])
-    images = image_column(table, pictures, folder, settings.image_pixels)
+    places = [first[name] for name in pictures]
+    table = Rows[Any](folder.name, [{}] * len(pictures), stored, places=places, folder=folder)
+    images = Images(table, pictures).column(settings.image_pixels)
     position = {picture: index for index, picture in enumerate(pictures)}
     return images.select([position[row.picture] for row in rows.values()])
 
@@ -271,7 +262,7 @@ def _countries(base: datasets.Dataset | None) -> dict[str, str]:
     names = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
     if base is None or not names:
         return {}
-    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": countries} for countries in base[names[0]]])
+    table = Rows(KNOWLEDGE_BASE.name, [{"countries": countries} for countries in base[names[0]]])
     columns = [base[name] for name in base.column_names if name.endswith("_url")]
     return {
         address: dish.countries[0]
@@ -428,7 +419,15 @@ class WorldCuisines(Benchmark):
 
     def check(self, settings: Settings) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        return check_tables(self.name, settings, [question_table(*part) for part in QUESTIONS])
+        tables = [question_table(*part) for part in QUESTIONS]
+        report = check_tables(self.name, settings, tables)
+        for table in tables:
+            with suppress(DataError):  # which the check of the table tells
+                found = table.rows(settings)
+                own = [index for index, row in enumerate(found.rows) if row.image]
+                images = Images(found.part(own), [found.rows[index].image for index in own])
+                report.problems += images.problems(settings.image_pixels, set())
+        return report
 
     def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""

@@ -1,4 +1,4 @@
-"""BLEnD: which questions are asked and how, and SEM by both matchers, with stand-ins for the packages of the paper's."""
+"""BLEnD: which questions are asked and how, and SEM by both matchers, with stand-ins for the packages."""
 
 from __future__ import annotations
 
