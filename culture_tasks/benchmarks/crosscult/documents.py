@@ -44,9 +44,8 @@ class Release:
     def __init__(self, raw: RawCases) -> None:
         self.raw, self.split = raw, split_scenarios(raw.cases)
         self.pairs = pairs_of(raw, self.split)
-        self.fingerprint = fingerprint(
-            [{**_FORMER_OPTIONS, "data": raw.fingerprint, "split": self.split, **self.pairs}]
-        )
+        parts = {"data": raw.fingerprint, "split": self.split, "single": self.pairs["single"]}
+        self.fingerprint = fingerprint([{**_FORMER_OPTIONS, **parts, "sequential": self.pairs["sequential"]}])
 
     def diagnostic(self) -> Iterator[Doc]:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
