@@ -32,14 +32,7 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Task,
 )
-from culture_tasks.benchmarks.own_culture import (
-    FILE,
-    CultureBenchmark,
-    CultureFile,
-    LikeBenchmark,
-    Line,
-    Ratings,
-)
+from culture_tasks.benchmarks.own_culture import FILE, CultureBenchmark, CultureFile, LikeBenchmark, Line, Ratings
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.rows import one_of

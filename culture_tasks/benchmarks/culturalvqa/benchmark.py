@@ -10,7 +10,7 @@ import logging
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -117,13 +117,11 @@ class _AnswerRow(TableRow):
     country: OptionalLabel = None
 
 
-_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
 QUESTION_TABLE = Table(
     model=CulturalVqaRow,
     folder="culturalvqa",
-    stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
+    stems=("test", "data/test-*"),
     hub="mair-lab/CulturalVQA",
-    aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
     image_column="image",
@@ -139,7 +137,6 @@ ANSWERS_TABLE = Table(
     model=_AnswerRow,
     folder="culturalvqa",
     stems=("answers",),
-    aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
 )
@@ -192,13 +189,11 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
     keys = Images(found, [row.image for row in rows]).keys()
     data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
 
-    def shown_alone(row: CulturalVqaRow) -> dict[str, Any]:
-        if shown == "fewshot":
-            return {"examples": next(examples)}
-        if shown == "country":
-            return {"country_name": row.country}
-        return {"entities": ", ".join(row.entities)} if shown == "lens" else {}
-
+    shown_alone: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
+        "fewshot": lambda _: {"examples": next(examples)},
+        "country": lambda row: {"country_name": row.country},
+        "lens": lambda row: {"entities": ", ".join(row.entities)},
+    }
     documents = [
         {
             "id": identifier,
@@ -208,7 +203,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
             "facet": facet_of(row.facet),
             "image_id": key,  # the same for questions about one image
             "data": data,
-            **shown_alone(row),
+            **shown_alone.get(shown, lambda _: {})(row),
         }
         for (identifier, row), key in zip(found, keys, strict=True)
     ]
