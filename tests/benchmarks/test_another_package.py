@@ -170,20 +170,3 @@ def test_models_are_compared_on_the_same_number(runs):
     methods = {task: (test.test, test.n) for task, test in tests.items()}
     assert (methods["quiz_hard"], methods["quiz_f1"]) == (("sign flips", 12), ("bootstrap", 48))
     assert {(each.benchmark, each.culture) for each in found.cultures} >= {("quiz_f1", "chile"), ("quiz_hard", "ghana")}
-
-
-def test_without_the_package_the_file_s_number_stands_and_is_marked(runs, tmp_path):
-    """Read in a process that doesn't find the package."""
-    script = (
-        "import json, sys; from culture_tasks import frames; frame = frames.scores(sys.argv[1]);"
-        "print(json.dumps(frame[['task', 'value', 'low', 'marks', 'dimension']].to_dict('records')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(runs / "lm_eval")], capture_output=True, text=True, timeout=280, check=True
-    )
-    rows = {row["task"]: row for row in json.loads(done.stdout)}
-    for task in ("quiz_hard", "quiz_f1"):
-        assert rows[task]["value"] == pytest.approx(WHOLE[task][1])
-        assert "from_result_file" in rows[task]["marks"]
-        assert rows[task]["low"] < rows[task]["value"]
-        assert rows[task]["dimension"] == ""

@@ -136,15 +136,11 @@ def test_task_files_are_of_this_package_alone_whatever_is_in_the_folder_or_the_c
     ],
 )
 def test_a_culture_toml_that_cannot_be_used_is_refused(tmp_path, keys, said):
-    folder = make(tmp_path / "own", "care")
+    folder = make(tmp_path / "own", "care", title="ශ්\u200dරී ලංකාව\u00a0Sud")  # which may join letters
+    assert registry.culture_in(folder).file.title.endswith("Sud")
     write_toml(folder, **{"like": "care"} | keys)
     assert f"{folder / 'culture.toml'}" in refusal(folder)
     assert said in refusal(folder)
-
-
-@pytest.mark.parametrize("title", ["ශ්\u200dරී ලංකාව", "ایران\u200cزمین", "Corée\u00a0du Sud"])
-def test_a_title_may_join_letters_and_hold_any_space(tmp_path, title):
-    assert registry.culture_in(make(tmp_path / "own", "care", title=title)).file.title == title
 
 
 @pytest.mark.parametrize(
