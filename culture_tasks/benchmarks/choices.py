@@ -46,7 +46,7 @@ from culture_tasks.benchmarks.option_names import (
     turn_of,
     with_names,
 )
-from culture_tasks.benchmarks.reporting import Groups, groups_of
+from culture_tasks.benchmarks.reporting import Groups
 from culture_tasks.text import answer_in
 
 PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
@@ -194,15 +194,9 @@ def score_options(
     :func:`score_choices`.
     """
     labels, right = [read_choice(response, options) for response in responses], doc["answer"]
+    references = (f"{right}. {options[right]}" if options[right] else right,)
     return score_choices(
-        doc,
-        responses,
-        labels,
-        right,
-        values=values(labels),
-        references=(f"{right}. {options[right]}" if options[right] else right,),
-        groups=groups_of(doc, groups),
-        **fields,
+        doc, responses, labels, right, groups, **{"values": values(labels), "references": references, **fields}
     )
 
 
@@ -211,20 +205,20 @@ def score_choices(
     responses: Sequence[str],
     labels: Sequence[str | None],
     right: str,
+    groups: Mapping[str, Groups],
     *,
     values: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Score:
     """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
 
-    The document has an ``id`` and the fingerprint of its ``data``. There is one label per response, None where no
-    choice is certain. ``values`` are for further metrics than :data:`ACCURACY` and :data:`UNPARSED`, and ``fields``
-    further fields of :class:`Score`.
+    There is one label per response, None where no choice is certain. ``values`` are for further metrics than
+    :data:`ACCURACY` and :data:`UNPARSED`; the rest is as in :meth:`Score.of`.
     """
-    return Score(
-        item=doc["id"],
-        responses=responses,
-        data={"data": doc["data"]},
+    return Score.of(
+        doc,
+        responses,
+        groups,
         labels=tuple(labels),
         score=share(labels, right),
         values={**(values or {}), UNPARSED.name: share(labels, None)},

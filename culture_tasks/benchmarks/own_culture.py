@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
@@ -38,14 +37,7 @@ FILE, DATA, IMAGES, RATINGS = "culture.toml", "data", "images", "ratings.csv"
 _TABLES = (".csv", ".jsonl", ".json")
 _MOST_BYTES = {FILE: 20_000, IMAGES: 50_000_000}
 _MOST_BYTES_OF_TABLES = 200_000_000
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")  # a culture's name
 _JOINERS = "\u200c\u200d"  # within words of Persian, Sinhala and other languages
-
-
-def _a_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("Expected small letters, digits and underscores, a letter first, such as 'korea'")
-    return text
 
 
 def _one_line(text: str) -> str:
@@ -76,7 +68,7 @@ class CultureFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    name: Annotated[str, AfterValidator(_a_name)]
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,40}$")]
     title: Line
     like: str
     language: Annotated[str, _a_code("language", "'ko' (ISO 639)")]
@@ -130,20 +122,14 @@ class Ratings:
 
     def read(self, folder: Path, settings: Settings | None = None) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
         """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
-
-        def in_scale(rating: float) -> float:
-            low, high = self.scale or (-math.inf, math.inf)
-            if not low <= rating <= high:
-                raise ValueError(f"Expected a number from {low:g} to {high:g}")
-            return rating
-
-        column = "rating" if self.scale else "label"
-        label = Annotated[Label, one_of(self.labels)] if self.labels else Label
-        kind = Annotated[float, AfterValidator(in_scale)] if self.scale else label
+        path, column = folder / RATINGS, "rating" if self.scale else "label"
+        if not path.is_file():
+            raise DataError(f"{path}: no such file. Expected the columns item, person and {column}.")
+        kind: Any = Annotated[Label, one_of(self.labels)] if self.labels else Label
+        if self.scale:
+            kind = Annotated[float, Field(ge=self.scale[0], le=self.scale[1])]
         columns: dict[str, Any] = {column: (kind, ...)}
-        if not (folder / RATINGS).is_file():
-            raise DataError(f"{folder / RATINGS}: no such file. Expected the columns item, person and {column}.")
-        table = read_file(folder / RATINGS)
+        table = read_file(path)
         model = create_model("RatingRow", __base__=_RatingRow, **columns)
         rows, problems = split(checked(table, model, settings=settings))
         keys = [(row.person, row.item) for _, row in rows]
@@ -235,8 +221,6 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
         raise DataError(f"{folder}: holds no {FILE}. Expected the folder of a culture: docs/own_culture.md shows one.")
     if problems := list(_unsafe_files(folder)):
         raise DataError("\n".join(problems))
-    if not any(path.suffix.lower() in _TABLES for path in (folder / DATA).rglob("*")):
-        raise DataError(f"{folder / DATA}: holds no table. Expected a file that ends in {', '.join(_TABLES)}.")
     try:
         content = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

@@ -17,10 +17,8 @@ from support.another_package import installed
 
 from culture_tasks import frames
 from culture_tasks.cli.main import main
-from culture_tasks.metrics.intervals import t_quantile
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.compare.two_models import compare_models
-from culture_tasks.report.figures.selecting import charts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -146,13 +144,9 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
             if label != "fickle":
                 assert cell.value == pytest.approx(value), (task, label)
                 assert cell.low < value < cell.high
-    shared = next(iter(units["quiz_shared"].values()))  # five degrees of freedom: the countries have the same questions
-    error = results_in(runs / "lm_eval")["quiz_shared"]["question_acc_stderr,none"]
-    assert shared.high - shared.value == pytest.approx(t_quantile(0.95, clusters=6) * error)
     [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
     constant = next(row for row in table.rows if row.labels == ("constant",))
     assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
-    assert "quiz_country" in {chart.key for chart in charts(report)}
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})
@@ -165,7 +159,7 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
     assert rows["quiz_f1", "f1"] == pytest.approx(18 / 42)  # 2 * 18 / (24 + 18), halved
 
 
-def test_models_are_tested_and_ranked_on_the_same_number(runs):
+def test_models_are_compared_on_the_same_number(runs):
     files = results_in(runs / "lmms_eval"), results_in(runs / "other")
     found = compare_models(str(runs / "lmms_eval"), str(runs / "other"), Options())
     assert not found.not_compared
@@ -173,32 +167,6 @@ def test_models_are_tested_and_ranked_on_the_same_number(runs):
     for task, (metric, _) in WHOLE.items():
         apart = files[1][task][f"{metric},none"] - files[0][task][f"{metric},none"]
         assert tests[task].difference == pytest.approx(apart), task
-        assert (tests[task].low > 0 or tests[task].high < 0) == (tests[task].p_holm <= 0.05), task
-    methods = {task: test.test for task, test in tests.items()}
-    assert (methods["quiz_hard"], methods["quiz_f1"]) == ("sign flips", "bootstrap")
+    methods = {task: (test.test, test.n) for task, test in tests.items()}
+    assert (methods["quiz_hard"], methods["quiz_f1"]) == (("sign flips", 12), ("bootstrap", 48))
     assert {(each.benchmark, each.culture) for each in found.cultures} >= {("quiz_f1", "chile"), ("quiz_hard", "ghana")}
-    assert [test.n for test in (tests["quiz_hard"], tests["quiz_f1"])] == [12, 48]
-    report = build([str(runs / "lmms_eval"), str(runs / "other")], Options())
-    [mean] = report.means
-    assert set(mean.columns) == set(WHOLE)
-    assert len(mean.comparisons) == 1
-    [test] = (each for each in report.comparisons if each.unit == "quiz_f1")
-    ranks = {str(cell.rank) for cell in report.units["quiz_f1"].cells.values()}
-    assert ranks == ({"1", "2"} if test.better else {"1-2"})
-
-
-def test_without_the_package_the_file_s_number_stands_and_is_marked(runs, tmp_path):
-    """Read in a process that doesn't find the package."""
-    script = (
-        "import json, sys; from culture_tasks import frames; frame = frames.scores(sys.argv[1]);"
-        "print(json.dumps(frame[['task', 'value', 'low', 'marks', 'dimension']].to_dict('records')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(runs / "lm_eval")], capture_output=True, text=True, timeout=280, check=True
-    )
-    rows = {row["task"]: row for row in json.loads(done.stdout)}
-    for task in ("quiz_hard", "quiz_f1"):
-        assert rows[task]["value"] == pytest.approx(WHOLE[task][1])
-        assert "from_result_file" in rows[task]["marks"]
-        assert rows[task]["low"] < rows[task]["value"]
-        assert rows[task]["dimension"] == ""

@@ -13,32 +13,19 @@ from culture_tasks.errors import CultureTasksError
 
 
 def made(name="proverbs", entries=(), rubrics=()):
-    class Made(Benchmark):
-        title = paper = data = "made up"
-
-        def entries(self):
-            return entries
-
-        def rubrics(self):
-            return rubrics
-
-        def check(self, data_folder):
-            raise NotImplementedError
-
-    Made.name = name
-    return Made()
+    methods = {"entries": lambda _: entries, "rubrics": lambda _: rubrics}
+    return type("Made", (Benchmark,), {"name": name, "title": "", "paper": "", "data": "", **methods})()
 
 
-def offer(value):
+def offer(monkeypatch, value):
     """Has another package offer an object, and asks for all benchmarks."""
     point = SimpleNamespace(name="other", value="other.benchmark:BENCHMARK", load=lambda: value)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else [])
-        return registry.benchmarks.__wrapped__()
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else [])
+    return registry.benchmarks.__wrapped__()
 
 
-def test_another_package_s_benchmark_comes_after_ours():
-    assert list(offer(made()))[-1] == "proverbs"
+def test_another_package_s_benchmark_comes_after_ours(monkeypatch):
+    assert list(offer(monkeypatch, made()))[-1] == "proverbs"
 
 
 @pytest.mark.parametrize(
@@ -50,9 +37,9 @@ def test_another_package_s_benchmark_comes_after_ours():
         (made(rubrics=RUBRICS), "the rubric 'care_entities_opinion' is one of care's already"),
     ],
 )
-def test_what_clashes_is_refused_with_where_it_comes_from(value, said):
+def test_what_clashes_is_refused_with_where_it_comes_from(monkeypatch, value, said):
     with pytest.raises(CultureTasksError, match=said) as error:
-        offer(value)
+        offer(monkeypatch, value)
     assert "'other' (other.benchmark:BENCHMARK)" in str(error.value)
 
 

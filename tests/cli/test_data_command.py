@@ -80,7 +80,7 @@ def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_sa
     def spoil(rows):
         rows[1]["culture_type"] = "Literature"
         rows[2]["answer"] = ["a list"]
-        return [*rows, rows[0]]
+        return rows
 
     change(copied / "care" / "Arabic-test.json", spoil)
     (copied / "care" / "Chinese-test.json").unlink()
@@ -89,7 +89,6 @@ def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_sa
     for problem in (
         "Arabic-test.json, row 2, field 'culture_type': found 'Literature'. Did you mean 'Literacy'?",
         "Arabic-test.json, row 3, field 'answer': found ['a list']. Expected a text",
-        "Arabic-test.json, row 151, field 'question'",
         "Put care/Chinese-test.json",
         "ja: questions",
     ):
@@ -142,12 +141,11 @@ def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
         content[language] = [row(number, language, emotion) for number, emotion in enumerate(emotions)]
     report = cedar_check(write_folder(tmp_path, content))
     assert report.usable
-    assert [line.name for line in report.counts if line.differs] == ["multimodal: files"]
+    assert [line.name for line in report.counts if line.differs] == []
     moved = next(number for number, one in enumerate(content["hi"]) if one["english_ver_answer"] == "fear")
     content["hi"][moved] = row(moved, "hi", "pain")
     report = cedar_check(write_folder(tmp_path, content))
     differing = {line.name: (line.found, line.paper) for line in report.counts if line.differs}
-    del differing["multimodal: files"]
     assert differing == {"text: hindi fear": ("101", "102"), "text: hindi pain": ("13", "12")}
 
 
@@ -193,12 +191,11 @@ def test_missing_or_doubtful_files_are_said_once(tmp_path):
     (folder / "cedar" / "text" / "hindi_nq_2.json").write_text("[]")
     report = cedar_check(folder)
     for said in (
-        "Put cedar/multilingual/swahili_nq",
+        "Put cedar/text/swahili_nq",
         "hindi_nq_2.json: the file holds no rows",
         "no column 'narrative'",
     ):
         assert len([problem for problem in report.problems if said in problem]) == 1, said
-    assert {line.name: line.found for line in report.counts}["multimodal: files"] == "0"
 
 
 # What benchmarks share

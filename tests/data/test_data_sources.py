@@ -169,6 +169,8 @@ def test_a_loading_stops_at_the_first_problem_that_the_check_lists(tmp_path, fix
     ours = [benchmark for benchmark in benchmarks().values() if benchmark.task_files is None]
     tasks = [entry for benchmark in ours for entry in benchmark.entries() if isinstance(entry, Task)]
     for table in dict.fromkeys(table for task in tasks for table in task.data.sources if table.id):
+        if change == "repeated" and table.folder == "care":  # whose rows have no ids
+            continue
         (path,) = table.files(Settings(data=fixture_data))
         rows = [dict(row) for row in read_file(path, None, table.id).rows]
         required = next(name for name, field in table.model.model_fields.items() if field.is_required())

@@ -55,7 +55,7 @@ def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_pat
 
 def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
     content = rows()
-    content["es"][1]["minority_label"] = "dolor"
+    content["es"][1]["minority"] = "dolor"
     data = load(tmp_path, "cedar_text", content)
     assert set(data["minority"]) == {"none", "pain"}
     records = [results(doc, ["pain"]) for doc in data]

@@ -4,18 +4,16 @@ SEM is the paper's soft exact match of a response with what people answered. The
 most votes to the one with fewest: those in the region's language first, then their English versions. The first that is
 in the response is the hit. SEM-B counts a hit as 1, SEM-W as its votes divided by those of the answer with most.
 
-The paper compares lemmas, with one package for each language; some of these need Java or are not on PyPI. The matcher
-here is the same for all languages: an answer is in a response as a part of it, or if each of its tokens is among those
-of the response. Both are folded first (see :func:`culture_tasks.text.tokens`). Different forms of a word stay
-different, so that a response in another form than the annotators' may be missed; the module ``official`` has the
-paper's rule. Of 1,000 answers to other questions, which are wrong, both rules accept the same in Chinese, Korean and
-Assamese, while the paper's accepts 3 more in Hausa and 5 more in Arabic.
+The paper compares lemmas, with one package for each language (:mod:`official`). The matcher here is the same for all
+languages: an answer is in a response as a part of it, or if each of its tokens is among those of the response. Both are
+folded first (see :func:`culture_tasks.text.tokens`). Of 1,000 answers to other questions, which are wrong, both rules
+accept the same in Chinese, Korean and Assamese, while the paper's accepts 3 more in Hausa and 5 more in Arabic.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from itertools import chain
@@ -30,15 +28,12 @@ from culture_tasks.benchmarks.blend.questions import (
     TOPICS,
     Region,
     Wording,
-    annotation_table,
     load_choices,
     load_questions,
-    prompt_table,
     regions_at_hand,
-    topic_problems,
-    topic_table,
+    table,
 )
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, score_options
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -62,8 +57,6 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     columns_by,
 )
-from culture_tasks.data.checking import DataReport
-from culture_tasks.data.tables import Table
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded, tokens
@@ -77,24 +70,22 @@ _TITLES |= {name + OFFICIAL: f"{title} by the paper's matcher" for name, title i
 Matcher: TypeAlias = Callable[[str, str, str], bool]
 """Says whether an answer, as released, is in a response after :func:`cleaned`, by the code of the answer's language."""
 
-_BY_REGION: Mapping[str, Any] = {"groups": {"region": LABELS}, "equal_groups": "region"}  # as in the paper
 # The north of Nigeria isn't a part of it in ISO 3166-2, so its questions count as Nigeria's.
 _CODES = {"Assam": "IN-AS", "Northern Nigeria": "NG", "West Java": "ID-JB"}
+GROUPS = {
+    "region": Groups(LABELS, places=partial(vocabulary.places, group_codes=_CODES)),
+    "topic": Groups({topic: topic.replace("_", " ").capitalize() for topic in TOPICS.values()}),
+}
+_BY_REGION: Mapping[str, Any] = {"groups": {"region": LABELS}, "equal_groups": "region"}  # as in the paper
 
 
 class Blend(Benchmark):
     """BLEnD (Myung et al., 2024)."""
 
-    name = "blend"
-    title = "BLEnD"
-    paper = "Myung et al., 2024"
+    name, title, paper = "blend", "BLEnD", "Myung et al., 2024"
     data = "Hub nayeon212/BLEnD; prompts from the authors' repository; not for training"
     not_for_training = "the rules of its SemEval task forbid it: its data are for evaluation alone"
-    groups = {  # noqa: RUF012
-        "region": Groups(LABELS, places=partial(vocabulary.places, group_codes=_CODES)),
-        "topic": Groups({topic: topic.replace("_", " ").capitalize() for topic in TOPICS}),
-    }
-    culture_field = "region"
+    groups, culture_field = GROUPS, "region"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
@@ -102,13 +93,6 @@ class Blend(Benchmark):
         choice = _multiple_choice()
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
         return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
-
-    def check(self, settings: Settings) -> DataReport:
-        """Checks its tables, and that each question has a topic."""
-        report = super().check(settings)
-        for region in REGIONS:
-            report.problems += topic_problems(region, settings)
-        return report
 
     def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
@@ -146,45 +130,42 @@ def _is_beside(first: RunFacts, second: RunFacts) -> bool:
     return first.task == re.sub(rf"^blend({OFFICIAL})?", r"\g<0>_en", second.task) and first.row == second.row
 
 
-def _task(
-    name: str, title: str, tables: Iterable[Table[Any]], load: Callable[[Settings], Documents], **more: Any
-) -> Task:
-    return Task(
-        name=name,
-        title=f"{Blend.title}, {title}",
-        data=DataSet(tuple(tables), load),
-        prompt=lambda doc: Prompt((doc["prompt"],)),
-        decoding=Decoding(max_tokens=512, top_p=1.0),  # the authors' code
-        **more,
-    )
+# Tasks
+
+_SHARED: Mapping[str, Any] = {
+    "prompt": lambda doc: Prompt((doc["prompt"],)),
+    "decoding": Decoding(max_tokens=512, top_p=1.0),  # the authors' code
+}
+_WAYS: Sequence[tuple[str, str, str, Wording]] = (
+    ("", "asked in the region's language", "", "inst-4"),
+    ("_pers", "asked in the region's language", " as a person from the region", "pers-3"),
+    ("_en", "asked in English", "", "inst-4"),
+    ("_en_pers", "asked in English", " as a person from the region", "pers-3"),
+)
+"""The ways of asking for short answers: end of the task's name, language, person, and wording."""
 
 
 def _short_answers(*, official: bool) -> Iterator[Task]:
     """Yields the tasks in the regions' languages, where a matcher knows them, and in English."""
-    suffix, matcher = (OFFICIAL, "the paper's matcher") if official else ("", "")
-    native = [region for region in REGIONS if not official or region.language in OFFICIAL_LANGUAGES]
-    translated = [region for region in REGIONS if region.language != "en"]
-    for english, regions in ((False, native), (True, translated)):
-        language = "English" if english else "the region's language"
-        tables: list[Table[Any]] = [table(region) for region in regions for table in (annotation_table, topic_table)]
-        tables += [prompt_table(region) for region in regions if not english and region.language != "en"]
-        ways: Sequence[tuple[Wording, str, str]] = (
-            ("inst-4", "", ""),
-            ("pers-3", "_pers", " as a person from the region"),
+    matcher = ["the paper's matcher"] * official
+    for ending, asked, person, wording in _WAYS:
+        english = asked == "asked in English"
+        native = [region for region in REGIONS if not official or region.language in OFFICIAL_LANGUAGES]
+        regions = [region for region in REGIONS if region.language != "en"] if english else native
+        tables = [table(region, kind) for region in regions for kind in ("annotations", "short-answer-questions")]
+        tables += [table(region, "prompts") for region in regions if not english and region.language != "en"]
+        load = partial(_documents, regions, wording, english=english, official=official)
+        yield Task(
+            name=f"blend{OFFICIAL * official}{ending}",
+            title=", ".join((Blend.title, f"{asked}{person}", *matcher)),
+            about="; ".join((f"short answers on everyday life, {asked} ({wording})", *matcher)),
+            languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
+            metrics=partial(metrics, official=official),
+            data=DataSet(tuple(tables), load),
+            score=partial(score, official=official),
+            target=_best_answer,
+            **_SHARED,
         )
-        for wording, ending, person in ways:
-            about = f"short answers on everyday life, asked in {language} ({wording})"
-            yield _task(
-                f"blend{suffix}{'_en' * english}{ending}",
-                ", ".join(filter(None, (f"asked in {language}{person}", matcher))),
-                tables,
-                partial(_documents, regions, wording, english=english, official=official),
-                about="; ".join(filter(None, (about, matcher))),
-                languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
-                metrics=partial(metrics, official=official),
-                score=partial(score, official=official),
-                target=_best_answer,
-            )
 
 
 def _documents(
@@ -203,17 +184,20 @@ def _best_answer(doc: Doc) -> str:
 
 
 def _multiple_choice() -> Task:
-    return _task(
-        "blend_mcq",
-        "multiple choice",
-        [CHOICES],
-        load_choices,
+    return Task(
+        name="blend_mcq",
+        title=f"{Blend.title}, multiple choice",
         about="multiple choice on everyday life, in English",
         languages=("en",),
         metrics=lambda: tuple(replace(metric, **_BY_REGION) for metric in (ACCURACY, UNPARSED)),
+        data=DataSet((CHOICES,), load_choices),
         score=score_choice,
         target=lambda doc: doc["answer"],
+        **_SHARED,
     )
+
+
+# Scores
 
 
 class Hit(NamedTuple):
@@ -284,7 +268,7 @@ def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     """Returns the metrics of a task with short answers; with the paper's matcher, also the default matcher's."""
     names = [SEM_B + OFFICIAL, SEM_W + OFFICIAL, SEM_B, SEM_W] if official else [SEM_B, SEM_W]
     main, *further = (MeanScore(name=name, title=_TITLES[name], scale=PERCENT, **_BY_REGION) for name in names)
-    return replace(main, groups={**main.groups, "topic": tuple(TOPICS)}), *further
+    return replace(main, groups={**main.groups, "topic": tuple(GROUPS["topic"])}), *further
 
 
 def score(doc: Doc, responses: Sequence[str], *, official: bool) -> Score:
@@ -295,14 +279,13 @@ def score(doc: Doc, responses: Sequence[str], *, official: bool) -> Score:
         hits = [first_hit(annotations, text, doc["language"], matches) for text in texts]
         values[SEM_B + ending] = sum(hit is not None for hit in hits) / len(hits)
         values[SEM_W + ending] = sum(hit.weight for hit in hits if hit) / len(hits)
-    return Score(
-        item=doc["id"],
-        responses=responses,
+    return Score.of(
+        doc,
+        responses,
+        {**GROUPS, "language": Groups()},
         question=doc["question"],
         references=tuple(dict.fromkeys(chain(*((*votes["answers"], *votes["en_answers"]) for votes in annotations)))),
-        groups={name: doc[name] for name in ("region", "topic", "language")},
         cluster=doc["question_id"],
-        data={"data": doc["data"]},
         prompt=PromptFile(doc["prompt_name"], doc["template"]),
         labels=tuple("" if hit is None else hit.answer for hit in hits),
         score=values.pop(SEM_B + ending),
@@ -312,14 +295,13 @@ def score(doc: Doc, responses: Sequence[str], *, official: bool) -> Score:
 
 def score_choice(doc: Doc, responses: Sequence[str]) -> Score:
     """Reads which choice the responses name."""
-    return score_choices(
+    return score_options(
         doc,
         responses,
-        [read_choice(response, dict(doc["choices"])) for response in responses],
-        doc["answer"],
+        dict(doc["choices"]),
+        {"region": GROUPS["region"], "language": Groups(of=lambda _: "en")},
         question=doc["prompt"],
         references=(doc["answer"],),
-        groups={"region": doc["region"], "language": "en"},
         cluster=doc["question_id"],
     )
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
 from itertools import zip_longest
 from operator import attrgetter, or_
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
+from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.reporting import names_in
 from culture_tasks.data.checking import Count, count, tally
-from culture_tasks.data.files import Rows
 from culture_tasks.data.reading import fingerprint
-from culture_tasks.data.rows import Identifier, Label, OptionalText, Row, TableRow, Text, one_of
+from culture_tasks.data.rows import Identifier, Label, OptionalText, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
@@ -31,14 +30,16 @@ HUB = "nayeon212/BLEnD"
 QUESTIONS = 500  # with short answers, of each region
 Wording = Literal["inst-4", "pers-3"]
 """The paper's prompts: for an answer, and for that of a person from the region."""
-TOPICS: Mapping[str, str] = {  # and how the data spell them
-    "food": "Food",
-    "sport": "Sport",
-    "family": "Family",
-    "education": "Education",
-    "holidays": "Holidays/Celebration/Leisure",
-    "work_life": "Work life",
+
+TOPICS: Mapping[str, str] = {
+    "Food": "food",
+    "Sport": "sport",
+    "Family": "family",
+    "Education": "education",
+    "Holidays/Celebration/Leisure": "holidays",
+    "Work life": "work_life",
 }
+"""The topics, as the data spell them."""
 
 
 class Region(NamedTuple):
@@ -58,37 +59,9 @@ class Region(NamedTuple):
 _facts = {name: facts.split() for name, facts in names_in(__package__, "regions.txt").items()}
 REGIONS = tuple(Region(name, code, language, int(valid)) for name, (code, language, valid) in _facts.items())
 LABELS = tuple(region.label for region in REGIONS)
-_REASONS = ("idk", "no-answer", "not-applicable")
 
 
-def _numbers(value: Any) -> Any:
-    """Makes one mapping of the reasons for having no answer, of a mapping or a list of pairs or objects.
-
-    Reasons are free texts beside the three; entries such as the Hub's list ``other`` say nothing about validity.
-    """
-    pairs = value.items() if isinstance(value, Mapping) else value
-    pairs = [pair.values() if isinstance(pair, Mapping) else pair for pair in pairs]
-    numbers = dict(sorted(pair, key=lambda part: not isinstance(part, str)) for pair in pairs)
-    if missing := set(_REASONS) - numbers.keys():
-        raise ValueError(f"Expected {', '.join(_REASONS)}, and {min(missing)!r} is missing")
-    return {reason: number for reason, number in numbers.items() if number is not None and not isinstance(number, list)}
-
-
-def _a_topic(text: str) -> str:
-    if topic := next((topic for topic in TOPICS if text.casefold() == TOPICS[topic].casefold()), None):
-        return topic
-    raise ValueError(f"{nearest(text, TOPICS.values())} Expected one of {', '.join(TOPICS.values())}".strip())
-
-
-def _choices(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise ValueError('Expected a JSON object such as {"A": "tea", "B": "coffee"}') from None
-    if isinstance(value, Mapping):  # `datasets` gives every row the letters of all rows
-        return {letter: text for letter, text in value.items() if text is not None}
-    return value
+# Rows
 
 
 class VotesRow(TableRow):
@@ -99,8 +72,15 @@ class VotesRow(TableRow):
     count: Annotated[int, Field(gt=0)]
 
 
+def _numbers(reasons: Any) -> Any:
+    """Leaves out what counts nobody: reasons of other rows, and lists such as the Hub's ``other``."""
+    if not isinstance(reasons, Mapping):
+        return reasons
+    return {reason: count for reason, count in reasons.items() if count is not None and not isinstance(count, list)}
+
+
 class AnnotationRow(TableRow):
-    """What the people of a region answered to one question."""
+    """What the people of a region answered to one question, and how many had no answer, by reason."""
 
     id: Identifier
     question: str  # the release has one question without a Chinese text, which the paper asked as it is
@@ -111,15 +91,15 @@ class AnnotationRow(TableRow):
     @property
     def valid(self) -> bool:
         """Whether the question counts (the authors' ``exact_match.py``): enough people had an answer to it."""
-        none = self.idks["no-answer"] + self.idks["not-applicable"]
-        return none < 3 and self.idks["idk"] < 5 and bool(self.annotations)
+        none = self.idks.get("no-answer", 0) + self.idks.get("not-applicable", 0)
+        return none < 3 and self.idks.get("idk", 0) < 5 and bool(self.annotations)
 
 
 class TopicRow(TableRow):
     """A question's topic."""
 
     id: Identifier
-    topic: Annotated[Label, AfterValidator(_a_topic)]
+    topic: Annotated[Label, spelled(TOPICS)]
 
 
 class PromptRow(TableRow):
@@ -127,6 +107,13 @@ class PromptRow(TableRow):
 
     id: Identifier
     translation: OptionalText = None
+
+
+def _choices(value: Any) -> Any:
+    value = json.loads(value) if isinstance(value, str) else value
+    if isinstance(value, Mapping):  # `datasets` gives every row the letters of all rows
+        return {letter: text for letter, text in value.items() if text is not None}
+    return value
 
 
 class ChoiceRow(TableRow):
@@ -147,18 +134,7 @@ class ChoiceRow(TableRow):
         return letter
 
 
-def _of_region(region: Region, model: type[Row], folder: str, name: str, config: str, **more: Any) -> Table[Row]:
-    """Returns a table of a region."""
-    return Table(
-        model=model,
-        folder="blend",
-        stems=(f"{folder}/{region.name}_{name}", f"*/{region.name}_{name}", f"{region.name}_{name}"),
-        hub=HUB,
-        config=config,
-        split=region.code,
-        id="ID",
-        **more,
-    )
+# Tables
 
 
 def _only(*columns: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
@@ -166,69 +142,35 @@ def _only(*columns: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     return lambda row: {name: row[name] for name in columns if name in row}
 
 
-def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
+_KINDS: Mapping[str, tuple[type[TableRow], str, Callable[[Mapping[str, Any]], Mapping[str, Any]] | None]] = {
+    "annotations": (AnnotationRow, "annotations/{}_data", None),
+    "short-answer-questions": (TopicRow, "questions/{}_questions", _only("ID", "Topic")),
+    "prompts": (PromptRow, "prompts/{}_prompts", _only("id", "Translation")),
+}
+"""Tables of a region: row model, file, and columns. The first two have the names of the Hub's configurations."""
+
+
+def _counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
     yield count(f"{region.label}: questions", len(rows), QUESTIONS)
     yield count(f"{region.label}: valid", sum(row.valid for row in rows), region.valid)
 
 
-def _without_topic(found: Rows[AnnotationRow], topics: Container[str]) -> Iterator[str]:
-    for index, row in enumerate(found.rows):
-        if row.id not in topics:
-            yield (
-                f"{found.where(index)}, field 'ID': {row.id!r} is not among the questions that have a topic. Take both "
-                "files from one release."
-            )
-
-
-def topic_problems(region: Region, settings: Settings) -> Iterator[str]:
-    """Yields the answered questions of a region without a topic, where both tables can be used."""
-    with suppress(DataError):  # which the check of the tables tells
-        found, topics = annotation_table(region).rows(settings), topic_table(region).rows(settings)
-        yield from _without_topic(found, {row.id for row in topics.rows})
-
-
-def _prompt_problems(found: Rows[PromptRow]) -> Iterator[str]:
-    prompts = {row.id: row.translation for row in found.rows}
-    for wording in get_args(Wording):
-        if (prompts.get(wording, "{q}") or "").count("{q}") != 1:
-            index = list(prompts).index(wording)
-            yield (
-                f"{found.where(index)}, field 'Translation': found {prompts[wording]!r:.80}. Expected {{q}} once, "
-                "where the question goes. Correct it."
-            )
-
-
 @cache
-def annotation_table(region: Region) -> Table[AnnotationRow]:
-    """A region's answers."""
-    release, counts = Release(QUESTIONS), partial(_region_counts, region)
-    return _of_region(region, AnnotationRow, "annotations", "data", "annotations", release=release, counts=counts)
-
-
-@cache
-def topic_table(region: Region) -> Table[TopicRow]:
-    """The topics of a region's questions, from the same places as its answers."""
-    only = _only("ID", "Topic")
-    return _of_region(region, TopicRow, "questions", "questions", "short-answer-questions", unpack=only)
-
-
-@cache
-def prompt_table(region: Region) -> Table[PromptRow]:
-    """The prompts in a region's language, from the authors' repository; the Hub doesn't have them."""
-    return Table(
-        model=PromptRow,
-        folder="blend",
-        stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"),
-        unpack=_only("id", "Translation"),
-        rules=_prompt_problems,
-    )
+def table(region: Region, kind: str) -> Table[Any]:
+    """Returns a table of a region; a folder that holds its prompts alone leaves the others to the Hub."""
+    model, stem, unpack = _KINDS[kind]
+    more: dict[str, Any] = {"folder": "blend", "stems": (stem.format(region.name),), "unpack": unpack}
+    if kind == "annotations":
+        more |= {"release": Release(rows=QUESTIONS), "counts": partial(_counts, region)}
+    if kind != "prompts":
+        more |= {"hub": HUB, "config": kind, "split": region.code, "id": "ID"}
+    return Table(model=model, **more)
 
 
 CHOICES = Table(
     model=ChoiceRow,
     folder="blend",
-    # in parts as the file is released
-    stems=("mc_questions_file", "*/mc_questions_file", "mc_questions_file-*", "*/mc_questions_file-*"),
+    stems=("mc_questions_file", "mc_questions_file-*"),  # in parts as the file is released
     hub=HUB,
     config="multiple-choice-questions",
     id="MCQID",
@@ -240,29 +182,31 @@ CHOICES = Table(
 )
 
 
+# Documents
+
+
 def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[Region]:
     """Returns the regions with answers or prompts in the user's folder; all of them where it has none of any region."""
-
-    def is_there(region: Region) -> bool:
-        return any(table(region).files(settings) for table in (annotation_table, prompt_table))
-
-    there = list(filter(is_there, regions))
+    kinds = ("annotations", "prompts")
+    there = [region for region in regions if any(table(region, kind).files(settings) for kind in kinds)]
     if there and (missing := [region.label for region in regions if region not in there]):
         _log.warning("blend: without answers or prompts, these regions aren't asked: %s", ", ".join(missing))
     return there or regions
 
 
-def english_prompt(wording: Wording) -> PromptFile:
-    """Returns the prompt in English; it is the paper's, with ``{question}`` and, in ``pers-3``, ``{region}``."""
-    return load_prompt(__package__, f"{wording.replace('-', '_')}.en.v1")
-
-
-def _prompt_in(region: Region, wording: Wording, settings: Settings) -> PromptFile:
-    found = prompt_table(region).rows(settings)
-    text = next((row.translation for row in found.rows if row.id == wording), None)
-    if text is None:
-        raise DataError(f"{found.origin}: no row with the id {wording!r}. Take the authors' file.")
-    return PromptFile(f"{wording.replace('-', '_')}.{region.name.lower()}", text)
+def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> PromptFile:
+    """Returns the paper's prompt in a region's language; without a region in English."""
+    stem = wording.replace("-", "_")
+    if region is None:  # with {question} and, in pers-3, {region}
+        return load_prompt(__package__, f"{stem}.en.v1")
+    found = table(region, "prompts").rows(settings)
+    text = next((row.translation for row in found.rows if row.id == wording), None) or ""
+    if text.count("{q}") != 1:
+        raise DataError(
+            f"{found.origin}, field 'Translation' of {wording!r}: found {text!r:.80}. Expected a text with {{q}} "
+            "once, where the question goes. Take the authors' file."
+        )
+    return PromptFile(f"{stem}.{region.name.lower()}", text)
 
 
 def load_questions(regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool) -> Documents:
@@ -275,11 +219,15 @@ def load_questions(regions: Sequence[Region], wording: Wording, settings: Settin
 
 
 def _of_one_region(region: Region, wording: Wording, settings: Settings, english: bool) -> Documents:
-    prompt = english_prompt(wording) if english else _prompt_in(region, wording, settings)
-    found, topic_rows = annotation_table(region).rows(settings), topic_table(region).rows(settings)
+    prompt = _prompt_in(None if english else region, wording, settings)
+    found, topic_rows = (table(region, kind).rows(settings) for kind in ("annotations", "short-answer-questions"))
     topics = {row.id: row.topic for row in topic_rows.rows}
-    for problem in _without_topic(found, topics):
-        raise DataError(problem)
+    for index, row in enumerate(found.rows):
+        if row.id not in topics:
+            raise DataError(
+                f"{found.where(index)}, field 'ID': found {row.id!r}, which is not among the questions that have a "
+                "topic. Take both files from one release."
+            )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in found.rows)
     documents = []
     for row in filter(attrgetter("valid"), found.rows):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator
-
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
+from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Benchmark,
@@ -48,10 +46,8 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 from culture_tasks.data.checking import count, tally
-from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalLabel, OptionalText, TableRow, Text
 from culture_tasks.data.tables import Release, Table
-from culture_tasks.errors import nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -77,7 +73,15 @@ RELEASED_NAMES: Mapping[str, str] = {
 """The categories as in the paper's tables, and how the released data spell each."""
 
 CATEGORIES = tuple(RELEASED_NAMES)
-SCOPES = ("sub_nationwide", "nationwide", "continent_wide", "worldwide")
+_SCOPES = {
+    "Sub-nationwide": "sub_nationwide",
+    "Sub-nationalwide": "sub_nationwide",
+    "Nationwide": "nationwide",
+    "Continent-wide": "continent_wide",
+    "Worldwide": "worldwide",
+}
+"""The scopes, as data and paper spell them."""
+SCOPES = tuple(dict.fromkeys(_SCOPES.values()))
 
 GROUPS = {
     "language": Groups(dict(sorted(LANGUAGE_NAMES.items())), places={"zh": "CN", "ar": "arab", "ja": "JP"}),
@@ -88,64 +92,19 @@ GROUPS = {
 
 # Data
 
-_SPELLINGS = {
-    **{category: category for category in CATEGORIES},
-    "entity": "entities",
-    "opinions": "opinion",
-    "norm": "norms",
-    "csense": "commonsense",
-}
-EXPECTED_CATEGORY = f"Expected one of {', '.join(map(repr, RELEASED_NAMES.values()))}, or {', '.join(CATEGORIES)}"
-
-
-def category_of(text: str) -> str | None:
-    """Returns the category that a text names; None if it names none of the five.
-
-    Case, spaces and punctuation don't matter, nor does a leading ``cultural`` or ``social``: ``Cultural entities``,
-    ``entities`` and ``CULTURAL_ENTITIES`` are one. The paper's ``C. sense`` is ``commonsense``.
-    """
-    letters = re.sub(r"[^a-z]", "", text.casefold())
-    return _SPELLINGS.get(re.sub(r"^(?:cultural|social)(?=.)", "", letters))
-
-
-def _a_category(text: str) -> str:
-    if category := category_of(text):
-        return category
-    raise ValueError(f"{nearest(text, [*RELEASED_NAMES.values(), *CATEGORIES])} {EXPECTED_CATEGORY}".strip())
-
-
-def _a_scope(text: str) -> str:
-    # Letters alone: the data have "Sub-nationwide" and "National-wide".
-    letters = re.sub(r"[^a-z]", "", text.casefold()).replace("nationalwide", "nationwide")
-    if scope := next((scope for scope in SCOPES if letters == scope.replace("_", "")), None):
-        return scope
-    raise ValueError(f"{nearest(text.casefold(), SCOPES)} Expected one of {', '.join(SCOPES)}".strip())
-
 
 class CareRow(TableRow):
     """One row as released: Hub ``geyang627/CARE-eval`` or the JSON files of the authors' repository."""
 
     question: Text
     answer: Text
-    culture_type: Annotated[str, AfterValidator(_a_category)]
+    culture_type: Annotated[str, spelled({released: category for category, released in RELEASED_NAMES.items()})]
     associated_culture: Label
-    geographic_scope: Annotated[str, AfterValidator(_a_scope)]
+    geographic_scope: Annotated[str, spelled(_SCOPES)]
     id: OptionalIdentifier = None
     source: OptionalLabel = None
     question_en: OptionalText = None
     answer_en: OptionalText = None
-
-
-def _repeats(found: Rows[CareRow]) -> Iterator[str]:
-    """Yields each of the user's rows with the question and the answer of an earlier one, which would weigh twice."""
-    first_rows: dict[tuple[str, str], int] = {}
-    for index, row in enumerate(found.rows if found.local else ()):
-        first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
-        if first != index:
-            yield (
-                f"{found.where(index)}, field 'question': found {row.question!r:.80} with the answer of "
-                f"{found.where(first)}. Expected a different question in each row. Remove one of them."
-            )
 
 
 def _table(language: str) -> Table[CareRow]:
@@ -153,20 +112,15 @@ def _table(language: str) -> Table[CareRow]:
     return Table(
         model=CareRow,
         folder="care",
-        stems=(f"{name}-test", f"{name}_test", name.lower()),
+        stems=(f"{name}-test",),
         hub="geyang627/CARE-eval",
         config=name.lower(),
-        aliases={
-            "cul_type": "culture_type",
-            **dict.fromkeys(("english_question", "question_english"), "question_en"),
-            **dict.fromkeys(("english_answer", "answer_english"), "answer_en"),
-        },
+        aliases={"cul_type": "culture_type"},
         id="id",
         release=Release(
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known
         ),
-        rules=_repeats,
         counts=lambda rows: [
             count(f"{language}: questions", len(rows), QUESTIONS),
             *tally(f"{language}: {{}}", (row.culture_type for row in rows), CATEGORIES, QUESTIONS_PER_CATEGORY),
@@ -182,8 +136,7 @@ def load(table: Table[CareRow], language: str, settings: Settings, *, english: b
     found = table.rows(settings)
     if english:
         found.require(
-            "The care_en_… tasks need English translations in the columns question_en and answer_en. Add them, or run "
-            "the tasks in the culture's own language.",
+            "The care_en_… tasks show it: add the column, or run the tasks in the culture's own language.",
             question_en="question_en",
             answer_en="answer_en",
         )

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from culture_tasks.benchmarks.care.benchmark import CATEGORIES, EXPECTED_CATEGORY, RELEASED_NAMES, category_of
+from culture_tasks.benchmarks.care.benchmark import CATEGORIES, RELEASED_NAMES
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.rows import TableRow
 from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError, nearest
 
+_CATEGORY_OF = {
+    name.casefold(): category for category, released in RELEASED_NAMES.items() for name in (category, released)
+}
+
 
 def _category_named(text: str) -> str | None:
-    if (category := category_of(text)) is None and (hint := nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES))):
-        raise DataError(f"care: unknown category {text!r}.{hint} {EXPECTED_CATEGORY}.")
+    if (category := _CATEGORY_OF.get(text.strip().casefold())) is None and (hint := nearest(text, _CATEGORY_OF)):
+        raise DataError(f"care: unknown category {text!r}.{hint} Expected one of {', '.join(RELEASED_NAMES.values())}.")
     return category
 
 
@@ -49,7 +53,7 @@ HUMAN_RATINGS = HumanRatings(
     known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
     categories=CATEGORIES,
     category_named=_category_named,
-    rubric_for=lambda category: RUBRIC_FOR[str(category_of(category))],
+    rubric_for=lambda category: RUBRIC_FOR[str(_category_named(category))],
     native_language=_native_language,
     kind_of_culture=_kind_of_culture,
     tests=("care",),

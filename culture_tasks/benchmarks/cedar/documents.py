@@ -124,12 +124,6 @@ def label_problems(labels: Mapping[str, Emotion], found: Rows[CedarRow]) -> Iter
 # Tables
 
 
-def _image_name(row: CedarRow, folder: Path) -> str:
-    """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
-    names = [f"{row.id}{suffix}" for suffix in (".png", ".jpg", ".jpeg", ".webp")]
-    return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
-
-
 @cache
 def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
@@ -155,12 +149,10 @@ def _table_of(modality: Modality, language: Language) -> Table[CedarRow]:
     return Table(
         model=CedarRow,
         folder="cedar",
-        stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
-        # The release with minority labels is not published.
-        aliases=dict.fromkeys(("minority_label", "minority_answer", "second_label", "second_answer"), "minority"),
+        stems=(f"{'text' if modality == 'text' else 'multilingual'}/{stem}*",),
         id="id",
         image_column="image" if modality == "multimodal" else None,
-        image_of=_image_name,
+        image_of=lambda row, _: row.image or f"{row.id}.png",
         release=Release(ITEMS[modality]),
         rules=partial(label_problems, labels_of(language)),
         counts=partial(_beside_table_4, modality, language),

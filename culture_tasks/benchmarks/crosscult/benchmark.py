@@ -12,10 +12,9 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated
 
-from culture_tasks.benchmarks.crosscult import documents
-from culture_tasks.benchmarks.crosscult.documents import Release
+from culture_tasks.benchmarks.crosscult.documents import Release, training_cases
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
-from culture_tasks.benchmarks.crosscult.raw_cases import table_of
+from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
@@ -33,14 +32,7 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Task,
 )
-from culture_tasks.benchmarks.own_culture import (
-    FILE,
-    CultureBenchmark,
-    CultureFile,
-    LikeBenchmark,
-    Line,
-    Ratings,
-)
+from culture_tasks.benchmarks.own_culture import FILE, CultureBenchmark, CultureFile, LikeBenchmark, Line, Ratings
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.rows import one_of
@@ -158,7 +150,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
 
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
-        return documents.training_cases(settings, limit, self.edition)
+        return training_cases(open_release(settings, self.edition), limit)
 
 
 class CrossCultFile(CultureFile):
@@ -254,7 +246,7 @@ def open_release(settings: Settings, edition: Edition = PAPER) -> Release:
 
 @lru_cache(maxsize=4)
 def _read(settings: Settings, edition: Edition, state: object) -> Release:  # noqa: ARG001 - the state of the files
-    return documents.load_release(settings, edition)
+    return Release(load(settings, edition))
 
 
 BENCHMARK = CrossCult()

@@ -6,14 +6,13 @@ a model that can't insert anything answers the request alone, and its row is the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-from culture_tasks.benchmarks.crosscult.draw import Draw, make_draw
-from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
+from culture_tasks.benchmarks.crosscult.draw import pairs_of, split_scenarios
+from culture_tasks.benchmarks.crosscult.editions import Order
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     SINGLE_ROLES,
@@ -24,15 +23,29 @@ from culture_tasks.benchmarks.interface import Doc
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
 from culture_tasks.data.reading import fingerprint
 from culture_tasks.errors import DataError
-from culture_tasks.settings import Settings
+
+# Part of the fingerprint, so that runs compare with those of the time when these could be chosen.
+_FORMER_OPTIONS: Mapping[str, Any] = {
+    "format": 1,
+    "options": {"seed": 0, "split_by": "topic", "cross_language": "drawn", "locality_pool": "part"},
+}
 
 
-@dataclass(frozen=True)
 class Release:
-    """All raw cases, with their split and pairing."""
+    """All raw cases, with their split and pairing, as documents.
 
-    raw: RawCases
-    draw: Draw
+    Attributes:
+        raw: The raw cases.
+        split: The part of each scenario.
+        pairs: The paired items of each case, by the tests that have them (:func:`pairs_of`).
+        fingerprint: Two runs compare only where this agrees: it is of the raw cases, their split and pairs.
+    """
+
+    def __init__(self, raw: RawCases) -> None:
+        self.raw, self.split = raw, split_scenarios(raw.cases)
+        self.pairs = pairs_of(raw, self.split)
+        parts = {"data": raw.fingerprint, "split": self.split, "single": self.pairs["single"]}
+        self.fingerprint = fingerprint([{**_FORMER_OPTIONS, **parts, "sequential": self.pairs["sequential"]}])
 
     def diagnostic(self) -> Iterator[Doc]:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
@@ -43,27 +56,28 @@ class Release:
     def single(self, role: Role, *, train: bool = False) -> Iterator[Doc]:
         """Yields one document for each single-insert case of the test, or of the training data."""
         part = "train" if train else "single"
-        for pair in self.draw.single:
-            case = self.raw.cases_by_id[pair.case]
-            if self.draw.split[case.scenario] == part:
-                request = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role)
-                code = pair.cross_language if role == "cross_language_locality" else pair.target
-                order = (pair.target,)
+        for pair in self.pairs["single"]:
+            case = self.raw.cases_by_id[pair["case"]]
+            if self.split[case.scenario] == part:
+                others = {"generality": "generality", "cross_scenario_locality": "cross_scenario"}
+                request = pair[others[role]] if role in others else None
+                code = pair["cross_language" if role == "cross_language_locality" else "target"]
+                order = (pair["target"],)
                 yield self._document("single", role, case, order, *order, inserted=1, request=request, language=code)
 
     def sequential(self, role: Role, partition: str) -> Iterator[Doc]:
         """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
         order = self.raw.edition.orders[0]
         step = order.index(partition)
-        for pair in self.draw.sequential:
-            request = {"generality": pair.generality, "locality": pair.locality[step]}.get(role)
-            case = self.raw.cases_by_id[pair.case]
+        for pair in self.pairs["sequential"]:
+            request = {"generality": pair["generality"], "locality": pair["locality"][step]}.get(role)
+            case = self.raw.cases_by_id[pair["case"]]
             yield self._document("sequential", role, case, order, partition, inserted=len(order), request=request)
 
     def retention(self, order: Order, partition: str, after: int) -> Iterator[Doc]:
         """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
-        for pair in self.draw.sequential:
-            case = self.raw.cases_by_id[pair.case]
+        for pair in self.pairs["sequential"]:
+            case = self.raw.cases_by_id[pair["case"]]
             yield self._document("retention", "reliability", case, order, partition, inserted=after)
 
     def _document(
@@ -110,19 +124,13 @@ class Release:
             "insertion_image_id": case.id,  # and of `insertion_image`
             "request_scenario": request_case.scenario,
             "data": self.raw.fingerprint,
-            "draw": self.draw.fingerprint,
+            "draw": self.fingerprint,
         }
 
 
-def load_release(settings: Settings, edition: Edition = PAPER) -> Release:
-    """Loads the raw cases of an edition with their split and pairing; raises DataError if they can't be used."""
-    raw = load(settings, edition)
-    return Release(raw, make_draw(raw))
-
-
-def training_cases(settings: Settings, limit: int | None = None, edition: Edition = PAPER) -> TrainingCases:
-    """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
-    release = load_release(settings, edition)
+def training_cases(release: Release, limit: int | None = None) -> TrainingCases:
+    """Returns the single-insert training cases (Table 1: 11,600), with their images checked."""
+    edition = release.raw.edition
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
     cases = list(zip(*by_role, strict=True))  # one document of each role
     if not cases:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, create_model
+from pydantic import BeforeValidator, create_model
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
+from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, TOPICS, Part, Topic
+from culture_tasks.benchmarks.fields import spelled
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.files import Rows
 from culture_tasks.data.images import Images
@@ -36,31 +36,14 @@ SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
 _FORMER_COLUMNS: dict[str, Any] = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
 
 
-def _a_topic(text: str) -> Topic:
-    """Reads a topic by its first word, as in ``Religious Values``."""
-    if topic := next((topic for topic in TOPICS if text.strip().casefold().startswith(topic[:5])), None):
-        return topic
-    raise ValueError(f"Expected one of {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
-
-
-def _a_part(text: str) -> Part:
-    """Reads a part of the data as Table 1 writes it, as in ``Single-insert / Test``, or by its code."""
-    name = " ".join(text.replace("/", " ").casefold().split())
-    for part in PARTS:
-        label = "single-insert train" if part == "train" else f"{part}-insert test"
-        if name in (part, label):
-            return part
-    raise ValueError(f"Expected one of {', '.join(PARTS)}, for example 'single-insert test'")
-
-
 class RawCaseRow(TableRow):
     """One row without the fields of its partitions: scenario, topic and image, and columns that a release may add."""
 
     scenario: Label
-    topic: Annotated[str, AfterValidator(_a_topic)]
+    topic: Annotated[str, spelled({name: topic for topic, name in TOPIC_NAMES.items()})]
     id: OptionalIdentifier = None
     image: str | None = None
-    split: Annotated[Annotated[str, AfterValidator(_a_part)] | None, BeforeValidator(none_if_blank)] = None
+    split: Annotated[Part | None, BeforeValidator(none_if_blank)] = None
     description: str | None = None
     is_match: bool | None = None
     has_obvious_error: bool | None = None
@@ -87,8 +70,7 @@ class QuestionAnswer(NamedTuple):
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class RawCase:
+class RawCase(NamedTuple):
     """One raw multilingual case."""
 
     id: str
@@ -156,27 +138,23 @@ def _without_qa(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _uneven_scenarios(found: Rows[RawCaseRow]) -> Iterator[str]:
     """Yields the cases that disagree with the first of their scenario on its topic or its part."""
-    first: dict[str, int] = {}
+    first: dict[str, RawCaseRow] = {}
     for index, row in enumerate(found.rows):
-        first_row = found.rows[first.setdefault(row.scenario, index)]
-        for name in ("topic", "split"):
-            value, expected = getattr(row, name), getattr(first_row, name)
-            if value != expected:
-                yield (
-                    f"{found.where(index)}, field {name!r}: found {value!r}, while {found.where(first[row.scenario])} "
-                    f"of the same scenario {row.scenario!r} has {expected!r}. Give the whole scenario one value."
-                )
+        expected = first.setdefault(row.scenario, row)
+        if (row.topic, row.split) != (expected.topic, expected.split):
+            yield (
+                f"{found.where(index)}, fields 'topic' and 'split': found {row.topic!r} and {row.split!r}, while "
+                f"another row of the scenario {row.scenario!r} has {expected.topic!r} and {expected.split!r}. Give "
+                "the whole scenario one value of each."
+            )
 
 
 def _counts(rows: Sequence[RawCaseRow]) -> Iterator[Count]:
-    scenarios = Counter(row.scenario for row in rows)
-    topics = Counter({row.scenario: row.topic for row in rows}.values())
+    topics = {row.scenario: row.topic for row in rows}
     yield count("raw cases", len(rows), RAW_CASES)
-    yield count("scenarios", len(scenarios), sum(SCENARIOS.values()))
+    yield count("scenarios", len(topics), sum(SCENARIOS.values()))
     for topic in TOPICS:
-        yield count(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic])
-    sizes = sorted(set(scenarios.values()))
-    yield count("cases of a scenario", " to ".join(map(str, dict.fromkeys((*sizes[:1], *sizes[-1:])))), 200)
+        yield count(f"scenarios of {TOPIC_NAMES[topic]}", list(topics.values()).count(topic), SCENARIOS[topic])
 
 
 @cache

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator
+from typing import Annotated, Any
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
 from culture_tasks.benchmarks.interface import (
@@ -28,7 +26,6 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, names_in
 from culture_tasks.data.checking import Count, count
-from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
@@ -43,11 +40,6 @@ QUESTIONS, OPTIONS = 1_227, 4
 
 COUNTRIES = Groups(names_in(__package__, "countries.txt"), places=places)
 GROUPS = {"country": COUNTRIES}
-
-
-def _is_true(value: Any) -> Any:
-    """Reads the truth values of CSV files."""
-    return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 class _QuestionRow(TableRow):
@@ -71,23 +63,7 @@ class HardRow(_QuestionRow):
     """One option of a question, right or wrong. Some rows of the release have no option."""
 
     prompt_option: OptionalText = None
-    answer: Annotated[Literal[True, False], BeforeValidator(_is_true)]
-
-
-def _contradictory(found: Rows[HardRow]) -> Iterator[str]:
-    """Yields the questions whose rows have two wordings or countries, are too many, or are all wrong."""
-    questions: dict[str, list[int]] = defaultdict(list)
-    for index, row in enumerate(found.rows):
-        questions[row.question_idx].append(index)
-    for question, indices in questions.items():
-        rows = [found.rows[index] for index in indices]
-        wordings, right = len({(row.prompt_question, row.country) for row in rows}), sum(row.answer for row in rows)
-        if wordings > 1 or len(rows) > OPTIONS or not right:
-            yield (
-                f"{found.where(indices[0])}, field 'question_idx': {question!r} has {len(rows)} rows, {right} of them "
-                f"true, with {wordings} wordings or countries. Expected at most {OPTIONS} rows with one question and "
-                "country, one of them true. Correct the rows."
-            )
+    answer: bool
 
 
 def _options_of(rows: Sequence[HardRow]) -> Counter[str]:
@@ -122,7 +98,7 @@ EASY = _table(
     id_of=attrgetter("question_idx"),
     counts=lambda rows: [count("Easy: questions", len(rows), QUESTIONS)],
 )
-HARD = _table("Hard", HardRow, QUESTIONS * OPTIONS, rules=_contradictory, counts=_hard_counts)
+HARD = _table("Hard", HardRow, QUESTIONS * OPTIONS, counts=_hard_counts)
 
 
 def _document(row: _QuestionRow, number: str, data: str, **fields: Any) -> dict[str, Any]:

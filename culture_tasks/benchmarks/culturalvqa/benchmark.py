@@ -5,15 +5,12 @@ Where the answers are withheld there is no score: the predictions are collected 
 
 from __future__ import annotations
 
-import ast
-import io
 import json
 import logging
 import random
 import re
-import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -26,6 +23,7 @@ from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     ComputedScore,
@@ -46,7 +44,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
-from culture_tasks.data.checking import Count, DataReport, count, tally
+from culture_tasks.data.checking import DataReport, count, tally
 from culture_tasks.data.files import Rows
 from culture_tasks.data.images import Images
 from culture_tasks.data.rows import Identifier, OptionalIdentifier, OptionalLabel, TableRow, Text
@@ -66,62 +64,36 @@ COUNTRIES = names_in(__package__, "countries.txt")  # Appendix A
 FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and section 5
 GROUPS = {"country": Groups(COUNTRIES, places=places), "facet": Groups(FACETS)}
 
-_COUNTRY_SPELLINGS = {
-    **{country: country for country in COUNTRIES},
-    **dict.fromkeys(("us", "unitedstates", "unitedstatesofamerica", "america"), "usa"),
-    **dict.fromkeys(("turkiye", "türkiye"), "turkey"),
-    **dict.fromkeys(("prchina", "peoplesrepublicofchina"), "china"),
-    "brasil": "brazil",
-    "islamicrepublicofiran": "iran",
-}
-
-
-def _letters(text: str | None) -> str:
-    """Returns the letters and digits of a text alone: ``United States`` is ``unitedstates``."""
-    return re.sub(r"[\W_]", "", (text or "").casefold())
+_SPELLINGS = {"us": "usa", "united states": "usa", "türkiye": "turkey"}
+_FACET_BY_STEM = {facet[:4]: facet for facet in FACETS}
 
 
 def country_of(text: str | None) -> str:
     """Returns the country that a text names; empty if it is none of the 11."""
-    return _COUNTRY_SPELLINGS.get(_letters(text), "")
+    name = (text or "").strip().casefold().replace("_", " ")
+    country = _SPELLINGS.get(name, name.replace(" ", "_"))
+    return country if country in COUNTRIES else ""
 
 
 def facet_of(text: str | None) -> str:
-    """Returns the facet that a text names by its stem (``Drink``, ``beverages``); empty if it is none of the 5."""
-    stems = {facet[:4]: facet for facet in FACETS} | {"beve": "drinks"}
-    return stems.get(_letters(text)[:4], "")
+    """Returns the facet that a text names by its stem, such as ``Drink``; empty if it is none of the 5."""
+    return _FACET_BY_STEM.get((text or "").strip().casefold()[:4], "")
 
 
 # Data
 
 
-def _as_list(value: Any) -> Any:
-    """Reads a list as releases and CSV files write it, without the blank entries that pad some columns."""
+def _texts(value: Any) -> Any:
+    """Makes a list of one text, and leaves out the blank entries that pad some columns."""
     if isinstance(value, str):
-        value = _listed(value) if value.lstrip().startswith("[") else [value]
+        value = listed(value) if value.lstrip().startswith("[") else [value]
     entries = [] if value is None else value
     if not isinstance(entries, list):
         return entries
     return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
 
 
-def _listed(text: str) -> Any:
-    """Reads a list in the form of JSON, of Python, or of NumPy, which has no commas."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:  # ['a', 'b'] and ['a' 'b'], which as Python would be one text
-        tokens = [token.string for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline)]
-        opening, *inner, closing = (token for token in tokens if token.strip())
-        if (opening, closing) != ("[", "]"):
-            raise ValueError("no list")
-        return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner if entry != ","]
-    except (ValueError, SyntaxError, tokenize.TokenError):
-        raise ValueError('Expected a list of texts, such as ["naan", "flatbread"]') from None
-
-
-Texts = Annotated[list[Text], BeforeValidator(_as_list)]
+Texts = Annotated[list[Text], BeforeValidator(_texts)]
 
 
 class CulturalVqaRow(TableRow):
@@ -145,24 +117,26 @@ class _AnswerRow(TableRow):
     country: OptionalLabel = None
 
 
-_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
 QUESTION_TABLE = Table(
     model=CulturalVqaRow,
     folder="culturalvqa",
-    stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
+    stems=("test", "data/test-*"),
     hub="mair-lab/CulturalVQA",
-    aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
     image_column="image",
     release=Release(QUESTIONS),
-    counts=lambda rows: [count("questions", len(rows))],
+    counts=lambda rows: [
+        count("questions", len(rows), QUESTIONS),
+        count("answers", sum(len(row.all_answers) for row in rows), ANSWERS),
+        *tally("country {}", (country_of(row.country) for row in rows), COUNTRIES),
+        *tally("facet {}", (facet_of(row.facet) for row in rows), FACETS),
+    ],
 )
 ANSWERS_TABLE = Table(
     model=_AnswerRow,
     folder="culturalvqa",
     stems=("answers",),
-    aliases=_ALIASES,
     id="u_id",
     id_of=attrgetter("u_id"),
 )
@@ -215,13 +189,11 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
     keys = Images(found, [row.image for row in rows]).keys()
     data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
 
-    def shown_alone(row: CulturalVqaRow) -> dict[str, Any]:
-        if shown == "fewshot":
-            return {"examples": next(examples)}
-        if shown == "country":
-            return {"country_name": row.country}
-        return {"entities": ", ".join(row.entities)} if shown == "lens" else {}
-
+    shown_alone: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
+        "fewshot": lambda _: {"examples": next(examples)},
+        "country": lambda row: {"country_name": row.country},
+        "lens": lambda row: {"entities": ", ".join(row.entities)},
+    }
     documents = [
         {
             "id": identifier,
@@ -231,7 +203,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
             "facet": facet_of(row.facet),
             "image_id": key,  # the same for questions about one image
             "data": data,
-            **shown_alone(row),
+            **shown_alone.get(shown, lambda _: {})(row),
         }
         for (identifier, row), key in zip(found, keys, strict=True)
     ]
@@ -255,16 +227,6 @@ def _examples(found: Rows[CulturalVqaRow], keys: Sequence[str]) -> Iterator[list
                 examples.append(candidate)
         rows = [(candidate, found.rows[candidate]) for candidate in examples]
         yield [{"row": at, "question": row.question, "answer": row.all_answers[0]} for at, row in rows]
-
-
-def counts_of(documents: Sequence[Doc]) -> Iterator[Count]:
-    """Yields the counts of the released questions, with the answers of a local file."""
-    yield count("questions", len(documents), QUESTIONS)
-    yield count("answers", sum(len(doc["references"]) for doc in documents), ANSWERS)
-    for field, groups in (("country", COUNTRIES), ("facet", FACETS)):
-        values = [doc[field] for doc in documents]
-        yield from tally(f"{field} {{}}", values, groups)
-        yield count(f"{field}: none of the paper's", values.count(""), 0)
 
 
 # Prompts
@@ -401,7 +363,7 @@ class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        table = QUESTION_TABLE.of_culture(self.folder)
+        table = QUESTION_TABLE.of_culture(self.folder, counts=lambda rows: [count("questions", len(rows))])
         return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
 
 
@@ -438,7 +400,7 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
             report.problems += ANSWERS_TABLE.check(settings, set())[1]
         if report.usable:
             try:
-                report.counts = list(counts_of(load("blind", settings).rows))
+                load("blind", settings)  # joins local answers
             except DataError as error:
                 report.problems.append(str(error))
         return report

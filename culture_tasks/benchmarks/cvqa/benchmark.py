@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
+from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     ComputedScore,
@@ -39,24 +39,14 @@ from culture_tasks.vocabulary import places
 QUESTIONS, PAIRS = 10_374, 39
 
 
-def _literal(value: Any) -> Any:
-    """Reads a list or pair that is printed as in Python, as the pairs are, and the options of an older revision."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError("Expected texts in brackets, such as ('Tamil', 'India')") from None
-
-
-Options = Annotated[list[Text], BeforeValidator(_literal), Len(4, 4)]
+Options = Annotated[list[Text], BeforeValidator(listed), Len(4, 4)]
 
 
 class CvqaRow(TableRow):
     """A question in both languages."""
 
     id: Identifier
-    subset: Annotated[tuple[Label, Label], BeforeValidator(_literal)]
+    subset: Annotated[tuple[Label, Label], BeforeValidator(listed)]
     question: Text
     question_en: Text
     options: Options

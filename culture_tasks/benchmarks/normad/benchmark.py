@@ -29,7 +29,6 @@ from culture_tasks.benchmarks.reporting import (
     ScoreUnit,
     TableSpec,
     columns_of,
-    groups_of,
     names_in,
 )
 from culture_tasks.data.checking import count, tally
@@ -160,6 +159,7 @@ def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
         responses,
         labels,
         right,
+        GROUPS,
         values={
             YES_OR_NO.name: None if right == "neutral" else share(labels, right),
             AUTHORS.name: share([authors_label(answer_in(response)) for response in responses], right),
@@ -167,7 +167,6 @@ def score(prompt: str, doc: Doc, responses: Sequence[str]) -> Score:
         },
         question=doc["story"],
         references=(LABELS[right],),
-        groups=groups_of(doc, GROUPS),
         cluster=doc["id"],
         prompt=prompt_file(__package__, prompt),
     )

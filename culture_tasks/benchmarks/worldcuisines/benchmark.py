@@ -7,7 +7,6 @@ paper's mean is one over languages; every language has the same questions, so it
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks import choices
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, score_options
+from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -163,7 +163,7 @@ def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
 class Dish(TableRow):
     """Where a dish of the knowledge base is from."""
 
-    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
+    countries: Annotated[list[str], BeforeValidator(listed)]
 
 
 KNOWLEDGE_BASE = Table(

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.papers import table_rows
 
 from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.documents import gold_counts
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.benchmarks.cedar.metrics import replies_of
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.means import mean_and_error
-from culture_tasks.published import load
 
 DOCUMENTS = [
     # language, gold label, prediction
@@ -102,15 +99,11 @@ def test_top2_macro_f1():
     assert math.isnan(metrics.top2_macro_f1([], [], []))
 
 
-def test_empty_input_is_nan_throughout():
+def test_empty_input_is_nan():
     replies = replies_of([])
     numbers = [*means(metrics.gepp, []).values(), *means(metrics.grqb, []).values()]
-    numbers += [
-        mean_and_error(metrics.unparsed_share(replies)).value,
-        metrics.acc_var(replies.scores, replies.languages),
-    ]
+    numbers.append(metrics.acc_var(replies.scores, replies.languages))
     assert all(math.isnan(number) for number in numbers)
-    assert metrics.acc_avg(replies.scores, replies.languages).size == 0
 
 
 @pytest.mark.parametrize(
@@ -118,63 +111,11 @@ def test_empty_input_is_nan_throughout():
     [
         (("en", "anger", "angr"), r"^cedar: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
         (("english", "anger", "anger"), r"^cedar: language 'english'"),
-        (("en", None, "anger"), r"^cedar: gold label None"),
-        (("en", "anger", ["anger"]), r"^cedar: prediction \['anger'\]"),
     ],
 )
-def test_errors_begin_with_the_benchmark(document, message):
+def test_a_label_that_is_none_is_named(document, message):
     with pytest.raises(DataError, match=message):
         replies_of([document])
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(LANGUAGES), st.sampled_from(EMOTIONS), st.sampled_from([*EMOTIONS, None])), min_size=1
-    )
-)
-def test_identities_hold_for_any_documents(documents):
-    golds = [gold for _, gold, _ in documents]
-    grqb, gepp = means(metrics.grqb, documents), means(metrics.gepp, documents)
-    unparsed = metrics.unparsed_share(replies_of(documents)).mean()
-    assert sum(grqb.values()) == pytest.approx(-unparsed, abs=1e-9)
-    for emotion in EMOTIONS:
-        count = sum(prediction == emotion for *_, prediction in documents)
-        assert gepp[emotion] == pytest.approx(
-            count / golds.count(emotion) if emotion in golds else math.nan, nan_ok=True
-        )
-    for quadrant, members in QUADRANTS.items():
-        difference = sum((p in members) - (g in members) for _, g, p in documents)
-        assert grqb[quadrant] == pytest.approx(difference / len(documents))
-
-
-# The paper's Tables 4 and 8 against each other and against the figures that its text quotes
-
-WITHOUT_SWAHILI = tuple(language for language in LANGUAGES if language != "sw")
-HALF_UNIT_OF_GEPP = 0.005  # Table 8 has two digits
-HALF_UNIT_OF_QUOTE = 0.05  # the text quotes one digit
-
-# Section 4.3 and the introduction quote four biases, all of the text-only half. Mistral-Small-3.2 doesn't support
-# Swahili (a hyphen in Table 1): its bias is over the gold labels of six languages.
-QUOTED = [
-    ("GPT-4o", "I", 14.2, LANGUAGES, 14.15, True),
-    ("InternVL3.5-38B", "III", 3.3, LANGUAGES, 3.18, True),
-    ("Mistral-Small-3.2", "II", 16.8, WITHOUT_SWAHILI, 16.77, True),
-    ("Mistral-Small-3.2", "II", 16.8, LANGUAGES, 16.21, False),
-    # The paper contradicts itself: no rounding of Table 8 gives the quoted value.
-    ("Claude4.5-Sonnet", "II", 10.6, LANGUAGES, 10.11, False),
-]
-
-
-@pytest.mark.parametrize(("model", "quadrant", "quoted", "languages", "computed", "consistent"), QUOTED)
-def test_quoted_bias_against_table_8(model, quadrant, quoted, languages, computed, consistent):
-    """GRQB from Table 8's rounded GEPP: 100 · Σ N_e (GEPP_e ± 0.005 - 1) / N. The gold counts N are exact."""
-    cells = [cell for cell in load("cedar_table_8").cells() if cell.keys["model"] == model]
-    gepp = {cell.keys["emotion"]: cell.number.value for cell in cells}
-    gold = {emotion: sum(gold_counts("text")[language][emotion] for language in languages) for emotion in EMOTIONS}
-    middle = 100 * sum(gold[e] * (gepp[e] - 1) for e in QUADRANTS[quadrant]) / sum(gold.values())
-    spread = 100 * sum(gold[e] for e in QUADRANTS[quadrant]) * HALF_UNIT_OF_GEPP / sum(gold.values())
-    assert middle == pytest.approx(computed, abs=0.005)
-    assert (abs(middle - quoted) <= spread + HALF_UNIT_OF_QUOTE) is consistent
 
 
 def test_gold_counts_are_table_4():

