@@ -13,7 +13,7 @@ from support.tiny_families import FAMILIES
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.requests import AnswerDecoding
 from culture_tasks.insertion.core.runner import Costs
-from culture_tasks.insertion.core.tensor_files import digest
+from culture_tasks.insertion.core.state import digest
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.methods.mend.editor import token_gradients
 from culture_tasks.insertion.methods.mend.method import divergence

@@ -34,6 +34,10 @@ def queries(count=10):
     return made
 
 
+def joined(batches):
+    return {place: result for batch in batches for place, result in batch}
+
+
 def encoded(model, asked, **options):
     return model.encoding.encode([query.messages for query in asked], **options)
 
@@ -59,21 +63,21 @@ class TestBatches:
     def test_answers_and_features_in_a_batch_are_those_on_their_own(self, any_model):
         asked = [PLAIN, *queries(), PLAIN]
         alone = {place: any_model.generate(query, DECODING) for place, query in enumerate(asked)}
-        assert dict(any_model.answers(asked, DECODING, 8)) == alone
+        assert joined(any_model.answers(asked, DECODING, 8)) == alone
         shown = asked[1:10]
-        together = dict(any_model.features_of(shown, 8))
+        together = joined(any_model.features_of(shown, 8))
         assert all(
             torch.allclose(together[place], any_model.features(query), atol=1e-3) for place, query in enumerate(shown)
         )
 
     def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(self, internvl, monkeypatch):
         asked = queries(9)
-        expected = dict(internvl.answers(asked, DECODING, 1))
+        expected = joined(internvl.answers(asked, DECODING, 1))
         monkeypatch.setattr(internvl, "_answers", out_of_memory(2, internvl._answers))
-        assert dict(internvl.answers(asked, DECODING, 8)) == expected
+        assert joined(internvl.answers(asked, DECODING, 8)) == expected
         monkeypatch.setattr(internvl, "_answers", out_of_memory(0))
         with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
-            dict(internvl.answers(asked, DECODING, 2))
+            joined(internvl.answers(asked, DECODING, 2))
 
 
 class TestEncoding:

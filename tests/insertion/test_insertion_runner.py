@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 import torch
 from support.insertion_requests import answered
@@ -12,7 +9,6 @@ from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.adapter import Answer
-from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import (
     AnswerDecoding,
@@ -24,6 +20,7 @@ from culture_tasks.insertion.core.requests import (
     text_part,
 )
 from culture_tasks.insertion.core.runner import Costs
+from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.base.method import BaseModelMethod
@@ -38,7 +35,7 @@ class CountingModel:
     model = torch.nn.Module()
 
     def __init__(self, run="run"):
-        self.identity = ModelIdentity("a", "weights", run)
+        self.identity = ModelIdentity(source="a", weights="weights", run=run)
         self.asked, self.batches = [], []
 
     def generate(self, request, decoding, weights=""):
@@ -53,8 +50,10 @@ class CountingModel:
             places = range(start, min(start + batch_size, len(requests)))
             changes = ["" if weights is None else edit["all"] for edit in (weights(places) if weights else places)]
             self.batches.append([requests[place].question for place in places])
-            for place, change in zip(places, changes, strict=True):
-                yield place, self.generate(requests[place], decoding, change)
+            yield [
+                (place, self.generate(requests[place], decoding, change))
+                for place, change in zip(places, changes, strict=True)
+            ]
 
 
 class Recording(InsertionMethod):
@@ -237,11 +236,10 @@ def test_costs_count_the_work_and_answers_on_their_own_keep_their_time():
     assert (second.answers, second.costs.inserted) == (first.answers, 0)
 
 
-def test_another_programs_database_is_refused(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "theirs")) as database:
-        database.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
-        Store(tmp_path / "theirs")
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "notes").write_text("something else, long enough to be no header")
+    with pytest.raises(CultureTasksError, match=r"notes can't be used as a store .*delete the file"):
+        Store(tmp_path / "notes")
 
 
 def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():

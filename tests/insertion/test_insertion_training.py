@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.insertion_method import FitContext
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
@@ -174,11 +174,11 @@ def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
     with pytest.raises(CultureTasksError, match=r"belongs to another fit.* Delete it to start from the beginning"):
         trained(checkpoints=kept_in(tmp_path, key="other"))
     content = checkpoints.file.read_bytes()
-    tensor_files.write(tmp_path / "factless", {"weight": torch.zeros(1)})
+    state.write_tensors(tmp_path / "factless", {"weight": torch.zeros(1)})
     for broken, message in (
-        (content[: len(content) // 2], "can't be read"),
-        (b"", "can't be read"),
-        ((tmp_path / "factless").read_bytes(), "can't be read"),
+        (content[: len(content) // 2], "can't be used"),
+        (b"", "can't be used"),
+        ((tmp_path / "factless").read_bytes(), "can't be used"),
         (bytes([*content[:-1], content[-1] ^ 1]), "is damaged"),
     ):
         checkpoints.file.write_bytes(broken)
@@ -202,13 +202,13 @@ def test_tensors_and_texts_come_back_from_a_file(tmp_path):
         "scalar": torch.tensor(3),
         "nothing": torch.zeros(0, 4),
     }
-    tensor_files.write(tmp_path / "file", tensors, {"fact": "é"})
-    found, facts = tensor_files.read(tmp_path / "file")
+    state.write_tensors(tmp_path / "file", tensors, {"fact": "é"})
+    found, facts = state.read_tensors(tmp_path / "file")
     assert facts == {"fact": "é"}
     assert {name: (tensor.dtype, tensor.tolist()) for name, tensor in found.items()} == {
         name: (tensor.dtype, tensor.tolist()) for name, tensor in tensors.items()
     }
-    assert tensor_files.digest(found) == tensor_files.digest(dict(reversed(tensors.items())))
+    assert state.digest(found) == state.digest(dict(reversed(tensors.items())))
 
 
 def test_the_digest_tells_names_shapes_types_and_bits_apart():
@@ -220,4 +220,4 @@ def test_the_digest_tells_names_shapes_types_and_bits_apart():
         {"a": torch.tensor([0.0, 0.0, 0.0, -0.0])},
         {"a": torch.zeros(4), "b": torch.zeros(0)},
     ]
-    assert len({tensor_files.digest(each) for each in tensors}) == len(tensors)
+    assert len({state.digest(each) for each in tensors}) == len(tensors)

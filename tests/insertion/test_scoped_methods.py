@@ -16,13 +16,12 @@ from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
-from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.requests import Insertion, Request, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
+from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training import Checkpoints
-from culture_tasks.insertion.core.training_data import TrainingData
+from culture_tasks.insertion.core.training import Checkpoints, TrainingData
 from culture_tasks.insertion.methods.mscke.method import ClipScopes, MsckeConfig
 
 NAMES = ("mscke", "serac")
@@ -55,7 +54,7 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
     places |= {query.question: 0.0 for case in data.cases for query in case.requests()}
 
     class ByHand(ScopeEncoder):
-        identity, width, parameters = ModelIdentity("", "", ""), 1, 0
+        identity, width, parameters = ModelIdentity(), 1, 0
 
         def encode(self, subjects, *_):
             return torch.tensor([[places[text]] for _, text in subjects])

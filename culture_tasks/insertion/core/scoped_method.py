@@ -40,9 +40,9 @@ from culture_tasks.insertion.core.edit_scopes import (
     squared_distances,
 )
 from culture_tasks.insertion.core.encoding import EncodedBatch
-from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
+from culture_tasks.insertion.core.state import ModelIdentity, value_key
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
     CaseLosses,
@@ -94,7 +94,6 @@ class ScopedMethod(InsertionMethod):
     """A memory of edits, a scope classifier and a replacement model."""
 
     needs_state: ClassVar[bool] = True
-    other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
     config: ScopedConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
@@ -168,12 +167,12 @@ class ScopedMethod(InsertionMethod):
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
-        parts, size = self._load_parts(), self.batch_size
+        parts, config = self._load_parts(), self.config
         requests = dict.fromkeys(request for case in cases for request in case.requests())
         subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, size, context.progress)
-        losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
-        losses |= train(parts, cases, self.config, replace(context, checkpoints=None), name=self.name)
+        parts.encoder.prepare(subjects, context.store, self.batch_size, context.progress)
+        losses, layer = parts.replacement.train(cases, config, context, batch_size=self.batch_size, method=self.name)
+        losses |= train(parts, cases, config, replace(context, checkpoints=None), name=self.name)
         parts.replacement.take(layer)
         self._loaded = parts
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
@@ -252,7 +251,7 @@ class ReplacementModel(Learner[TrainingCase]):
         with torch.no_grad():
             for name, weight in self.trained.items():
                 weight.copy_(weights[name])
-        self.model.identity = with_other_weights(self.identity, self.trained)
+        self.model.identity = self.identity.with_weights(self.trained)
 
     def train(
         self, cases: Sequence[TrainingCase], config: ScopedConfig, context: FitContext, *, batch_size: int, method: str
@@ -272,7 +271,7 @@ class ReplacementModel(Learner[TrainingCase]):
         checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
         means = train(self, cases, config, replace(context, checkpoints=checkpoints), name=method)
         trained = {name: weight.detach().cpu() for name, weight in self._copies.items()}
-        context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
+        context.store.put({key: json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained)})
         return means, trained
 
     def groups(self) -> Sequence[ParameterGroup]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -12,9 +11,9 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.devices import Progress, read_ahead, silent
 from culture_tasks.insertion.core.edit_scopes import StoredEdit, nearest_edit, stored_vectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
-from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
 from culture_tasks.insertion.core.requests import (
     AnswerDecoding,
     Insertion,
@@ -97,15 +96,15 @@ class MckiMethod(InsertionMethod):
         self._router.to(self.model.device).eval()
 
     def _features_of(
-        self, requests: Sequence[Request], store: Store, progress: Progress = silent
+        self, requests: Sequence[Request], store: Store, progress: Progress[Any] = silent
     ) -> dict[Request, torch.Tensor]:
         distinct = dict.fromkeys(requests)
         keys = dict(zip(distinct, read_ahead(distinct, lambda request: request.key), strict=True))
         inputs: dict[str, Request] = {}
         for request, key in keys.items():
             inputs.setdefault(key, request)
-        encode = partial(self.model.features_of, batch_size=self.batch_size)
-        found = stored_vectors(store, f"features:{self.model.identity.run}", inputs, encode, progress)
+        prefix = f"features:{self.model.identity.run}"
+        found = stored_vectors(store, prefix, inputs, self.model.features_of, self.batch_size, progress)
         return {request: found[key].reshape(2, -1) for request, key in keys.items()}
 
     def _vector_of(self, request: Request, features: torch.Tensor | None = None) -> torch.Tensor:

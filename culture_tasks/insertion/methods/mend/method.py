@@ -13,7 +13,13 @@ from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.requests import Insertion, TrainingCase
-from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision, train
+from culture_tasks.insertion.core.training import (
+    CaseLosses,
+    Learner,
+    ParameterGroup,
+    full_precision,
+    train,
+)
 from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
     Weights,
