@@ -13,11 +13,9 @@ from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.insertion_method import FitContext
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
-    CaseLosses,
     Checkpoints,
     GradientConfig,
     Learner,
-    ParameterGroup,
     train,
 )
 
@@ -38,10 +36,11 @@ class SmallLearner(Learner[float]):
         self.bias = nn.Parameter(torch.zeros(1))
         self.mean = torch.zeros(2)
         self.seen: list[float] = []
+        self.step: list[float] = []
         self.noise, self.rate, self.before = noise, rate, before
 
     def groups(self):
-        return [ParameterGroup({"weight": self.weight}, self.rate), ParameterGroup({"bias": self.bias}, 10 * self.rate)]
+        return [({"weight": self.weight}, self.rate), ({"bias": self.bias}, 10 * self.rate)]
 
     def buffers(self):
         return {"mean": self.mean}
@@ -52,12 +51,14 @@ class SmallLearner(Learner[float]):
         wanted = case + self.noise * torch.randn(1)
         loss = (self.weight + self.bias - wanted).square().sum()
         (scale * loss).backward()
-        return other or CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
+        self.step.append(case)
+        return other or {"loss": float(loss.detach())}
 
-    def absorb(self, observed):
-        for values in observed:
+    def end_step(self):
+        for value in self.step:
             self.mean[1] += 1
-            self.mean[0] += (float(values[0]) - self.mean[0]) / self.mean[1]
+            self.mean[0] += (value - self.mean[0]) / self.mean[1]
+        self.step.clear()
 
     def bits(self) -> str:
         return "".join(tensor.detach().numpy().tobytes().hex() for tensor in (self.weight, self.bias, self.mean))
@@ -134,7 +135,7 @@ class TestSteps:
             assert learner.weight.dtype == torch.float32
 
     def test_a_loss_that_is_not_finite_stops_the_training(self, tmp_path):
-        broken = SmallLearner(before=lambda it: CaseLosses({"loss": math.nan}) if len(it.seen) == 5 else None)
+        broken = SmallLearner(before=lambda it: {"loss": math.nan} if len(it.seen) == 5 else None)
         with pytest.raises(CultureTasksError, match=r"small: the training is not finite at step 3 \(loss nan\)"):
             trained(learner=broken, checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()

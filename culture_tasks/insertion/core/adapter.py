@@ -206,31 +206,6 @@ class MultimodalModel:
         order = self._longest_first(requests) if weights is None else range(len(requests))
         return self._batches(requests, order, batch_size, answer)
 
-    def generate_unless(
-        self, request: Request, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
-    ) -> Answer | None:
-        """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
-
-        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
-        on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
-        """
-        batch = self.encoding.encode([request.messages], with_spans=True)
-        masks = self._masks(batch, [request])
-        stops: list[bool] = []
-        with captured_states(self.model) as states:
-
-            def stop(input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-                if not stops:
-                    stops.append(gate(pooled(states, masks)[0]))
-                return torch.full((input_ids.shape[0],), stops[0], dtype=torch.bool, device=input_ids.device)
-
-            answer = self._answers(batch, decoding, stopping_criteria=[stop])[0]
-        return None if stops[0] else answer
-
-    def features(self, request: Request) -> torch.Tensor:
-        """Computes the features of a request, with the same prefill as :meth:`generate_unless`."""
-        return next(self.features_of([request]))[0][1]
-
     def features_of(self, requests: Sequence[Request], batch_size: int = 1) -> Iterator[Batch[torch.Tensor]]:
         """Yields batches of places of requests, each with its features, the longest first.
 
@@ -277,9 +252,9 @@ class MultimodalModel:
 
         return score
 
-    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[Answer]:
+    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding) -> list[Answer]:
         tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
-        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
+        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer))
         ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
         answers = []
         for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), prompt_lengths, strict=True):

@@ -10,7 +10,6 @@ import importlib
 import inspect
 import sys
 from importlib.metadata import entry_points
-from typing import Any
 
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
@@ -51,26 +50,24 @@ def method_class(name: str) -> type[InsertionMethod]:
     return method
 
 
-def described(name: str) -> dict[str, Any]:
-    """Returns a method's summary, needs and options; of one that breaks the rules, what is wrong."""
+def described(name: str) -> str:
+    """Returns a method's summary, needs and options as text; of one that breaks the rules, what is wrong."""
     try:
         method = method_class(name)
     except CultureTasksError as error:  # one package's method mustn't hide the others
-        return {"name": name, "problem": str(error)}
+        return f"{name}\n  Can't be used: {error}"
     about = sys.modules[method.__module__].__doc__ or method.__doc__ or ""
+    package, fields = method.__module__.partition(".")[0], method.config_class.model_fields
     meanings = attribute_texts(method.config_class)
-    return {
-        "name": name,
-        "about": about.strip().partition("\n")[0],
-        "package": method.__module__.partition(".")[0],
-        "needs_state": method.needs_state,
-        "options": [
-            {
-                "name": option,
-                "kind": inspect.formatannotation(field.annotation),
-                "default": None if field.is_required() else field.default,
-                "meaning": meanings.get(option, ""),
-            }
-            for option, field in method.config_class.model_fields.items()
-        ],
-    }
+    lines = [
+        name if package == __package__.partition(".")[0] else f"{name} ({package})",
+        f"  {about.strip().partition(chr(10))[0]}",
+        f"  Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
+        if method.needs_state
+        else "  Needs no state." + (" Options are model arguments: OPTION=VALUE." if fields else ""),
+    ]
+    for option, field in fields.items():
+        default = "" if field.is_required() or field.default is None else f"={field.default}"
+        kind = inspect.formatannotation(field.annotation)
+        lines.append(f"    {option}{default} ({kind}): {meanings.get(option, '')}")
+    return "\n".join(lines)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from culture_tasks.insertion.core.adapter import Answer
-from culture_tasks.insertion.core.devices import device_name, now
+from culture_tasks.insertion.core.devices import now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Prompt
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request
 from culture_tasks.insertion.core.state import value_key
@@ -81,25 +81,19 @@ class CaseLoop:
         method.reset()
 
     def _answer_alone(self, insertions: Sequence[Insertion], request: Request) -> Answer:
-        method, key = self._method, self._key(Prompt(request, edits=tuple(insertions)))
-        # An answer given on its own has a time, which holds for this kind of device alone.
-        key = key and f"alone:{device_name(self._device)}:{key}"
-        answer = self._stored(key)
-        if answer is None:
-            self._insert(insertions)
-            start = now(self._device)
-            answer = (method if insertions else method.model).generate(request, self._decoding)
-            answer = replace(answer, seconds=now(self._device) - start)
-            self._keep({key: answer})
-        return answer
+        """Answers a request with the time that it takes, which is measured in each run."""
+        self._insert(insertions)
+        start = now(self._device)
+        answer = (self._method if insertions else self._method.model).generate(request, self._decoding)
+        self.costs.answered += 1
+        return replace(answer, seconds=now(self._device) - start)
 
     def _answer_window(self, window: Sequence[Case[Place]]) -> Iterator[tuple[Place, Answer]]:
         start, inserting = now(self._device), self.costs.insertion_seconds
         prompts = self._prompts(window)
         keys = {place: self._key(prompt) or (place,) for place, prompt in prompts.items()}
         distinct = dict(zip(keys.values(), prompts.values(), strict=True))
-        stored = {key: self._stored(key) for key in distinct}
-        answers: dict[Hashable, Answer] = {key: answer for key, answer in stored.items() if answer is not None}
+        answers = self._stored(distinct)
         for batch in self._generated({key: distinct[key] for key in distinct if key not in answers}):
             answers |= batch
             self._keep(batch)
@@ -170,12 +164,13 @@ class CaseLoop:
             source += [*self._method.identity, [edit.key for edit in prompt.edits]]
         return f"answer:{value_key([*source, prompt.request.key, asdict(self._decoding)])}"
 
-    def _stored(self, key: Hashable) -> Answer | None:
-        content = self._store.get(key) if isinstance(key, str) else None
-        self.costs.hits += content is not None
-        return None if content is None else Answer(**json.loads(content))
+    def _stored(self, keys: Iterable[Hashable]) -> dict[Hashable, Answer]:
+        contents = {key: self._store.get(key) for key in keys if isinstance(key, str)}
+        answers: dict[Hashable, Answer] = {key: Answer(**json.loads(text)) for key, text in contents.items() if text}
+        self.costs.hits += len(answers)
+        return answers
 
-    def _keep(self, answers: Mapping[Any, Answer]) -> None:
+    def _keep(self, answers: Mapping[Hashable, Answer]) -> None:
         self.costs.answered += len(answers)
         texts = {key: json.dumps(asdict(answer), ensure_ascii=False) for key, answer in answers.items()}
         self._store.put({key: text.encode() for key, text in texts.items() if isinstance(key, str)})

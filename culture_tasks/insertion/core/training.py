@@ -2,8 +2,7 @@
 
 A step is the mean gradient of some cases. The order of cases and all random numbers follow from the seed and from the
 place in the training alone, so that a training that continues from a checkpoint ends with the same bits as one without
-a break (on a GPU, as far as its kernels are deterministic). Several processes share the cases of a step and add their
-gradients: the result is that of one process, up to the order in which floating-point numbers are added.
+a break (on a GPU, as far as its kernels are deterministic).
 
 A checkpoint is one safetensors file, replaced as a whole. Accelerate's ``save_state`` would write optimizer and random
 state by pickle, and a folder of files that a kill can leave half old and half new.
@@ -25,8 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import torch
-from accelerate import PartialState
-from accelerate.utils import gather_object, reduce
 from pydantic import Field
 from safetensors import SafetensorError
 
@@ -68,18 +65,8 @@ class GradientConfig(MethodConfig):
     seed: int = 0
 
 
-class ParameterGroup(NamedTuple):
-    """Parameters with their learning rate, by names that no other group has; in float32 small steps don't vanish."""
-
-    parameters: Mapping[str, nn.Parameter]
-    learning_rate: float
-
-
-class CaseLosses(NamedTuple):
-    """The loss of a case and its parts, by names for the report, and an observation for :meth:`Learner.absorb`."""
-
-    losses: Mapping[str, float]
-    observed: torch.Tensor | None = None
+ParameterGroup = tuple[Mapping[str, "nn.Parameter"], float]
+"""Parameters by names that no other group has, with their learning rate; in float32 small steps don't vanish."""
 
 
 class Learner(ABC, Generic[Case]):
@@ -98,15 +85,15 @@ class Learner(ABC, Generic[Case]):
         return case
 
     @abstractmethod
-    def learn(self, case: Any, scale: float) -> CaseLosses:
+    def learn(self, case: Any, scale: float) -> Mapping[str, float]:
         """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
 
         The case is as :meth:`read` returned it. It runs under autocast where the options ask for mixed precision;
-        :func:`full_precision` is for ``backward``.
+        :func:`full_precision` is for ``backward``. Returned are the loss and its parts, by names for the report.
         """
 
-    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
-        """Takes the observations of a step's cases, in their order; called after the step, in every process."""
+    def end_step(self) -> None:
+        """Takes notice that the cases of a step were learned, and the step made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +147,6 @@ def train(
 
     Raises:
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
-        SettingsError: If there are more processes than cases in a step.
     """
     training = _Training(learner, cases, config, name)
     training.restore(context.checkpoints)
@@ -176,7 +162,7 @@ def full_precision(device: torch.device) -> torch.autocast:
 def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> torch.optim.Optimizer:
     """Makes an optimizer."""
     classes = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-    return classes[name]([{"params": [*group.parameters.values()], "lr": group.learning_rate} for group in groups])
+    return classes[name]([{"params": [*parameters.values()], "lr": rate} for parameters, rate in groups])
 
 
 class _Step(NamedTuple):
@@ -193,16 +179,10 @@ class _Training(Generic[Case]):
     def __init__(self, learner: Learner[Case], cases: Sequence[Case], config: GradientConfig, name: str) -> None:
         self._learner, self._cases, self._config, self._name = learner, cases, config, name
         groups = learner.groups()
-        self._parameters = {name: value for group in groups for name, value in group.parameters.items()}
+        self._parameters = {name: value for parameters, _ in groups for name, value in parameters.items()}
         self._optimizer = make_optimizer(config.optimizer, groups)
         self.device = next(iter(self._parameters.values())).device
-        self._processes = PartialState(cpu=self.device.type == "cpu")
         self._done, self._count, self._sums = 0, 0, dict[str, float]()
-        if self._processes.num_processes > config.cases_per_step:
-            raise SettingsError(
-                f"insertion: {name} has {config.cases_per_step} cases in a step for {self._processes.num_processes} "
-                "processes. Start fewer processes, or raise cases_per_step."
-            )
 
     def run(self, progress: Progress[Any], checkpoints: Checkpoints | None) -> dict[str, float]:
         """Makes the steps that are left."""
@@ -216,7 +196,7 @@ class _Training(Generic[Case]):
                     self._make(step, next(cases_of_steps))
                     self._done += 1
                     is_due = checkpoints and time.monotonic() >= last_write + 60 * checkpoints.minutes
-                    if checkpoints and self._processes.is_main_process and (is_due or step is steps[-1]):
+                    if checkpoints and (is_due or step is steps[-1]):
                         self._write(checkpoints)
                         last_write = time.monotonic()
         finally:
@@ -228,36 +208,27 @@ class _Training(Generic[Case]):
         for parameter in self._parameters.values():
             parameter.requires_grad_(requires_grad=required)
 
-    def _read(self, step: _Step) -> dict[int, Any]:
-        """Reads every n-th case of a step, the share of this process."""
-        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
-        return {place: self._learner.read(self._cases[step.cases[place]]) for place in share}
+    def _read(self, step: _Step) -> list[Any]:
+        return [self._learner.read(self._cases[place]) for place in step.cases]
 
-    def _make(self, step: _Step, cases: Mapping[int, Any]) -> None:
-        """Makes one step; each process learns its share of the cases."""
+    def _make(self, step: _Step, cases: Sequence[Any]) -> None:
+        """Makes one step."""
         self._optimizer.zero_grad()
-        mixed, share = self._config.mixed_precision == "bf16", list[tuple[int, CaseLosses]]()
-        for place, case in cases.items():
-            torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
-            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-                losses, observed = self._learner.learn(case, 1.0 / len(step.cases))
-            share.append((place, CaseLosses(losses, None if observed is None else observed.cpu())))
-        learned = [case for _, case in sorted(gather_object(share), key=lambda row: row[0])]
         if step.first == 0:
             self._sums, self._count = {}, 0
-        for losses, _ in learned:
+        mixed = self._config.mixed_precision == "bf16"
+        for place, case in enumerate(cases, step.first):
+            torch.manual_seed(_number(self._config.seed, step.epoch, place))
+            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+                losses = self._learner.learn(case, 1.0 / len(cases))
             self._check_finite(losses)
             self._sums = {part: self._sums.get(part, 0.0) + value for part, value in losses.items()}
-        self._count += len(learned)
-        if self._processes.num_processes > 1:
-            for parameter in self._parameters.values():
-                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                parameter.grad = reduce(gradient, reduction="sum")
+        self._count += len(cases)
         limit = self._config.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit)
         self._check_finite({"gradient norm": float(norm)})
         self._optimizer.step()
-        self._learner.absorb([observed for _, observed in learned if observed is not None])
+        self._learner.end_step()
 
     def _check_finite(self, values: Mapping[str, float]) -> None:
         """Stops before a step that would spoil the parameters, and the checkpoint with them."""
@@ -294,11 +265,6 @@ class _Training(Generic[Case]):
                     self._optimizer.state[parameter][kind[1]] = value
                 else:
                     (self._parameters if kind[0] == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
-        if len(set(gather_object([self._done]))) > 1:
-            raise CultureTasksError(
-                f"insertion: {self._name}: processes found different checkpoints. Put the state on a disk that "
-                "all of them share."
-            )
 
 
 def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
