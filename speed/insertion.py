@@ -33,7 +33,7 @@ import torch
 from PIL import Image
 
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.device_meter import device_name
+from culture_tasks.insertion.core.devices import device_name
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.state import read
 from culture_tasks.insertion.methods import labels, paper_rows

@@ -22,14 +22,13 @@ import transformers
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.training_cases import Locality
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.device_meter import device_name, forget_peak, now, peak_gib
+from culture_tasks.insertion.core.devices import device_name, forget_peak, now, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training_data import TrainingData
+from culture_tasks.insertion.core.training import TrainingData
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "speed"), str(ROOT / "examples"), str(ROOT / "tests")]
@@ -63,8 +62,7 @@ TABLE_2: Mapping[str, Mapping[str, int]] = {
     "MEND": {"MEND step": TRAINING_CASES // 2, "MEND edit": CASES, "base request": REQUESTS},
     # The smaller model answers the two requests about the insertion: the base model's time is their upper bound.
     "SERAC": {
-        "SERAC replacement step": TRAINING_CASES,
-        "SERAC classifier step": TRAINING_CASES,
+        "SERAC step": TRAINING_CASES,
         "base request": REQUESTS // 2,
     },
 }
@@ -82,7 +80,7 @@ class Measured(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Clock(Progress):
+class Clock:
     """Notes when the steps of each training begin and end."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -177,11 +175,12 @@ class Bench:
         """Trains the replacement model and the classifier for some steps of one case."""
         clock = Clock(device=self.model.device)
         self.method("serac").fit(self._training(self.options.steps), Store(None), clock)
-        yield from clock.measured("SERAC replacement step", "SERAC classifier step")
+        yield from clock.measured("SERAC step")
 
     def _answered(self, what: str, requests: Sequence[Request]) -> Measured:
         start = now(self.model.device)
-        answers = [answer for _, answer in self.model.answers(requests, self.decoding, self.options.batch)]
+        batches = self.model.answers(requests, self.decoding, self.options.batch)
+        answers = [answer for batch in batches for _, answer in batch]
         seconds = (now(self.model.device) - start) / len(requests)
         tokens = (max(getattr(answer, name) for answer in answers) for name in ("prompt_tokens", "new_tokens"))
         return Measured(what, seconds, len(requests), *tokens)

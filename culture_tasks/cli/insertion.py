@@ -1,119 +1,74 @@
-"""``culture-tasks insertion``: list the methods, fit one, or describe a fitted state."""
+"""``culture-tasks insertion``: list the methods, or fit one."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import check_revisions
-from culture_tasks.cli.options import (
-    AddParser,
-    add_json,
-    add_model_options,
-    add_repeatable,
-    at_least,
-    model_options,
-    not_negative,
-    print_json,
-    settings_of,
-)
+from culture_tasks.cli import options as common
 from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import plain
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.insertion_method import InsertionMethod
-    from culture_tasks.insertion.core.training_data import TrainingData
+    from culture_tasks.insertion.core.training import TrainingData
 
 _FEATURES = "features.sqlite3"
 _CHECKPOINT = "training.safetensors"
 
 _FIT = (
     "Fits a method on a benchmark's training cases and writes its state. After a crash, the same command continues "
-    "where it stopped. Under torchrun or accelerate launch, several GPUs share the work of methods that are trained by "
-    "gradients."
+    "where it stopped."
 )
 
 
-def register(add_parser: AddParser) -> None:
+def register(add_parser: common.AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     methods = actions.add_parser("methods", help="list the methods with their options and requirements")
-    add_json(methods)
     methods.set_defaults(handler=_list)
     fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
-    fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
-    fit.add_argument("--model", required=True, help="multimodal model, on the Hub or in a folder")
-    fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
-    fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
-    fit.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the state")
-    add_repeatable(fit, "--set", "OPTION=VALUE", "set an option of the method (see methods)")
+    add = fit.add_argument
+    add("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
+    add("--model", required=True, help="multimodal model, on the Hub or in a folder")
+    add("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
+    add("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the state")
+    common.add_repeatable(fit, "--set", "OPTION=VALUE", "set an option of the method (see methods)")
     limit = "use this many training cases, evenly spaced over all"
-    fit.add_argument("--limit", type=at_least(1), metavar="N", help=limit)
-    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --output)")
-    fit.add_argument("--overwrite", action="store_true", help="replace another state in --output")
+    add("--limit", type=common.at_least(1), metavar="N", help=limit)
+    add("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --output)")
+    add("--overwrite", action="store_true", help="replace another state in --output")
     batch = "requests whose features are computed together"
-    fit.add_argument("--batch-size", type=at_least(1), default=1, metavar="N", help=batch)
+    add("--batch-size", type=common.at_least(1), default=1, metavar="N", help=batch)
     minutes = "time between checkpoints of a training; 0 writes one after each step"
-    fit.add_argument("--checkpoint-minutes", type=not_negative, default=10.0, metavar="MINUTES", help=minutes)
-    add_model_options(fit)
+    add("--checkpoint-minutes", type=common.not_negative, default=10.0, metavar="MINUTES", help=minutes)
+    common.add_model_options(fit)
     fit.set_defaults(handler=_fit)
-    show = actions.add_parser("show", help="describe a fitted state")
-    show.add_argument("state", type=Path, help="folder that fit wrote")
-    show.set_defaults(handler=_show)
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list(_: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.method_registry import described, method_names
 
-    descriptions = [described(name) for name in method_names()]
-    if options.json:
-        print_json(descriptions)
-        return 0
-    for description in descriptions:
-        for indent, text in _lines(description):
-            print(f"{' ' * indent}{plain(text)}")
-        print()
+    for line in "\n\n".join(map(described, method_names())).splitlines():
+        text = line.lstrip()
+        print(f"{line[: len(line) - len(text)]}{plain(text)}")
     return 0
 
 
-def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a description, each with its indent."""
-    name = method["name"]
-    if "problem" in method:
-        yield from ((0, name), (2, f"Can't be used: {method['problem']}"))
-        return
-    yield 0, name if method["package"] == __package__.partition(".")[0] else f"{name} ({method['package']})"
-    yield 2, method["about"]
-    if method["needs_state"]:
-        yield 2, f"Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
-    else:
-        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
-    if method["edits_weights"]:
-        yield 2, "Changes the model's weights."
-    if method["other_models"]:
-        yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
-    for option in method["options"]:
-        default = "" if option["default"] is None else f"={option['default']}"
-        yield 4, f"{option['name']}{default} ({option['kind']}): {option['meaning']}"
-
-
 def _fit(options: argparse.Namespace) -> int:
-    import torch
-    from accelerate import PartialState
-
     from culture_tasks.insertion.core.adapter import MultimodalModel
+    from culture_tasks.insertion.core.devices import shown
     from culture_tasks.insertion.core.method_registry import method_class
-    from culture_tasks.insertion.core.progress import Progress
     from culture_tasks.insertion.core.store import Store
-    from culture_tasks.insertion.core.training import Checkpoints
-    from culture_tasks.insertion.core.training_data import load_training_data
+    from culture_tasks.insertion.core.training import Checkpoints, load_training_data
 
     method_type = method_class(options.method)
-    config = method_type.read_config(settings_of("--set", options.set))
+    config = method_type.read_config(common.settings_of("--set", options.set))
     if not method_type.needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     settings = Settings.from_environment()
@@ -121,27 +76,17 @@ def _fit(options: argparse.Namespace) -> int:
         settings = settings.model_copy(update={"data": options.data})
     check_revisions(settings)
     data = load_training_data(settings, options.limit, options.benchmark)
-    processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
-    if processes.num_processes > 1 and options.device_map:
-        raise SettingsError(
-            f"insertion: --device-map {options.device_map} in {processes.num_processes} processes. Each needs the "
-            "whole model on one GPU: leave out --device-map, or start one process."
-        )
-    device = str(processes.device) if processes.num_processes > 1 else options.device
-    model = MultimodalModel.load(options.model, model_options(options, device))
-    method = method_type(model, config)
+    method = method_type(MultimodalModel.load(options.model, common.model_options(options, options.device)), config)
     method.batch_size = options.batch_size
     if not options.overwrite and _is_done(options.output, method, data):
         print(f"{options.output}: is already fitted")
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
-    progress = Progress(hidden=not processes.is_main_process)
-    method.fit(data, Store(options.features or options.output / _FEATURES), progress, checkpoints)
-    if processes.is_main_process:
-        description = method.save(options.output)
-        checkpoints.clear()
-        print(f"{options.output}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
-    processes.destroy_process_group()
+    features = Store(options.features or options.output / _FEATURES)
+    method.fit(data, features, shown, checkpoints)
+    description = method.save(options.output)
+    checkpoints.clear()
+    print(f"{options.output}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
     return 0
 
 
@@ -159,13 +104,3 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
             "--overwrite."
         )
     return True
-
-
-def _show(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.core.state import read
-
-    description, tensors = read(options.state)
-    content = description.model_dump(mode="json", exclude={"facts", "tensors"})
-    sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    print_json({**content, "fingerprint": description.fingerprint, "tensors": sizes})
-    return 0

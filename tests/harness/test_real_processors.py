@@ -31,7 +31,7 @@ from culture_tasks.harness.prompts import conversation
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.training import load_training_data
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.settings import Settings
 

@@ -8,7 +8,7 @@ from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import FAMILIES, save_family
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.training import load_training_data
 from culture_tasks.settings import Settings
 
 

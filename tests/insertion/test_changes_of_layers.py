@@ -23,76 +23,48 @@ from culture_tasks.insertion.core.weight_edits import (
 MLP = ["mlp.up_proj", "mlp.down_proj"]
 
 
-@pytest.fixture
-def inner(model):
-    return model.model
+def changed(weights, factor):
+    return {name: (factor * weight.detach()).requires_grad_() for name, weight in weights.items()}
 
 
-def test_weights_of_every_layer_of_the_language_model_are_found(any_model):
-    inner = any_model.model
-    layers = decoder_layers(inner)
-    count = inner.config.get_text_config().num_hidden_layers
-    language_model = layers[0].removesuffix(".layers.0")
-    assert language_model in ("model.language_model", "model.text_model")
-    assert layers == [f"{language_model}.layers.{layer}" for layer in range(count)]
-    parameters = dict(inner.named_parameters())
-    for layer in layers:
-        weights = layer_weights(inner, layer, ["attention", "mlp"])
-        inside = {name for name in parameters if name.startswith(f"{layer}.")}
-        assert set(weights) == {name for name in inside if parameters[name].dim() >= 2}
-        assert set(layer_weights(inner, layer, ["mlp"])) == {name for name in weights if ".mlp." in name}
-        assert all(weights[name] is parameters[name] for name in weights)
-    linears = layer_linears(inner, layers[-2:], MLP)
-    assert len(linears) == 4
-    assert all(isinstance(module, torch.nn.Linear) for module in linears.values())
-    with pytest.raises(SettingsError, match=r"has no linear map 'mlp\.up'\. It has .*mlp\.up_proj"):
-        layer_linears(inner, layers[-1:], ["mlp.up"])
-    with pytest.raises(SettingsError, match="has no attention weights"):
-        layer_weights(inner, f"{layers[-1]}.mlp", ["attention"])
-
-
-def _logits(inner):
-    ids = torch.arange(20, 30)[None]
-    return inner(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-
-
-def test_computing_with_other_weights_is_like_setting_them(inner):
-    layer = decoder_layers(inner)[-1]
-    weights = layer_weights(inner, layer, ["attention", "mlp"])
-    plain = _logits(inner)
-    others = {name: (0.5 * weight.detach()).requires_grad_() for name, weight in weights.items()}
-    found = with_weights(inner, others, lambda: _logits(inner))
-    assert torch.equal(_logits(inner), plain)
-    with torch.no_grad():
+def test_every_pass_is_like_setting_the_weights_and_a_repeated_one_has_its_bits_and_gradients(model):
+    score, inner = model.answer_scorer([insertion(1, 2)]), model.model
+    weights = layer_weights(inner, decoder_layers(inner)[-1], ["attention", "mlp"])
+    plain, repeated = score().logits, RepeatedPass(inner, weights, score)
+    for factor in (1.0, 0.5, 2.0, 1.0):
+        first, second = changed(weights, factor), changed(weights, factor)
+        whole, found = with_weights(inner, first, score), with_weights(inner, second, repeated)
+        assert torch.equal(found.logits, whole.logits)
+        whole.losses().sum().backward()
+        found.losses().sum().backward()
+        assert all(torch.equal(first[name].grad, second[name].grad) for name in weights)
         for weight in weights.values():
-            weight.mul_(0.5)
-        assert torch.equal(_logits(inner), found)
+            weight.data.mul_(factor)
+        assert torch.equal(score().logits, whole.logits)
         for weight in weights.values():
-            weight.mul_(2)
-    assert torch.equal(_logits(inner), plain)
-    found.square().mean().backward()
-    assert all(tensor.grad.abs().sum() > 0 for tensor in others.values())
+            weight.data.div_(factor)
+    assert torch.equal(score().logits, plain)
     assert all(weight.grad is None for weight in weights.values())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"dtype": torch.int8}, r"up_proj\.weight can't be edited: it is torch\.int8 on cpu"),
-        ({"device": "meta"}, r"up_proj\.weight can't be edited: it is torch\.float32 on meta"),
-    ],
-)
-def test_weights_that_cannot_be_edited_are_refused(change, message):
+def test_weights_and_layers_that_cannot_be_edited_are_refused():
     inner = family("llava").model
     layer = decoder_layers(inner)[-1]
     linear = inner.get_submodule(f"{layer}.mlp.up_proj")
     weight = linear.weight
+    for call, message in (
+        (lambda: decoder_layer(inner, 2, method="a method"), r"layer=2 of a method\. The model has layers 0 to 1"),
+        (lambda: layer_linears(inner, [layer], ["mlp.up"]), r"has no linear map 'mlp\.up'\. It has .*mlp\.up_proj"),
+        (lambda: layer_weights(inner, f"{layer}.mlp", ["attention"]), "has no attention weights"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            call()
     try:
-        linear.weight = torch.nn.Parameter(torch.zeros(weight.shape, **change), requires_grad=False)
-        with pytest.raises(SettingsError, match=message):
-            layer_linears(inner, [layer], MLP)
-        with pytest.raises(SettingsError, match=message):
-            layer_weights(inner, layer, ["mlp"])
+        for change, message in (({"dtype": torch.int8}, "int8 on cpu"), ({"device": "meta"}, "float32 on meta")):
+            linear.weight = torch.nn.Parameter(torch.zeros(weight.shape, **change), requires_grad=False)
+            for call in (lambda: layer_linears(inner, [layer], MLP), lambda: layer_weights(inner, layer, ["mlp"])):
+                with pytest.raises(SettingsError, match=rf"up_proj\.weight can't be edited: it is torch\.{message}"):
+                    call()
     finally:
         linear.weight = weight
 
@@ -111,27 +83,6 @@ def test_rows_have_different_weights_beams_too():
             with_weights_by_row(model, rows, lambda flat=flat: model(flat))
 
 
-def pairs():
-    return [insertion(1, 2)]
-
-
-def changed(weights, factor):
-    return {name: (factor * weight.detach()).requires_grad_() for name, weight in weights.items()}
-
-
-def test_every_pass_has_the_bits_and_gradients_of_a_whole_one(model):
-    score, inner = model.answer_scorer(pairs()), model.model
-    weights = layer_weights(inner, decoder_layers(inner)[-1], ["attention", "mlp"])
-    repeated = RepeatedPass(inner, weights, score)
-    for factor in (1.0, 0.5, 2.0, 1.0):
-        first, second = changed(weights, factor), changed(weights, factor)
-        whole, found = with_weights(inner, first, score), with_weights(inner, second, repeated)
-        assert torch.equal(found.logits, whole.logits)
-        whole.losses().sum().backward()
-        found.losses().sum().backward()
-        assert all(torch.equal(first[name].grad, second[name].grad) for name in weights)
-
-
 def test_what_is_frozen_runs_once(model):
     inner, layers = model.model, decoder_layers(model.model)
     weights = layer_weights(inner, layers[-1], ["mlp"])
@@ -139,7 +90,7 @@ def test_what_is_frozen_runs_once(model):
     vision = ("model.vision_tower", "model.visual", "model.vision_model")
     watched = [*layers, *(name for name, _ in inner.named_modules() if name in vision)]
     assert len(watched) == len(layers) + 1
-    repeated = RepeatedPass(inner, weights, model.answer_scorer(pairs()))
+    repeated = RepeatedPass(inner, weights, model.answer_scorer([insertion(1, 2)]))
     with ExitStack() as stack:
         for name in watched:
             module = inner.get_submodule(f"{name}.mlp" if name in layers else name)
@@ -151,29 +102,16 @@ def test_what_is_frozen_runs_once(model):
     assert set(ran) <= {layers[-1], watched[-1]}
 
 
-def test_a_module_that_comes_back_later_is_computed_then():
+def test_a_module_that_comes_back_later_is_computed_then_and_a_forward_of_the_objects_own_stays():
     shared, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
     model, inputs = torch.nn.ModuleDict({"shared": shared, "last": last}), torch.randn(2, 3)
+    own, calls = shared.forward, []
+    shared.forward = lambda value: calls.append(1) or own(value)
+    kept = shared.forward
     repeated = RepeatedPass(model, ["last.weight"], lambda: shared(last(shared(inputs))))
     for factor in (1.0, 2.0, 3.0):
         weight = factor * last.weight.detach()
-        expected = shared(torch.nn.functional.linear(shared(inputs), weight, last.bias))
+        expected = own(torch.nn.functional.linear(own(inputs), weight, last.bias))
         assert torch.equal(with_weights(model, {"last.weight": weight}, repeated), expected)
-
-
-def test_a_forward_of_the_objects_own_stays():
-    first, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
-    model = torch.nn.Sequential(first, last)
-    calls = []
-    own = first.forward
-    first.forward = lambda value: calls.append(1) or own(value)
-    kept = first.forward
-    repeated = RepeatedPass(model, ["1.weight"], lambda: model(torch.ones(1, 3)))
-    assert torch.equal(repeated(), repeated())
-    assert calls == [1]
-    assert first.forward is kept
-
-
-def test_a_layer_that_is_not_there_is_refused(internvl):
-    with pytest.raises(SettingsError, match=r"layer=2 of a method\. The model has layers 0 to 1"):
-        decoder_layer(internvl.model, 2, method="a method")
+    assert len(calls) == 2 + 1 + 1  # once before what changes, and each time after it
+    assert shared.forward is kept

@@ -13,7 +13,7 @@ from support.tiny_families import FAMILIES
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.requests import AnswerDecoding
 from culture_tasks.insertion.core.runner import Costs
-from culture_tasks.insertion.core.tensor_files import digest
+from culture_tasks.insertion.core.state import digest
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.methods.mend.editor import token_gradients
 from culture_tasks.insertion.methods.mend.method import divergence
@@ -179,10 +179,10 @@ class TestMend:
         """The derivative of the loss by an edit rate and by a bias, against differences."""
         method, case = made("mend", internvl, normalize=False, edit_rate=0.02), data.cases[0]
         method.batch_size = batch_size
-        parameters = {name: value for group in method.groups() for name, value in group.parameters.items()}
+        parameters = {name: value for group, _ in method.groups() for name, value in group.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        parts = method.learn(method.read(case), 0.5).losses
+        parts = method.learn(method.read(case), 0.5)
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
         for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
@@ -190,13 +190,13 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(method.learn(method.read(case), 0.0).losses["loss"])
+                values.append(method.learn(method.read(case), 0.0)["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
         cases = [replace(case, locality=(item,)) for item in case.locality]
-        alone = [method.learn(method.read(one), 1.0).losses["locality"] for one in cases]
+        alone = [method.learn(method.read(one), 1.0)["locality"] for one in cases]
         assert len(alone) == 2
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)

@@ -15,14 +15,13 @@ import pytest
 from safetensors import SafetensorError
 from support.in_process import run_lmms_eval
 from support.tiny_encoders import save_tiny_clip
-from support.tiny_families import save_family
 from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.method_registry import described, method_class, method_names
+from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core.method_registry import method_class, method_names
 from culture_tasks.insertion.methods import labels, paper_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -54,27 +53,16 @@ def test_the_published_settings_are_the_defaults(name):
     assert {**config, **PUBLISHED[name]} == config
 
 
-@pytest.mark.parametrize("name", method_names())
-def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
-    method = described(name)
-    assert method["about"].endswith(".")
-    assert [option["name"] for option in method["options"] if not option["meaning"].endswith(".")] == []
-    assert {option["name"] for option in method["options"]} >= set(method["other_models"])
-
-
-def test_methods_are_listed_with_options_and_needs(capsys):
+def test_methods_are_listed_with_options_each_with_a_sentence(capsys):
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
-    assert "demonstrations=16 (integer, at least 0)" in said
-    assert "Loads further models, which these options name: encoder." in said
+    assert "demonstrations=16 (int): Retrieved demonstrations" in said
     assert "Needs a state: culture-tasks insertion fit --method mcki" in said
-    assert main(["insertion", "methods", "--json"]) == 0
-    methods = {method["name"]: method for method in json.loads(capsys.readouterr().out)}
-    assert set(methods) == set(method_names())
-    assert (methods["base"]["needs_state"], methods["base"]["options"]) == (False, [])
-    [route_dim] = (option for option in methods["mcki"]["options"] if option["name"] == "route_dim")
-    meaning = "Width of router vectors."
-    assert route_dim == {"name": "route_dim", "kind": "integer, at least 1", "default": 1024, "meaning": meaning}
+    methods = said.split("\n\n")
+    assert [method.split("\n")[0] for method in methods] == list(method_names())
+    for method in methods:
+        _, about, _, *options = method.strip().split("\n")
+        assert all(line.endswith(".") for line in (about, *options))
 
 
 def test_a_broken_method_of_another_package_hides_no_other(monkeypatch, tmp_path, capsys):
@@ -84,7 +72,7 @@ def test_a_broken_method_of_another_package_hides_no_other(monkeypatch, tmp_path
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
-    assert "Can't be used: insertion: proverbs.gone:ReminderMethod" in said
+    assert "Can't be used: insertion: proverbs.gone:ReminderMethod can't be used" in said
     assert "route_dim=1024" in said
     with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
         method_class("reminder")
@@ -110,7 +98,7 @@ def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_opt
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
     assert "norms (norms_insertion)\n  Norms: the scales of a layer's norms are trained on each sample." in listed
-    assert "steps=10 (integer, at least 1): Steps on each insertion sample." in listed
+    assert "steps=10 (int): Steps on each insertion sample." in listed
     said = []
     for option in ("learning_rate=0.05", "steps=1"):
         text = f"pretrained={checkpoint},device=cpu,answers=off,method=norms,{option}"
@@ -144,9 +132,8 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
     status, shown = fit()
     assert (status, shown.out.strip()) == (0, f"{tmp_path / 'state'}: is already fitted")
     assert (tmp_path / "state" / "state.json").read_bytes() == before
-    assert main(["insertion", "show", str(tmp_path / "state")]) == 0
-    state = json.loads(capsys.readouterr().out)
-    assert (state["data"]["count"], state["tensors"]["fusion.weight"]) == (12, [8, 16])
+    state = json.loads(before)
+    assert state["data"]["count"] == 12
     costs = {"cases", "seconds", "peak_gib"}
     assert set(state["report"]) == {"requests", "loss", "threshold", "training_accuracy"} | costs
     assert state["report"]["cases"] == 12
@@ -158,17 +145,6 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
     assert "holds the state of another fit (route_dim 8, expected 4; " in shown.err
     assert "; count of the data 12, expected 4). Name another" in shown.err
     assert fit("--limit", "4", "--overwrite")[0] == 0
-
-
-def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
-    replacement = save_family("internvl", tmp_path / "replacement", seed=1)
-    status, said = fit("--set", f"replacement={replacement}", "--limit", "2", method="serac", option="encoder=lexical")
-    assert status == 0
-    assert '"training_accuracy"' in said.out
-    assert main(["insertion", "show", str(tmp_path / "state")]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["replacement"]["source"] == str(replacement)
-    assert "classifier.projection" in shown["tensors"]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +179,7 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tensor_files, "save_file", full)
+        patch.setattr(state, "save_file", full)
         status, said = fit(method="ike", option="encoder=lexical")
     assert status == 1
     assert "state.safetensors can't be written (I/O error: No space left on device" in said.err
@@ -217,8 +193,8 @@ def _arguments(checkpoint, data, out):
 
 
 @pytest.mark.slow
-def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, release, tmp_path, capsys):
-    whole, out, shared = (tmp_path / name for name in ("whole", "killed", "shared"))
+def test_a_killed_fit_goes_on_to_the_same_state(checkpoint, release, tmp_path, capsys):
+    whole, out = tmp_path / "whole", tmp_path / "killed"
     assert main([*_arguments(checkpoint, release, whole), "--device", "cpu"]) == 0
     capsys.readouterr()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -232,18 +208,9 @@ def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, re
     assert killed.returncode == -signal.SIGKILL
     assert not (out / "state.json").exists()
     assert main([*_arguments(checkpoint, release, out), "--device", "cpu"]) == 0
-    shown = capsys.readouterr().err
-    assert "mend: training (from step " in shown
-    assert "loss " in shown
+    assert "mend: training (from step " in capsys.readouterr().err
     assert _fitted(out) == _fitted(whole)
     assert not list(out.glob("training.safetensors*"))
-
-    ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [sys.executable, *ranks, "-m", "culture_tasks.cli.main", *_arguments(checkpoint, release, shared)]
-    both = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
-    assert both.returncode == 0, both.stderr
-    assert both.stdout.count("mend on 12 cases") == 1
-    assert _fitted(shared) == _fitted(whole)
 
 
 def _fitted(folder):

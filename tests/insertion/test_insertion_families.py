@@ -1,4 +1,4 @@
-"""The adapter and MCKI over tiny models of several families: nothing may depend on the family's name."""
+"""The adapter over tiny models of all families, of which three go through everything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from culture_tasks.insertion.core import adapter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.encoding import ends_of_generation
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, image_part, text_part
-from culture_tasks.insertion.methods.mcki.method import MckiMethod
+from culture_tasks.insertion.core.weight_edits import decoder_layers, layer_linears, layer_weights
 
 DECODING = AnswerDecoding(max_new_tokens=12)
 PLAIN = Request("Why ?", [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
@@ -34,57 +34,64 @@ def queries(count=10):
     return made
 
 
+def joined(batches):
+    return {place: result for batch in batches for place, result in batch}
+
+
 def encoded(model, asked, **options):
     return model.encoding.encode([query.messages for query in asked], **options)
 
 
-def with_threshold(model, threshold):
-    method = MckiMethod(model)
-    method.threshold = threshold
-    return method
+def test_every_family_answers_in_batches_as_alone_and_is_encoded_scored_and_edited_as_transformers_does(any_model):
+    asked = [PLAIN, *queries(), PLAIN]
+    alone = {place: any_model.generate(query, DECODING) for place, query in enumerate(asked)}
+    assert joined(any_model.answers(asked, DECODING, 8)) == alone
+    features = [joined(any_model.features_of(asked[1:10], size)) for size in (1, 8)]
+    assert all(torch.allclose(features[1][place], one, atol=1e-3) for place, one in features[0].items())
+
+    messages = queries(2)[1].messages
+    options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
+    expected = any_model.processor.apply_chat_template([messages], **options)["input_ids"][0]
+    assert any_model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == list(map(int, expected))
+
+    pairs = list(map(Insertion, queries(4), ("never good", "never good at all", "好", "دائما")))
+    tokenizer, ends = any_model.processor.tokenizer, ends_of_generation(any_model.model)
+    answered = any_model.encoding.encode_answered([pairs[0].request.messages], [pairs[0].answer], ends)
+    with torch.no_grad():
+        loss = any_model.model(**any_model._on_device(answered.inputs)).loss
+        scored = any_model.answer_scorer(pairs[:1])()
+        together = any_model.answer_scorer(pairs)().losses()
+        one_by_one = torch.cat([any_model.answer_scorer([pair])().losses() for pair in pairs])
+    assert torch.allclose(scored.losses().mean(), loss, atol=1e-5)
+    assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
+    assert torch.allclose(together, one_by_one, atol=1e-3)
+
+    layers, parameters = decoder_layers(any_model.model), dict(any_model.model.named_parameters())
+    assert len(layers) == any_model.model.config.get_text_config().num_hidden_layers
+    weights = layer_weights(any_model.model, layers[-1], ["attention", "mlp"])
+    inside = {name for name in parameters if name.startswith(f"{layers[-1]}.")}
+    assert set(weights) == {name for name in inside if parameters[name].dim() >= 2}
+    assert len(layer_linears(any_model.model, layers[-2:], ["mlp.up_proj", "mlp.down_proj"])) == 4
 
 
-def out_of_memory(limit, answers=None):
-    """A model that answers at most so many requests together."""
+def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(internvl, monkeypatch):
+    asked, answers = queries(9), internvl._answers
+    expected = joined(internvl.answers(asked, DECODING, 1))
 
     def limited(encoded, decoding):
         if len(encoded.prompts) > limit:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return answers(encoded, decoding)
 
-    return limited
-
-
-class TestBatches:
-    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, any_model):
-        asked = [PLAIN, *queries(), PLAIN]
-        alone = {place: any_model.generate(query, DECODING) for place, query in enumerate(asked)}
-        assert dict(any_model.answers(asked, DECODING, 8)) == alone
-        shown = asked[1:10]
-        together = dict(any_model.features_of(shown, 8))
-        assert all(
-            torch.allclose(together[place], any_model.features(query), atol=1e-3) for place, query in enumerate(shown)
-        )
-
-    def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(self, internvl, monkeypatch):
-        asked = queries(9)
-        expected = dict(internvl.answers(asked, DECODING, 1))
-        monkeypatch.setattr(internvl, "_answers", out_of_memory(2, internvl._answers))
-        assert dict(internvl.answers(asked, DECODING, 8)) == expected
-        monkeypatch.setattr(internvl, "_answers", out_of_memory(0))
-        with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
-            dict(internvl.answers(asked, DECODING, 2))
+    limit = 2
+    monkeypatch.setattr(internvl, "_answers", limited)
+    assert joined(internvl.answers(asked, DECODING, 8)) == expected
+    limit = 0
+    with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
+        joined(internvl.answers(asked, DECODING, 2))
 
 
 class TestEncoding:
-    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, any_model):
-        messages = queries(2)[1].messages
-        options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
-        expected = any_model.processor.apply_chat_template([messages], **options)["input_ids"][0]
-        assert any_model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [
-            int(token) for token in expected
-        ]
-
     def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used(self):
         made = family("gemma3")
         template = made.processor.chat_template
@@ -95,12 +102,10 @@ class TestEncoding:
             made.processor.chat_template = template
         assert ids.count(made.processor.tokenizer.bos_token_id) == 1
 
-    def test_limits_that_a_processor_has_as_sizes_are_set_there(self):
+    def test_limits_of_the_image_processor_are_used_as_sizes_too_told_apart_and_checked(self):
         made = family("qwen2_5_vl")
         model = MultimodalModel(made.model, made.processor, images={"max_pixels": 28 * 28})
         assert encoded(model, queries(1)).inputs["image_grid_thw"].tolist() == [[1, 2, 2], [1, 2, 2]]
-
-    def test_options_of_the_image_processor_are_used_and_told_apart(self):
         made = family("internvl")
         few, many = (MultimodalModel(made.model, made.processor, images={"max_patches": count}) for count in (1, 6))
         wide = Request.about(Instance(0, 0).image().resize((336, 56)), "Is it fine ?")
@@ -111,39 +116,6 @@ class TestEncoding:
             MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
 
 
-def test_losses_are_the_models_own_whatever_other_pairs_there_are(any_model):
-    pairs = list(map(Insertion, queries(4), ("never good", "never good at all", "好", "دائما")))
-    tokenizer, ends = any_model.processor.tokenizer, ends_of_generation(any_model.model)
-    answered = any_model.encoding.encode_answered([pairs[0].request.messages], [pairs[0].answer], ends)
-    with torch.no_grad():
-        expected = any_model.model(**any_model._on_device(answered.inputs)).loss
-        scored = any_model.answer_scorer(pairs[:1])()
-        together = any_model.answer_scorer(pairs)().losses()
-        alone = torch.cat([any_model.answer_scorer([pair])().losses() for pair in pairs])
-    assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
-    assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
-    assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
-    assert torch.allclose(together, alone, atol=1e-3)
-
-
-def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefill(model):
-    method = with_threshold(model, 2.0)
-    method.insert(Insertion(ask(), "never"))
-    lengths = []
-
-    def note(_module, positional, named):
-        ids = positional[0] if positional else named.get("input_ids")
-        lengths.append(named["inputs_embeds"].shape[1] if ids is None else ids.shape[1])
-
-    for query in (ask(), ask(1, 1, "zh"), ask(2, 2, "ar")):
-        with model.model.base_model.register_forward_pre_hook(note, with_kwargs=True):
-            answer = method.generate(query, DECODING)
-        assert (answer.text, answer.activated) == (model.generate(query, DECODING).text, None)
-        assert sum(length > 1 for length in lengths) == 1
-        assert len(lengths) == answer.new_tokens
-        lengths.clear()
-
-
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])
 def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(model, language):
     query = ask(3, 1, language)
@@ -151,15 +123,12 @@ def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(mod
     question, visual = model._masks(inputs, [query])[0]
     ids, tokenizer = inputs.inputs["input_ids"][0], model.processor.tokenizer
     assert tokenizer.decode(ids[question]).strip() == query.question
-    shown = set(tokenizer.convert_ids_to_tokens(ids[visual].tolist()))
-    assert len(shown) == 1
-    assert shown <= set(tokenizer.all_special_tokens)
+    assert {int(token) for token in ids[visual]} <= set(tokenizer.all_special_ids)
     assert not (question & visual).any()
     with torch.no_grad():
         last = model.model(**inputs.inputs, output_hidden_states=True).hidden_states[-1][0].float()
-    features = model.features(query)
+    [[(_, features)]] = model.features_of([query])
     assert torch.allclose(features, torch.stack([last[question].mean(0), last[visual].mean(0)]), atol=1e-4)
-    assert features.shape == (2, last.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -174,7 +143,7 @@ def test_a_request_without_features_is_refused(internvl, question, parts, messag
     image = image_part(ask().pictures()[0])
     content = [image if part == "image" else text_part(part) for part in parts]
     with pytest.raises(DataError, match=message):
-        internvl.features(Request(question, [{"role": "user", "content": content}]))
+        list(internvl.features_of([Request(question, [{"role": "user", "content": content}])]))
 
 
 def test_identity_is_that_of_weights_and_version_and_survives_saving(tmp_path, monkeypatch):
@@ -192,9 +161,6 @@ def test_identity_is_that_of_weights_and_version_and_survives_saving(tmp_path, m
     weight[0] += 1.0
     other = identity()
     weight[0] = first  # to the bit: the toy model is one for the process
-    assert other.weights != before.weights
-    assert other.run != before.run
+    assert (other.weights != before.weights, other.run != before.run) == (True, True)
     monkeypatch.setattr(adapter, "ANSWERS_VERSION", adapter.ANSWERS_VERSION + 1)
-    later = identity()
-    assert later.weights == before.weights
-    assert later.run != before.run
+    assert (identity().weights == before.weights, identity().run != before.run) == (True, True)

@@ -14,7 +14,7 @@ from support.tiny_world import write_release
 
 from culture_tasks.insertion.core.requests import AnswerDecoding
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.training import load_training_data
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.settings import Settings
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 import torch
 from support.insertion_requests import answered
@@ -12,7 +9,6 @@ from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.adapter import Answer
-from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import (
     AnswerDecoding,
@@ -24,6 +20,7 @@ from culture_tasks.insertion.core.requests import (
     text_part,
 )
 from culture_tasks.insertion.core.runner import Costs
+from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.base.method import BaseModelMethod
@@ -38,7 +35,7 @@ class CountingModel:
     model = torch.nn.Module()
 
     def __init__(self, run="run"):
-        self.identity = ModelIdentity("a", "weights", run)
+        self.identity = ModelIdentity(source="a", weights="weights", run=run)
         self.asked, self.batches = [], []
 
     def generate(self, request, decoding, weights=""):
@@ -53,8 +50,10 @@ class CountingModel:
             places = range(start, min(start + batch_size, len(requests)))
             changes = ["" if weights is None else edit["all"] for edit in (weights(places) if weights else places)]
             self.batches.append([requests[place].question for place in places])
-            for place, change in zip(places, changes, strict=True):
-                yield place, self.generate(requests[place], decoding, change)
+            yield [
+                (place, self.generate(requests[place], decoding, change))
+                for place, change in zip(places, changes, strict=True)
+            ]
 
 
 class Recording(InsertionMethod):
@@ -200,48 +199,35 @@ def test_later_runs_and_other_methods_find_plain_answers():
 
 
 @each_kind
-@each_mode
-def test_an_interrupt_loses_nothing(kind, alone, tmp_path):
+def test_an_interrupt_loses_nothing(kind, tmp_path):
     file = tmp_path / "answers.sqlite3"
     pairs = [(ask("a"), (EN,)), (ask("b"), (EN,)), (ask("crash"), (ZH,))]
     with pytest.raises(KeyboardInterrupt):
-        Run(kind, pairs, Store(file), alone=alone)
-    again = Run(kind, pairs[:2], Store(file), alone=alone)
+        Run(kind, pairs, Store(file))
+    again = Run(kind, pairs[:2], Store(file))
     assert again.texts == (["[en] a", "[en] b"] if kind is Editing else ["en a", "en b"])
     assert again.asked == []
-    assert (again.costs.answered, again.costs.hits) == (0, 2)
 
 
-def test_another_version_of_a_method_asks_again_for_the_answers_of_its_own_weights(monkeypatch):
-    store = Store(None)
-    Run(Editing, SAME, store)
-    assert Run(Editing, SAME, store).asked == []
-    monkeypatch.setattr(Editing, "answers_version", 2)
-    assert Run(Editing, SAME, store).asked == ["[en] same"]
-
-
-@each_mode
-def test_sampled_answers_are_not_kept(alone):
+def test_sampled_answers_are_not_kept():
     store, pairs = Store(None), [(ask("same"), ())] * 2
     decoding = AnswerDecoding(8, temperature=1.0)
-    assert [len(Run(Recording, pairs, store, alone=alone, decoding=decoding).asked) for _ in range(2)] == [2, 2]
+    assert [len(Run(Recording, pairs, store, decoding=decoding).asked) for _ in range(2)] == [2, 2]
     assert len(store) == 0
 
 
-def test_costs_count_the_work_and_answers_on_their_own_keep_their_time():
+def test_costs_count_the_work_and_answers_on_their_own_have_their_time():
     costs = Run(Recording, PAIRS).costs
     assert (costs.answered, costs.hits, costs.inserted) == (6, 0, 3)
-    store = Store(None)
-    first, second = (Run(Recording, PAIRS, store, alone=True) for _ in range(2))
-    assert all(answer.seconds > 0 for answer in first.answers)
-    assert (second.answers, second.costs.inserted) == (first.answers, 0)
+    alone = Run(Recording, PAIRS, alone=True)
+    assert all(answer.seconds > 0 for answer in alone.answers)
+    assert alone.costs.answered == 7
 
 
-def test_another_programs_database_is_refused(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "theirs")) as database:
-        database.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
-        Store(tmp_path / "theirs")
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "notes").write_text("something else, long enough to be no header")
+    with pytest.raises(CultureTasksError, match=r"notes can't be used as a store .*delete the file"):
+        Store(tmp_path / "notes")
 
 
 def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():

@@ -95,7 +95,7 @@ class TestFitting:
             with pytest.raises(KeyboardInterrupt):
                 made("mcki", internvl, data, Store(file))
         store = Store(file)
-        store.put("of another method", b"1")
+        store.put({"of another method": b"1"})
         again = made("mcki", internvl, data, store)
         assert (store.hits, len(store)) == (4, whole.report["requests"] + 1)
         assert (again.fingerprint, again.report["seconds"]) == (whole.fingerprint, None)

@@ -9,15 +9,13 @@ import torch
 from torch import nn
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.insertion_method import FitContext
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
-    CaseLosses,
     Checkpoints,
     GradientConfig,
     Learner,
-    ParameterGroup,
     train,
 )
 
@@ -38,10 +36,11 @@ class SmallLearner(Learner[float]):
         self.bias = nn.Parameter(torch.zeros(1))
         self.mean = torch.zeros(2)
         self.seen: list[float] = []
+        self.step: list[float] = []
         self.noise, self.rate, self.before = noise, rate, before
 
     def groups(self):
-        return [ParameterGroup({"weight": self.weight}, self.rate), ParameterGroup({"bias": self.bias}, 10 * self.rate)]
+        return [({"weight": self.weight}, self.rate), ({"bias": self.bias}, 10 * self.rate)]
 
     def buffers(self):
         return {"mean": self.mean}
@@ -52,12 +51,14 @@ class SmallLearner(Learner[float]):
         wanted = case + self.noise * torch.randn(1)
         loss = (self.weight + self.bias - wanted).square().sum()
         (scale * loss).backward()
-        return other or CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
+        self.step.append(case)
+        return other or {"loss": float(loss.detach())}
 
-    def absorb(self, observed):
-        for values in observed:
+    def end_step(self):
+        for value in self.step:
             self.mean[1] += 1
-            self.mean[0] += (float(values[0]) - self.mean[0]) / self.mean[1]
+            self.mean[0] += (value - self.mean[0]) / self.mean[1]
+        self.step.clear()
 
     def bits(self) -> str:
         return "".join(tensor.detach().numpy().tobytes().hex() for tensor in (self.weight, self.bias, self.mean))
@@ -134,7 +135,7 @@ class TestSteps:
             assert learner.weight.dtype == torch.float32
 
     def test_a_loss_that_is_not_finite_stops_the_training(self, tmp_path):
-        broken = SmallLearner(before=lambda it: CaseLosses({"loss": math.nan}) if len(it.seen) == 5 else None)
+        broken = SmallLearner(before=lambda it: {"loss": math.nan} if len(it.seen) == 5 else None)
         with pytest.raises(CultureTasksError, match=r"small: the training is not finite at step 3 \(loss nan\)"):
             trained(learner=broken, checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
@@ -174,11 +175,11 @@ def test_a_checkpoint_of_another_fit_or_a_broken_one_is_refused(tmp_path):
     with pytest.raises(CultureTasksError, match=r"belongs to another fit.* Delete it to start from the beginning"):
         trained(checkpoints=kept_in(tmp_path, key="other"))
     content = checkpoints.file.read_bytes()
-    tensor_files.write(tmp_path / "factless", {"weight": torch.zeros(1)})
+    state.write_tensors(tmp_path / "factless", {"weight": torch.zeros(1)})
     for broken, message in (
-        (content[: len(content) // 2], "can't be read"),
-        (b"", "can't be read"),
-        ((tmp_path / "factless").read_bytes(), "can't be read"),
+        (content[: len(content) // 2], "can't be used"),
+        (b"", "can't be used"),
+        ((tmp_path / "factless").read_bytes(), "can't be used"),
         (bytes([*content[:-1], content[-1] ^ 1]), "is damaged"),
     ):
         checkpoints.file.write_bytes(broken)
@@ -202,13 +203,13 @@ def test_tensors_and_texts_come_back_from_a_file(tmp_path):
         "scalar": torch.tensor(3),
         "nothing": torch.zeros(0, 4),
     }
-    tensor_files.write(tmp_path / "file", tensors, {"fact": "é"})
-    found, facts = tensor_files.read(tmp_path / "file")
+    state.write_tensors(tmp_path / "file", tensors, {"fact": "é"})
+    found, facts = state.read_tensors(tmp_path / "file")
     assert facts == {"fact": "é"}
     assert {name: (tensor.dtype, tensor.tolist()) for name, tensor in found.items()} == {
         name: (tensor.dtype, tensor.tolist()) for name, tensor in tensors.items()
     }
-    assert tensor_files.digest(found) == tensor_files.digest(dict(reversed(tensors.items())))
+    assert state.digest(found) == state.digest(dict(reversed(tensors.items())))
 
 
 def test_the_digest_tells_names_shapes_types_and_bits_apart():
@@ -220,4 +221,4 @@ def test_the_digest_tells_names_shapes_types_and_bits_apart():
         {"a": torch.tensor([0.0, 0.0, 0.0, -0.0])},
         {"a": torch.zeros(4), "b": torch.zeros(0)},
     ]
-    assert len({tensor_files.digest(each) for each in tensors}) == len(tensors)
+    assert len({state.digest(each) for each in tensors}) == len(tensors)

@@ -104,7 +104,7 @@ def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
         ("another", ["a"], [["a"]]),
     ):
         inputs = {text: text for text in texts}
-        vectors = stored_vectors(Store(tmp_path / "store"), prefix, inputs, in_batches(encode, 2))
+        vectors = stored_vectors(Store(tmp_path / "store"), prefix, inputs, in_batches(encode), 2)
         assert {text: vector.tolist() for text, vector in vectors.items()} == {text: [len(text)] for text in texts}
         assert batches == expected
         batches.clear()

@@ -13,16 +13,15 @@ from support.tiny_families import save_family
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import scoped_method, state
+from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
-from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.requests import Insertion, Request, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
+from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training import Checkpoints
-from culture_tasks.insertion.core.training_data import TrainingData
+from culture_tasks.insertion.core.training import Checkpoints, TrainingData
 from culture_tasks.insertion.methods.mscke.method import ClipScopes, MsckeConfig
 
 NAMES = ("mscke", "serac")
@@ -55,7 +54,7 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
     places |= {query.question: 0.0 for case in data.cases for query in case.requests()}
 
     class ByHand(ScopeEncoder):
-        identity, width, parameters = ModelIdentity("", "", ""), 1, 0
+        identity, width, parameters = ModelIdentity(), 1, 0
 
         def encode(self, subjects, *_):
             return torch.tensor([[places[text]] for _, text in subjects])
@@ -70,7 +69,7 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
         method.insert(second)
         inside, outside, near = (method.prompt(about(name)) for name in ("inside", "outside", "near second"))
         assert [inside.notes["similarity"], outside.notes["similarity"]] == pytest.approx([0.502, 0.494], abs=5e-4)
-        assert inside.model is near.model is method._parts.replacement.model
+        assert inside.model is near.model is method.parts.replacement
         assert inside.request.key == shown_after(first, about("inside")).key
         assert near.request.key == shown_after(second, about("near second")).key
         assert [prompt.notes.get("activated") for prompt in (inside, outside, near)] == [0, activated, 1]
@@ -106,9 +105,9 @@ class TestTraining:
         trained = {name.removeprefix("replacement.") for name in tensors if name.startswith("replacement.")}
         assert set(tensors) - {f"replacement.{name}" for name in trained} == {"classifier.projection"}
         loaded = MultimodalModel.load(str(folders["replacement"])).model.state_dict()
-        now = fitted._parts.replacement.model.model.state_dict()
+        now = fitted.parts.replacement.model.state_dict()
         assert {name for name, weight in loaded.items() if not torch.equal(weight, now[name])} == trained
-        last = fitted._parts.replacement.model.model.config.get_text_config().num_hidden_layers - 1
+        last = fitted.parts.replacement.model.config.get_text_config().num_hidden_layers - 1
         assert all(f".layers.{last}." in name for name in trained)
         assert not torch.equal(tensors["classifier.projection"], torch.eye(len(tensors["classifier.projection"])))
 
@@ -153,37 +152,16 @@ def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders,
         for item in items:
             if "training" in description:
                 steps.append(item)
-                if len(steps) in (4, 12):
+                if len(steps) == 4:
                     raise KeyboardInterrupt
             yield item
 
-    store = Store(tmp_path / "features")
-    # A step is one of 6 cases, first of the replacement model and then of the classifier. The first break loses the
-    # step that it is in; the second loses the classifier's steps alone, since the replacement model is stored.
-    for expected in (4, 4 + 3 + 5):
-        with pytest.raises(KeyboardInterrupt):
-            fit(make(fitted.name, internvl, folders), data, store=store, progress=progress, checkpoints=checkpoints)
-        assert len(steps) == expected
-    again = fit(make(fitted.name, internvl, folders), data, store=store, progress=progress, checkpoints=checkpoints)
+    options = {"store": Store(tmp_path / "features"), "progress": progress, "checkpoints": checkpoints}
+    with pytest.raises(KeyboardInterrupt):
+        fit(make(fitted.name, internvl, folders), data, **options)
+    again = fit(make(fitted.name, internvl, folders), data, **options)
     assert again.fingerprint == fitted.fingerprint
-    assert len(steps) == 12 + 6
-
-
-def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
-    trained, store, train = [], Store(None), scoped_method.train
-    alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
-
-    def noted(learner, *given, **options):
-        trained.append(type(learner).__name__)
-        return train(learner, *given, **options)
-
-    monkeypatch.setattr(scoped_method, "train", noted)
-    together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert trained == ["ReplacementModel", "_Parts", "_Parts"]
-    for name, method in together.items():
-        assert method.fingerprint == alone[name].fingerprint
-        assert method.report["replacement"] == alone[name].report["replacement"]
-    assert len({method._parts.replacement.model.identity.run for method in together.values()}) == 1
+    assert len(steps) == 6 + 1  # the step of the break is made again
 
 
 @pytest.mark.parametrize(
@@ -215,20 +193,21 @@ def test_the_papers_replacement_models_are_named_for_their_architectures():
     assert REPLACEMENTS["internvl"] == "OpenGVLab/InternVL3_5-1B-HF"
 
 
-def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tmp_path):
+def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, data, tmp_path):
     folder, unknown = save_family("internvl", tmp_path / "model"), tmp_path / "unknown"
     (folder / "chat_template.jinja").unlink()
     unknown.mkdir()
     (unknown / "config.json").write_text('{"model_type": "nothing"}')
-    for name, layer, message in (
-        (None, -1, r"serac: .*'tiny internvl' \(architecture 'internvl'\).*--set replacement="),
-        ("no/such/model", -1, r"'no/such/model' can't be loaded.*replacement=MODEL names it"),
-        (str(folder), -1, r"serac: the replacement model can't be used\. .*lacks a chat template"),
-        (str(unknown), -1, r"serac: the replacement model can't be used\. .*images and text"),
-        (str(folders["replacement"]), 2, r"layer=2 of replacement_layer, of .* has layers 0 to 1"),
+    for name, message in (
+        (None, r"serac: .*'tiny internvl' \(architecture 'internvl'\).*--set replacement="),
+        ("no/such/model", r"'no/such/model' can't be loaded.*replacement=MODEL names it"),
+        (str(folder), r"serac: the replacement model can't be used\. .*lacks a chat template"),
+        (str(unknown), r"serac: the replacement model can't be used\. .*images and text"),
     ):
         with pytest.raises(SettingsError, match=message):
-            load_replacement(name, layer, beside=internvl, method="serac")
+            load_replacement(name, beside=internvl, method="serac")
+    with pytest.raises(SettingsError, match=r"layer=2 of replacement_layer, of .* has layers 0 to 1"):
+        fit(make("serac", internvl, folders, replacement_layer=2), data)
 
 
 @pytest.mark.parametrize(

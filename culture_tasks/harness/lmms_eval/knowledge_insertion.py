@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -27,24 +27,20 @@ from lmms_eval.caching.response_cache import ResponseCache
 from culture_tasks.data.images import read_image
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.lmms_eval.extensions import tasks_of
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
-from culture_tasks.insertion.core.identity import value_key
+from culture_tasks.insertion.core.devices import devices_of, forget_peak, peak_gib, read_ahead, shown, silent
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.progress import Progress, read_ahead
-from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Message, Request, conversation
+from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, conversation
 from culture_tasks.insertion.core.runner import Case, CaseLoop, Costs
+from culture_tasks.insertion.core.state import value_key
 from culture_tasks.insertion.core.store import Store
 
-Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 _Asked = tuple[int, Instance, Mapping[str, Any]]  # the number of a request, and its document without an image
-_FINGERPRINTS = ("data", "draw")  # of the documents, in each of them
 
 
 class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no types
@@ -65,21 +61,18 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
         device = arguments.device if self._world_size == 1 else None
         self._device = self.accelerator.device if device is None else torch.device(device)
-        options = arguments.model_copy(update={"device": str(self._device)})
         if arguments.device_map and self._world_size > 1:
             raise SettingsError(
                 f"{NAME}: device_map={arguments.device_map} in {self._world_size} processes, which each need the whole "
                 "model on one GPU. Leave device_map out, or start one process."
             )
-        method_type = method_class(arguments.method)
-        config = method_type.read_config(arguments.method_options)
-        model = MultimodalModel.load(arguments.pretrained, options)
-        method = method_type(model, config)
+        options = arguments.model_copy(update={"device": str(self._device)})
+        model, kind = MultimodalModel.load(arguments.pretrained, options), method_class(arguments.method)
+        method = kind(model, kind.read_config(arguments.method_options))
         method.batch_size = self.batch_size
         if arguments.state_folder is not None:
             method.load(arguments.state_folder)
         self._method: InsertionMethod | None = method
-        self._inserts = method.inserts
         self._store, self._run_costs, self._latencies = Store(arguments.answers_file), Costs(), list[float]()
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
@@ -106,32 +99,35 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             DataError: If a document or an image can't be used, before any inference.
             StateError: If the method was fitted on other data, or on an evaluated scenario.
         """
-        assert self._method is not None
-        documents = [self._document(request) for request in requests]
-        self._check_data(documents, self._method.data)
-        groups: dict[AnswerDecoding, dict[tuple[str, ...], list[_Asked]]] = {}
-        for place, (request, doc) in enumerate(zip(requests, documents, strict=True)):
-            chain = tuple(
-                json.dumps([doc["insertion_image"]["path"], sample]) for sample in doc.get("insertions") or ()
-            )
-            chains = groups.setdefault(AnswerDecoding.from_request(request.args[2]), {})
-            # Requests without insertions are each read on their own.
-            chains.setdefault(chain or ("", str(place)), []).append((place, request, doc))
+        asked: list[_Asked] = [(place, request, self._document(request)) for place, request in enumerate(requests)]
+        self._check_data([doc for _, _, doc in asked if doc.get("insertions")])
         answers: dict[tuple[int, bool], Answer] = {}
-        for decoding, chains in groups.items():
-            # In their sorted order a chain follows the one that it goes on with.
-            cases = read_ahead((chains[chain] for chain in sorted(chains)), self._cases)
-            alone = self._arguments.paper_latency
-            loop = CaseLoop(self._method, decoding, self._store, self._run_costs, one_at_a_time=alone)
-            show = Progress(hidden=self._rank != 0)
-            answers |= show(loop.answers(itertools.chain.from_iterable(cases)), f"answers ({self._method.name})")
-        results = []
-        for place, doc in enumerate(documents):
+        for decoding in dict.fromkeys(AnswerDecoding.from_request(request.args[2]) for request in requests):
+            same = [one for one in asked if AnswerDecoding.from_request(one[1].args[2]) == decoding]
+            answers |= self._answers(same, decoding)
+        results: list[GenerationResult | list[str]] = []
+        for place, _, doc in asked:
             plain = answers.get((place, True))
             answer = answers.get((place, False)) or answers[place, True]
             self._latencies += [] if answer.seconds is None else [answer.seconds]
             results.append(_response(answer, plain) if doc.get("insertions") else _plain_response(answer))
         return results
+
+    def _answers(self, asked: Sequence[_Asked], decoding: AnswerDecoding) -> Iterator[tuple[tuple[int, bool], Answer]]:
+        """Yields the answer, and the plain one, to each request by its place."""
+        assert self._method is not None
+        chains: dict[tuple[str, ...], list[_Asked]] = {}
+        for one in asked:
+            place, _, doc = one
+            chain = [json.dumps([doc["insertion_image"]["path"], sample]) for sample in doc.get("insertions") or ()]
+            # Requests without insertions are each read on their own.
+            chains.setdefault(tuple(chain) or ("", str(place)), []).append(one)
+        # In their sorted order a chain follows the one that it goes on with.
+        cases = read_ahead((chains[chain] for chain in sorted(chains)), self._cases)
+        alone, costs = self._arguments.paper_latency, self._run_costs
+        loop = CaseLoop(self._method, decoding, self._store, costs, one_at_a_time=alone)
+        show = shown if self._rank == 0 else silent
+        yield from show(loop.answers(itertools.chain.from_iterable(cases)), f"answers ({self._method.name})")
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Is not offered."""
@@ -175,18 +171,21 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         """Returns a document without its image, which is loaded when the model is shown it, and not kept."""
         _, _, _, doc_id, task, split = request.args
         if (task, split) not in self._without_images:
-            self._without_images[task, split] = _without_images(self.task_dict[task][split])
+            documents = self.task_dict[task][split]
+            if isinstance(documents, datasets.Dataset):
+                images = {name for name, kind in documents.features.items() if isinstance(kind, datasets.Image)}
+                documents = documents.remove_columns([name for name in images if documents.features[name].decode])
+            self._without_images[task, split] = documents
         document: Mapping[str, Any] = self._without_images[task, split][doc_id]
         return document
 
-    def _check_data(self, documents: Iterable[Mapping[str, Any]], facts: state.DataFacts | None) -> None:
-        folder = self._arguments.state_folder
-        inserted = [doc for doc in documents if doc.get("insertions")]
-        if facts is None or folder is None or not inserted:
-            return
-        scenarios = frozenset(str(doc.get("scenario", "")) for doc in inserted)
-        for raw in {str(doc.get("data", "")) for doc in inserted}:
-            state.check_data(folder, facts, raw, scenarios)
+    def _check_data(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        assert self._method is not None
+        facts, folder = self._method.data, self._arguments.state_folder
+        if facts is not None and folder is not None:
+            scenarios = frozenset(str(doc.get("scenario", "")) for doc in documents)
+            for raw in {str(doc.get("data", "")) for doc in documents}:
+                state.check_data(folder, facts, raw, scenarios)
 
     def _cases(self, group: Sequence[_Asked]) -> list[Case[tuple[int, bool]]]:
         """Reads the requests after one chain: those after its insertions, and those to the plain model."""
@@ -202,12 +201,13 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             if not doc.get("insertions") or doc["wants_plain_answer"]:
                 plain[place, True] = request
         _, instance, doc = group[0]
-        samples = doc.get("insertions") if self._inserts else ()
-        insertions = tuple(_insertion(doc, sample, instance.args[1]) for sample in samples or ())
+        assert self._method is not None
+        samples = doc.get("insertions") or () if self._method.inserts else ()
+        insertions = tuple(_insertion(doc, sample, instance.args[1]) for sample in samples)
         return [case for case in (Case(insertions, after), Case((), plain)) if case.requests]
 
 
-def _insertion(doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: Messages) -> Insertion:
+def _insertion(doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: Callable[..., Any]) -> Insertion:
     """Makes an insertion whose question is phrased as the task phrases a request."""
     image = read_image(Path(doc["insertion_image"]["path"]).read_bytes())
     changed = {**doc, "language": sample["partition"], "question": sample["question"], "image": image}
@@ -215,31 +215,17 @@ def _insertion(doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: M
 
 
 def _with_identity(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Has ``--use_cache`` find responses by the fingerprints of the model and of the documents.
+    """Has ``--use_cache`` find responses by the fingerprint of the model.
 
     lmms-eval finds them by the model arguments, by which a state that was fitted again has the old one's responses.
     """
 
-    def create(cache_root: str, *, model: Any = "", model_args: Any = "", task_dict: Any = None, **options: Any) -> Any:
+    def create(*args: Any, model: Any = "", **options: Any) -> Any:
         if NAME in (model, getattr(model, "registered_name", None)):
-            documents = []
-            for task in tasks_of(task_dict or {}):
-                docs = getattr(task, "eval_docs_no_media", None)
-                if docs and all(field in docs.column_names for field in _FINGERPRINTS):
-                    documents.append([task.config.task, *(str(docs[0][field]) for field in _FINGERPRINTS)])
-            described = {"identity": KnowledgeInsertionModel.identity, "documents": sorted(documents)}
-            model, model_args = NAME, json.dumps(described)
-        return original(cache_root, model=model, model_args=model_args, task_dict=task_dict, **options)
+            options["model_args"] = KnowledgeInsertionModel.identity
+        return original(*args, model=model, **options)
 
     return create
-
-
-def _without_images(documents: Any) -> Any:
-    """Returns a data set without the columns whose images are decoded when a row is read."""
-    if not isinstance(documents, datasets.Dataset):
-        return documents
-    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, datasets.Image)}
-    return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
 def _plain_response(answer: Answer) -> GenerationResult:

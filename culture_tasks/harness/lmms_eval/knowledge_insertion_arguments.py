@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelOptions
-from culture_tasks.insertion.core.method_registry import method_class, method_names
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
+from culture_tasks.insertion.core.method_registry import method_class
 
 NAME = "knowledge_insertion"
 """The name of the model for ``--model``."""
@@ -37,29 +38,25 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
     @classmethod
     def read(cls, model_args: Mapping[str, Any]) -> InsertionArguments:
         """Reads arguments, and refuses the first one that can't be used."""
+        given = {name: value for name, value in model_args.items() if value is not None}
+        texts = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in given.items()}
         try:
-            arguments = cls.model_validate(
-                {
-                    name: str(value) if isinstance(value, os.PathLike) else value
-                    for name, value in model_args.items()
-                    if value is not None
-                }
-            )
+            arguments = cls.model_validate(texts)
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
+            first = error.errors(include_url=False)[0]
             raise SettingsError(
-                f"{NAME}: model argument {problem['loc'][0]}={problem['input']!r}: {problem['msg']}."
+                f"{NAME}: model argument {first['loc'][0]}={first['input']!r}: {first['msg']}."
             ) from None
-        advice = arguments._problem()
-        if advice is not None:
-            raise SettingsError(f"{NAME}: {advice}")
+        method = method_class(arguments.method)
+        if problem := arguments._problem(method):
+            raise SettingsError(f"{NAME}: {problem}")
+        method.read_config(arguments.method_options)
         return arguments
 
-    def _problem(self) -> str | None:
-        method = method_class(self.method)
-        unknown = set(self.model_extra or {}).difference(self._method_fields)
-        if unknown:
-            name, names = min(unknown), [*type(self).model_fields, *self._method_fields]
+    def _problem(self, method: type[InsertionMethod]) -> str | None:
+        options = () if method.needs_state else tuple(method.config_class.model_fields)
+        if unknown := set(self.method_options).difference(options):
+            name, names = min(unknown), [*type(self).model_fields, *options]
             advice = f" Options of {self.method} are chosen when it is fitted." if method.needs_state else ""
             return f"unknown model argument {name!r}.{nearest(name, names)} Expected one of {', '.join(names)}.{advice}"
         if not self.pretrained:
@@ -67,24 +64,17 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
         if self.batch_size != "auto" and (not self.batch_size.isdigit() or int(self.batch_size) < 1):
             return f"batch_size={self.batch_size}. Expected a whole number of at least 1, or auto."
         if method.needs_state and self.state is None:
-            fit = f"culture-tasks insertion fit --method {self.method} …"
-            return f"method={self.method} needs state=DIR. Make one: {fit}"
+            return f"method={self.method} needs state=DIR. Make one: culture-tasks insertion fit --method {self.method}"
         if self.state is not None and not method.needs_state:
-            fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
-            return f"method={self.method} takes no state. Leave it out, or choose one of {fitted}."
+            return f"method={self.method} takes no state. Leave it out, or choose another method."
         if self.paper_latency and self.requests_per_batch != 1:
             return "paper_latency=true answers one request at a time, as the paper did. Use batch_size=1 with it."
         return None
 
     @property
-    def _method_fields(self) -> tuple[str, ...]:
-        method = method_class(self.method)
-        return () if method.needs_state else tuple(method.config_class.model_fields)
-
-    @property
     def method_options(self) -> dict[str, Any]:
         """Options of a method that needs no state."""
-        return {name: value for name, value in (self.model_extra or {}).items() if name in self._method_fields}
+        return dict(self.model_extra or {})
 
     @property
     def requests_per_batch(self) -> int:
@@ -101,5 +91,4 @@ class InsertionArguments(ModelOptions, extra="allow", coerce_numbers_to_str=True
         """The file that keeps answers, or None where none are kept."""
         if self.answers == "off":
             return None
-        default = platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3"
-        return default if self.answers is None else Path(self.answers)
+        return Path(self.answers or platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion.core.devices import read_ahead
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
     EncodedBatch,
@@ -27,10 +28,10 @@ from culture_tasks.insertion.core.encoding import (
     ends_of_generation,
     image_token_ids,
     padding_token,
+    question_and_image,
 )
-from culture_tasks.insertion.core.identity import ModelIdentity, identify
-from culture_tasks.insertion.core.progress import read_ahead
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, size_of
+from culture_tasks.insertion.core.state import identify
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Batch = list[tuple[int, Result]]
+"""Places of requests that were computed together, each with its result."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
@@ -87,10 +90,6 @@ class AnswerLogits(NamedTuple):
         return (nll * self.mask).sum(-1) / self.mask.sum(-1).clamp(min=1)
 
 
-IMAGE_LIMITS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
-"""Options of the image processor."""
-
-
 class ModelOptions(BaseModel):
     """How a model is loaded.
 
@@ -121,7 +120,8 @@ class ModelOptions(BaseModel):
     @property
     def images(self) -> dict[str, int]:
         """The limits of the image processor that are set."""
-        return self.model_dump(include={*IMAGE_LIMITS}, exclude_none=True)
+        limits = {"min_patches", "max_patches", "min_pixels", "max_pixels"}
+        return self.model_dump(include=limits, exclude_none=True)
 
 
 class MultimodalModel:
@@ -149,9 +149,8 @@ class MultimodalModel:
         if missing := [need for need, is_there in needs.items() if not is_there]:
             raise SettingsError(f"insertion: {type(model).__name__} lacks {', '.join(missing)}. Name another model.")
         self.encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
-        self.identity: ModelIdentity = identify(
-            model, processor, source=source, options=self.encoding.settings, version=ANSWERS_VERSION
-        )
+        settings = self.encoding.settings
+        self.identity = identify(model, processor, source=source, options=settings, version=ANSWERS_VERSION)
 
     @classmethod
     def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
@@ -191,8 +190,8 @@ class MultimodalModel:
         decoding: AnswerDecoding,
         batch_size: int = 1,
         weights: Callable[[Sequence[int]], Sequence[Weights]] | None = None,
-    ) -> Iterator[tuple[int, Answer]]:
-        """Yields the place of each request, with its answer.
+    ) -> Iterator[Batch[Answer]]:
+        """Yields batches of places of requests, each with its answer.
 
         Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
         requests at some places, when their batch begins. A batch's images are loaded while the one before it is
@@ -205,35 +204,10 @@ class MultimodalModel:
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(batch, decoding))
 
         order = self._longest_first(requests) if weights is None else range(len(requests))
-        return self._batch_results(requests, order, batch_size, answer)
+        return self._batches(requests, order, batch_size, answer)
 
-    def generate_unless(
-        self, request: Request, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
-    ) -> Answer | None:
-        """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
-
-        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
-        on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
-        """
-        batch = self.encoding.encode([request.messages], with_spans=True)
-        masks = self._masks(batch, [request])
-        stops: list[bool] = []
-        with captured_states(self.model) as states:
-
-            def stop(input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-                if not stops:
-                    stops.append(gate(pooled(states, masks)[0]))
-                return torch.full((input_ids.shape[0],), stops[0], dtype=torch.bool, device=input_ids.device)
-
-            answer = self._answers(batch, decoding, stopping_criteria=[stop])[0]
-        return None if stops[0] else answer
-
-    def features(self, request: Request) -> torch.Tensor:
-        """Computes the features of a request, with the same prefill as :meth:`generate_unless`."""
-        return next(self.features_of([request]))[1]
-
-    def features_of(self, requests: Sequence[Request], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yields the place of each request, with its features, in batches, the longest first.
+    def features_of(self, requests: Sequence[Request], batch_size: int = 1) -> Iterator[Batch[torch.Tensor]]:
+        """Yields batches of places of requests, each with its features, the longest first.
 
         Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
         (2, hidden size), float32. Nothing but the prefill is computed.
@@ -248,7 +222,7 @@ class MultimodalModel:
                 self._answers(batch, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batch_results(requests, self._longest_first(requests), batch_size, prefill, with_spans=True)
+        return self._batches(requests, self._longest_first(requests), batch_size, prefill, with_spans=True)
 
     def encode_answered(self, samples: Sequence[Insertion]) -> EncodedBatch:
         """Reads and encodes requests, each with its answer, to which the end of the turn is added."""
@@ -278,9 +252,9 @@ class MultimodalModel:
 
         return score
 
-    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding, **options: Any) -> list[Answer]:
+    def _answers(self, batch: EncodedBatch, decoding: AnswerDecoding) -> list[Answer]:
         tokenizer, inputs = self.processor.tokenizer, self._on_device(batch.inputs)
-        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
+        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer))
         ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
         answers = []
         for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), prompt_lengths, strict=True):
@@ -303,7 +277,17 @@ class MultimodalModel:
         tokens = image_token_ids(self.model, self.processor)
         return [question_and_image(batch, row, request.question, tokens) for row, request in enumerate(requests)]
 
-    def _batch_results(
+    def _longest_first(self, requests: Sequence[Request]) -> list[int]:
+        """Returns the places of requests, those with images first, and of either kind the longest."""
+
+        def length(place: int) -> tuple[bool, int]:
+            sizes = [size_of(picture) for picture in requests[place].pictures()]
+            tokens = self.encoding.tokens("\n".join(requests[place].texts()))
+            return bool(sizes), len(tokens) + sum(map(math.prod, sizes)) // _PIXELS_PER_TOKEN
+
+        return sorted(range(len(requests)), key=length, reverse=True)
+
+    def _batches(
         self,
         requests: Sequence[Request],
         order: Sequence[int],
@@ -311,7 +295,7 @@ class MultimodalModel:
         work: Callable[[EncodedBatch, Sequence[int]], list[Result]],
         *,
         with_spans: bool = False,
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Iterator[Batch[Result]]:
         """Encodes batches in another thread while the model works on those before.
 
         Neighbours in the order are batched; requests with images have their own batches.
@@ -326,29 +310,15 @@ class MultimodalModel:
             messages = [requests[place].messages for place in places]
             return places, self.encoding.encode(messages, with_spans=with_spans)
 
-        def results_of(
-            places: Sequence[int], whole: tuple[Sequence[int], EncodedBatch]
-        ) -> Iterable[tuple[int, Result]]:
+        def results_of(places: Sequence[int], whole: tuple[Sequence[int], EncodedBatch]) -> list[Batch[Result]]:
             _, batch = whole if places is whole[0] else encode(places)
-            return zip(places, work(batch, places), strict=True)
+            return [list(zip(places, work(batch, places), strict=True))]
 
         problem = "insertion: a single request doesn't fit into the memory of the device"
         advice = "Make images smaller (max_patches=…, max_pixels=…), or spread the model over GPUs (device_map=auto)."
         for whole in read_ahead(batches(), encode):
             with explained(problem, advice, (torch.OutOfMemoryError,)):
                 yield from in_halves(whole[0], partial(results_of, whole=whole), "requests")
-
-    def _longest_first(self, requests: Sequence[Request]) -> list[int]:
-        """Returns the places of requests, those with images first, and of either kind the longest."""
-        if len(requests) == 1:
-            return [0]
-
-        def length(place: int) -> tuple[bool, int]:
-            sizes = [size_of(picture) for picture in requests[place].pictures()]
-            tokens = self.encoding.length(requests[place].texts())
-            return bool(sizes), tokens + sum(map(math.prod, sizes)) // _PIXELS_PER_TOKEN
-
-        return sorted(range(len(requests)), key=length, reverse=True)
 
 
 def in_halves(
@@ -403,27 +373,3 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
         torch.stack([row[mask].float().mean(0) for mask in row_masks.to(row.device)])
         for row, row_masks in zip(states[0], masks, strict=True)
     ]
-
-
-def question_and_image(batch: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
-    """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
-
-    A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
-    characters. So the question is found by its distance from the end, which no image may separate from it.
-    """
-    ids = batch.inputs["input_ids"][row]
-    visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
-    if not visual.any():
-        raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
-    spans, prompt, question = batch.spans[row], batch.prompts[row], question.strip()
-    start = prompt.rfind(question)
-    if start < 0 or not question:
-        raise DataError(
-            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
-            "template that keeps the user's text as it is."
-        )
-    start += max(end for _, end in spans) - batch.prompt_ends[row]
-    mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
-    if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
-        raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")
-    return torch.stack([mask, visual])

@@ -12,14 +12,14 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from culture_tasks.insertion.core.adapter import explained
-from culture_tasks.insertion.core.identity import ModelIdentity, identify_encoder
-from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.adapter import Batch, explained
+from culture_tasks.insertion.core.devices import Progress, silent
 from culture_tasks.insertion.core.requests import Insertion, Request
+from culture_tasks.insertion.core.state import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.text import tokens
 
@@ -93,13 +93,14 @@ def stored_vectors(
     store: Store,
     prefix: str,
     inputs: Mapping[str, Input],
-    encode: Callable[[Sequence[Input]], Iterable[tuple[int, torch.Tensor]]],
-    progress: Progress = silent,
+    encode: Callable[[Sequence[Input], int], Iterable[Batch[torch.Tensor]]],
+    size: int,
+    progress: Progress[Any] = silent,
 ) -> dict[str, torch.Tensor]:
-    """Returns the vectors of inputs by their keys, float32: from the store, or computed and committed one by one.
+    """Returns the vectors of inputs by their keys, float32: from the store, or computed and committed in batches.
 
-    ``encode`` yields the place of an input with its vector. The prefix of a key in the store says what the vectors are,
-    and the fingerprint of the encoder and of the place where it runs.
+    ``encode`` yields batches of places of inputs with their vectors. The prefix of a key in the store says what the
+    vectors are, and the fingerprint of the encoder and of the place where it runs.
     """
     stored = {key: store.get(f"{prefix}:{key}") for key in inputs}
     vectors = {
@@ -109,21 +110,22 @@ def stored_vectors(
     }
     missing = [key for key in inputs if key not in vectors]
     if missing:
-        found = encode([inputs[key] for key in missing])
-        for place, vector in progress(found, prefix.partition(":")[0], total=len(missing)):
-            vectors[missing[place]] = vector.cpu()
-            store.put(f"{prefix}:{missing[place]}", vectors[missing[place]].numpy().tobytes())
+        batches = encode([inputs[key] for key in missing], size)
+        for batch in progress(batches, prefix.partition(":")[0], total=-(-len(missing) // size)):
+            new = {missing[place]: vector.cpu() for place, vector in batch}
+            store.put({f"{prefix}:{key}": vector.numpy().tobytes() for key, vector in new.items()})
+            vectors |= new
     return vectors
 
 
 def in_batches(
-    encode: Callable[[Sequence[Input]], torch.Tensor], size: int
-) -> Callable[[Sequence[Input]], Iterator[tuple[int, torch.Tensor]]]:
+    encode: Callable[[Sequence[Input]], torch.Tensor],
+) -> Callable[[Sequence[Input], int], Iterator[Batch[torch.Tensor]]]:
     """Returns an encoder of batches as one that takes any number of inputs, for :func:`stored_vectors`."""
 
-    def encode_all(inputs: Sequence[Input]) -> Iterator[tuple[int, torch.Tensor]]:
+    def encode_all(inputs: Sequence[Input], size: int) -> Iterator[Batch[torch.Tensor]]:
         for start in range(0, len(inputs), size):
-            yield from enumerate(encode(inputs[start : start + size]), start)
+            yield list(enumerate(encode(inputs[start : start + size]), start))
 
     return encode_all
 
@@ -139,14 +141,15 @@ class ScopeEncoder(ABC):
         self._prepared: dict[Subject, torch.Tensor] = {}
 
     @abstractmethod
-    def encode(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> torch.Tensor:
+    def encode(
+        self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent
+    ) -> torch.Tensor:
         """Returns vectors, shape (subjects, width), float32, on the CPU; what isn't stored is computed in batches."""
 
-    def prepare(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> None:
+    def prepare(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent) -> None:
         """Computes vectors ahead, and forgets the others."""
-        self._prepared = (
-            dict(zip(subjects, self.encode(subjects, store, size, progress), strict=True)) if subjects else {}
-        )
+        vectors = self.encode(subjects, store, size, progress) if subjects else ()
+        self._prepared = dict(zip(subjects, vectors, strict=True))
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the vectors of edits or requests; those that weren't prepared are computed now."""

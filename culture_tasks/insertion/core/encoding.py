@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.insertion.core.requests import Message, images_of, text_part
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Encoding:
         The last token is one of the ``ends`` of a generation, where there are any.
         """
         batch, end = self.encode(conversations), self._end_of_answer(ends)
-        rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
+        rows = [torch.tensor([*self.tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
         ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
         mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
@@ -124,11 +124,7 @@ class Encoding:
         except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
             rendered = ""
         ending = rendered.rpartition(answer)[2]
-        return next((token for token in self._tokens(ending) if token in ends), next(iter(ends), None))
-
-    def length(self, texts: Sequence[str]) -> int:
-        """Returns the number of tokens of texts one after another."""
-        return len(self._tokens("\n".join(texts)))
+        return next((token for token in self.tokens(ending) if token in ends), next(iter(ends), None))
 
     def _image_options(self) -> dict[str, Any]:
         """Returns the image options as a call of the processor takes them: limits that ``size`` holds are set there."""
@@ -137,7 +133,8 @@ class Encoding:
         arguments = {name: value for name, value in self._images.items() if _LIMITS.get(name) not in size}
         return {**arguments, "size": {**size, **limits}} if limits else arguments
 
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
+        """Returns the tokens of a text, without those that begin and end one."""
         tokens: list[int] = self._thread_processor().tokenizer(text, add_special_tokens=False)["input_ids"]
         return tokens
 
@@ -158,6 +155,30 @@ class Encoding:
         options = {"tokenize": False, "add_generation_prompt": asks, **variables}
         prompt: str = self.processor.apply_chat_template(list(messages), **options)
         return prompt
+
+
+def question_and_image(batch: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+    """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
+
+    A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
+    characters. So the question is found by its distance from the end, which no image may separate from it.
+    """
+    ids = batch.inputs["input_ids"][row]
+    visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
+    if not visual.any():
+        raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
+    spans, prompt, question = batch.spans[row], batch.prompts[row], question.strip()
+    start = prompt.rfind(question)
+    if start < 0 or not question:
+        raise DataError(
+            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
+            "template that keeps the user's text as it is."
+        )
+    start += max(end for _, end in spans) - batch.prompt_ends[row]
+    mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
+    if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
+        raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")
+    return torch.stack([mask, visual])
 
 
 def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:

@@ -16,21 +16,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
-from culture_tasks.insertion.core import state, tensor_files
+from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
-from culture_tasks.insertion.core.identity import ModelIdentity, value_key
-from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.devices import Progress, forget_peak, now, peak_gib, silent
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, TrainingCase
+from culture_tasks.insertion.core.state import ModelIdentity, Tensors, value_key
 from culture_tasks.insertion.core.store import Store
 
 if TYPE_CHECKING:
-    from culture_tasks.insertion.core.training import Checkpoints
-    from culture_tasks.insertion.core.training_data import TrainingData
+    import torch
+
+    from culture_tasks.insertion.core.training import Checkpoints, TrainingData
 
 
 class MethodConfig(BaseModel):
@@ -58,7 +57,7 @@ class FitContext:
     """Aids of a fit; the store has what is costly to compute, so that a killed fit can resume."""
 
     store: Store
-    progress: Progress = silent
+    progress: Progress[Any] = silent
     checkpoints: Checkpoints | None = None
 
 
@@ -70,7 +69,6 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.
         batch_size: Requests that are computed together, wherever the method computes with a model.
@@ -82,7 +80,6 @@ class InsertionMethod(ABC):
     config_class: ClassVar[type[MethodConfig]]
     needs_state: ClassVar[bool]
     inserts: ClassVar[bool] = True
-    other_models: ClassVar[tuple[str, ...]] = ()
     answers_version: ClassVar[int]
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
@@ -135,15 +132,13 @@ class InsertionMethod(ABC):
         self,
         data: TrainingData,
         store: Store,
-        progress: Progress = silent,
+        progress: Progress[Any] = silent,
         checkpoints: Checkpoints | None = None,
     ) -> None:
         """Learns from training cases; a killed fit resumes from the store and the checkpoints.
 
         The caller clears the checkpoints when the state is saved.
         """
-        if not self.needs_state:
-            raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
         if checkpoints is not None:
             # All that a training depends on, so that no other continues from its checkpoint.
             facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
@@ -175,7 +170,7 @@ class InsertionMethod(ABC):
                 f"{folder}: fitted by version {description.version} of {description.method!r}, and this is version "
                 f"{self.answers_version} of {self.name!r}. Name another folder, or fit the method again."
             )
-        fitted = state.ModelFacts(source=description.model, weights=description.weights, parts=description.parts)
+        fitted = ModelIdentity(source=description.model, weights=description.weights, parts=description.parts)
         state.check_model(folder, fitted, self.model.identity)
         try:
             self.config = self.read_config(description.config)
@@ -186,8 +181,8 @@ class InsertionMethod(ABC):
                 f"{folder}: the state doesn't fit its own options, or the models that they name ({error}). Put the "
                 "right ones there, or fit the method again."
             ) from error
-        replacement = description.replacement or state.ModelFacts()
-        state.check_model(folder, replacement, self._replacement(), "replacement model")
+        expected, actual = (one or ModelIdentity() for one in (description.replacement, self._replacement()))
+        state.check_model(folder, expected, actual, "replacement model")
         self.data, self.report, self._description = description.data, dict(description.report), description
         return description
 
@@ -207,9 +202,37 @@ class InsertionMethod(ABC):
         """Parameters that the method loads besides the model's."""
         return 0
 
+    def description(
+        self, data: state.DataFacts, *, tensors: str, facts: Mapping[str, Any] | None = None
+    ) -> state.Description:
+        """Describes the state that a fit on some data has."""
+        identity = self.model.identity
+        return state.Description(
+            method=self.name,
+            version=self.answers_version,
+            config=self.config.model_dump(mode="json"),
+            model=identity.source,
+            weights=identity.weights,
+            parts=identity.parts,
+            replacement=self._replacement(),
+            data=data,
+            facts=dict(facts or {}),
+            report=dict(self.report),
+            tensors=tensors,
+        )
+
+    def _describe(self) -> state.Description:
+        """Returns the description of the state, whose tensors are hashed once."""
+        if self.data is None:
+            raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
+        if self._description is None:
+            tensors = state.digest(self._tensors())
+            self._description = self.description(self.data, facts=self._facts(), tensors=tensors)
+        return self._description
+
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         """Learns, and returns measurements."""
-        raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
+        raise NotImplementedError
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Returns the tensors of the fitted state."""
@@ -219,39 +242,10 @@ class InsertionMethod(ABC):
         """Returns the rest of the fitted state, as JSON."""
         return {}
 
-    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+    def _restore(self, tensors: Tensors, facts: Mapping[str, Any]) -> None:
         """Restores the results of :meth:`_tensors` and :meth:`_facts`; an error says that they don't fit."""
-        raise NotImplementedError(f"{self.name} has a state, and no _restore")
+        raise NotImplementedError
 
     def _replacement(self) -> ModelIdentity | None:
         """Returns the identity of a second model that the method loaded, as it was before anything was trained."""
         return None
-
-    def _describe(self) -> state.Description:
-        """Returns the description of the state, whose tensors are hashed once."""
-        if self.data is None:
-            raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
-        if self._description is None:
-            self._description = self.description(
-                self.data, facts=self._facts(), tensors=tensor_files.digest(self._tensors())
-            )
-        return self._description
-
-    def description(
-        self, data: state.DataFacts, *, tensors: str, facts: Mapping[str, Any] | None = None
-    ) -> state.Description:
-        """Describes the state that a fit on some data has."""
-        identity, replacement = self.model.identity, self._replacement()
-        return state.Description(
-            method=self.name,
-            version=self.answers_version,
-            config=self.config.model_dump(mode="json"),
-            model=identity.source,
-            weights=identity.weights,
-            parts=dict(identity.parts),
-            replacement=None if replacement is None else state.ModelFacts.of(replacement),
-            data=data,
-            facts=dict(facts or {}),
-            report=dict(self.report),
-            tensors=tensors,
-        )

@@ -1,8 +1,8 @@
 """Answers requests after insertions: a loop over cases, which resets the method, inserts, and answers the requests.
 
 A case that goes on with the insertions of the one before needs no reset. Some cases are a window, for which a method
-computes ahead and answers in batches; no more than that is in memory. Equal prompts are answered once. Each answer is
-in the store before the next batch, so a killed run goes on, and other methods find the plain model's answers.
+computes ahead and answers in batches; no more than that is in memory. Equal prompts are answered once. A batch's
+answers are in the store before the next, so a killed run goes on, and other methods find the plain model's answers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.device_meter import device_name, now
-from culture_tasks.insertion.core.identity import value_key
+from culture_tasks.insertion.core.adapter import Answer
+from culture_tasks.insertion.core.devices import now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Prompt
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request
+from culture_tasks.insertion.core.state import value_key
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
@@ -81,71 +81,63 @@ class CaseLoop:
         method.reset()
 
     def _answer_alone(self, insertions: Sequence[Insertion], request: Request) -> Answer:
-        method, key = self._method, self._key(Prompt(request, edits=tuple(insertions)))
-        # An answer given on its own has a time, which holds for this kind of device alone.
-        key = key and f"alone:{device_name(self._device)}:{key}"
-        answer = self._stored(key)
-        if answer is None:
-            self._insert(insertions)
-            start = now(self._device)
-            answer = (method if insertions else method.model).generate(request, self._decoding)
-            answer = replace(answer, seconds=now(self._device) - start)
-            self._keep(key, answer)
-        return answer
+        """Answers a request with the time that it takes, which is measured in each run."""
+        self._insert(insertions)
+        start = now(self._device)
+        answer = (self._method if insertions else self._method.model).generate(request, self._decoding)
+        self.costs.answered += 1
+        return replace(answer, seconds=now(self._device) - start)
 
     def _answer_window(self, window: Sequence[Case[Place]]) -> Iterator[tuple[Place, Answer]]:
         start, inserting = now(self._device), self.costs.insertion_seconds
         prompts = self._prompts(window)
         keys = {place: self._key(prompt) or (place,) for place, prompt in prompts.items()}
         distinct = dict(zip(keys.values(), prompts.values(), strict=True))
-        answers = {key: answer for key in distinct if (answer := self._stored(key)) is not None}
-        missing = [key for key in distinct if key not in answers]
-        for number, answer in self._generated([distinct[key] for key in missing]):
-            answers[missing[number]] = answer
-            self._keep(missing[number], answer)
+        answers = self._stored(distinct)
+        for batch in self._generated({key: distinct[key] for key in distinct if key not in answers}):
+            answers |= batch
+            self._keep(batch)
         self.costs.seconds += now(self._device) - start - (self.costs.insertion_seconds - inserting)
         for place, prompt in prompts.items():
             yield place, replace(answers[keys[place]], **prompt.notes)
 
     def _prompts(self, window: Sequence[Case[Place]]) -> dict[Place, Prompt]:
         """Returns what the requests of some cases become after their insertions."""
-        if isinstance(self._method, WeightMethod):
-            return {
-                place: Prompt(request, edits=case.insertions)
-                for case in window
-                for place, request in case.requests.items()
-            }
-        changed = [case for case in window if case.insertions]
-        insertions = {insertion.key: insertion for case in changed for insertion in case.insertions}
-        requests = [request for case in changed for request in case.requests.values()]
-        self._method.prepare(requests, list(insertions.values()), self._store)
-        prompts: dict[Place, Prompt] = {}
+        method, prompts = self._method, dict[Place, Prompt]()
+        edits_weights = isinstance(method, WeightMethod)
+        if not edits_weights:
+            changed = [case for case in window if case.insertions]
+            insertions = {insertion.key: insertion for case in changed for insertion in case.insertions}
+            requests = [request for case in changed for request in case.requests.values()]
+            method.prepare(requests, list(insertions.values()), self._store)
         for case in window:
-            self._insert(case.insertions)
+            if not edits_weights:
+                self._insert(case.insertions)
             for place, request in case.requests.items():
-                prompts[place] = self._method.prompt(request) if case.insertions else Prompt(request)
+                is_changed = case.insertions and not edits_weights
+                prompts[place] = method.prompt(request) if is_changed else Prompt(request, edits=case.insertions)
         return prompts
 
-    def _generated(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Answer]]:
-        """Yields the number of a prompt with its answer; each model answers its own, in batches."""
-        method, groups = self._method, dict[Hashable, list[int]]()
-        for number, prompt in enumerate(prompts):
-            edits = [edit.key for edit in prompt.edits]
-            is_shared = isinstance(method, WeightMethod) and method.by_row
-            groups.setdefault((prompt.model, bool(edits) if is_shared else tuple(edits)), []).append(number)
-        for numbers in groups.values():
-            some = [prompts[number] for number in numbers]
-            model: MultimodalModel = some[0].model or method.model
-            weights = partial(self._weights, some) if some[0].edits else None
-            requests = [prompt.request for prompt in some]
-            for place, answer in model.answers(requests, self._decoding, method.batch_size, weights):
-                yield numbers[place], answer
+    def _generated(self, prompts: Mapping[Hashable, Prompt]) -> Iterator[dict[Hashable, Answer]]:
+        """Yields the answers to prompts, batch by batch; each model answers its own."""
+        method, groups = self._method, dict[Hashable, list[Hashable]]()
+        is_shared = isinstance(method, WeightMethod) and method.by_row
+        for key, prompt in prompts.items():
+            edits = tuple(edit.key for edit in prompt.edits)
+            groups.setdefault((prompt.model, bool(edits) if is_shared else edits), []).append(key)
+        for keys in groups.values():
+            first = prompts[keys[0]]
+            weights = partial(self._weights, [prompts[key].edits for key in keys]) if first.edits else None
+            requests = [prompts[key].request for key in keys]
+            model = first.model or method.model
+            for batch in model.answers(requests, self._decoding, method.batch_size, weights):
+                yield {keys[place]: answer for place, answer in batch}
 
-    def _weights(self, prompts: Sequence[Prompt], places: Sequence[int]) -> list[Weights]:
+    def _weights(self, chains: Sequence[tuple[Insertion, ...]], places: Sequence[int]) -> list[Weights]:
         method = self._method
         assert isinstance(method, WeightMethod)
         start, before = now(self._device), method.inserted
-        weights = method.weights_after([prompts[place].edits for place in places])
+        weights = method.weights_after([chains[place] for place in places])
         self.costs.inserted += method.inserted - before
         self.costs.insertion_seconds += now(self._device) - start
         return weights
@@ -172,15 +164,16 @@ class CaseLoop:
             source += [*self._method.identity, [edit.key for edit in prompt.edits]]
         return f"answer:{value_key([*source, prompt.request.key, asdict(self._decoding)])}"
 
-    def _stored(self, key: Hashable) -> Answer | None:
-        content = self._store.get(key) if isinstance(key, str) else None
-        self.costs.hits += content is not None
-        return None if content is None else Answer(**json.loads(content))
+    def _stored(self, keys: Iterable[Hashable]) -> dict[Hashable, Answer]:
+        contents = {key: self._store.get(key) for key in keys if isinstance(key, str)}
+        answers: dict[Hashable, Answer] = {key: Answer(**json.loads(text)) for key, text in contents.items() if text}
+        self.costs.hits += len(answers)
+        return answers
 
-    def _keep(self, key: Hashable, answer: Answer) -> None:
-        self.costs.answered += 1
-        if isinstance(key, str):
-            self._store.put(key, json.dumps(asdict(answer), ensure_ascii=False).encode())
+    def _keep(self, answers: Mapping[Hashable, Answer]) -> None:
+        self.costs.answered += len(answers)
+        texts = {key: json.dumps(asdict(answer), ensure_ascii=False) for key, answer in answers.items()}
+        self._store.put({key: text.encode() for key, text in texts.items() if isinstance(key, str)})
 
 
 def _windows(cases: Iterable[Case[Place]], least: int) -> Iterator[list[Case[Place]]]:

@@ -5,24 +5,21 @@ SERAC and MSCKE differ only in what they compare, which their folders say. They 
 * Every sample is kept in a memory. A request goes to the edit with the highest scope score; from the threshold on the
   replacement model answers it, with that edit's question and answer before it. Otherwise the model itself answers, as
   if nothing had been inserted. Of several edits only one is used.
-* The encoder stays frozen. Trained are a linear map of its vectors and one layer of the replacement model.
+* The encoder stays frozen. Trained are a linear map of its vectors, the classifier, and one layer of the replacement
+  model. They share no weights, so that each learns as if it were alone.
 * The classifier learns that the inserted request itself and the generality items are in scope and the locality items
   are not (the mean of their binary cross-entropies). The replacement model learns to answer the former as the data do,
-  with the edit before them (the mean of their answers' negative log-likelihoods). They share no weights, so each is
-  trained on its own, and a layer that one method has trained is found by the other in the store of the fit.
+  with the edit before them (the mean of their answers' negative log-likelihoods).
 """
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import safetensors.torch
 import torch
-from accelerate.utils import gather_object
 from pydantic import Field
 from torch import nn
 
@@ -40,12 +37,11 @@ from culture_tasks.insertion.core.edit_scopes import (
     squared_distances,
 )
 from culture_tasks.insertion.core.encoding import EncodedBatch
-from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
+from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.core.training import (
-    CaseLosses,
     GradientConfig,
     Learner,
     ParameterGroup,
@@ -61,7 +57,6 @@ REPLACEMENTS: Mapping[str, str] = {
 """The paper's replacement models (Table 5), by the architecture (``model_type``) of the model beside them."""
 
 _PREFIX, _PROJECTION = "replacement.", "classifier.projection"  # names of weights in states and checkpoints
-_LAYER_VERSION = 1  # raise it whenever a change of the code changes what a replacement model learns
 
 
 class ScopedConfig(GradientConfig):
@@ -83,131 +78,21 @@ class ScopedConfig(GradientConfig):
     classifier_learning_rate: float = Field(default=1e-4, gt=0)
     replacement_learning_rate: float = Field(default=1e-5, gt=0)
 
-    @property
-    def layer_options(self) -> dict[str, Any]:
-        """The options that the training of the replacement model's layer depends on."""
-        names = {*GradientConfig.model_fields, "replacement_layer", "replacement_learning_rate"}
-        return self.model_dump(mode="json", include=names)
-
-
-class ScopedMethod(InsertionMethod):
-    """A memory of edits, a scope classifier and a replacement model."""
-
-    needs_state: ClassVar[bool] = True
-    other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
-    config: ScopedConfig
-
-    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
-        super().__init__(model, config)
-        self._memory: list[StoredEdit] = []
-        self._loaded: _Parts | None = None
-
-    @abstractmethod
-    def _make_encoder(self) -> ScopeEncoder:
-        """Loads the encoder that the options name."""
-
-    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:
-        """Computes the encoder's vectors of requests and edits in batches."""
-        subjects = [*map(request_subject, requests), *map(edit_subject, insertions)]
-        self._parts.encoder.prepare(subjects, store, self.batch_size)
-
-    def insert(self, insertion: Insertion) -> None:
-        """Writes an edit to the memory."""
-        self._memory.append((self._parts.mapped([edit_subject(insertion)])[0].detach(), insertion))
-
-    def reset(self) -> None:
-        """Empties the memory."""
-        self._memory.clear()
-
-    def prompt(self, request: Request) -> Prompt:
-        """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
-        if not self._memory:
-            return Prompt(request)
-        vector = self._parts.mapped([request_subject(request)])[0].detach()
-        match = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
-        score, threshold = float(torch.exp(match.score)), self.config.threshold
-        notes = {"similarity": score, "threshold": threshold}
-        if score < threshold:
-            return Prompt(request, notes=notes)
-        shown = shown_after(match.edit, request)
-        return Prompt(shown, self._parts.replacement.model, {**notes, "activated": match.place})
-
-    def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
-        """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
-
-        These are the inserted request itself, the generality items and the locality items of each case.
-        """
-        right: list[bool] = []
-        for case in cases:
-            distances, in_scope = self._parts.distances(case)
-            right += ((torch.exp(-distances.detach()) >= self.config.threshold) == in_scope).tolist()
-        return sum(right) / len(right)
-
-    def parameter_count(self) -> int:
-        """Parameters of the encoder, the classifier and the replacement model."""
-        parts = self._parts
-        replacement: int = sum(weight.numel() for weight in parts.replacement.model.model.parameters())
-        return parts.encoder.parameters + int(parts.projection.numel()) + replacement
-
-    @property
-    def _parts(self) -> _Parts:
-        if self._loaded is None:
-            raise CultureTasksError(f"{self.name}: was neither fitted nor loaded. Call fit() or load() first.")
-        return self._loaded
-
-    def _load_parts(self) -> _Parts:
-        """Forgets everything, loads encoder and replacement model, and begins with an untrained classifier."""
-        self.reset()
-        self._loaded, config = None, self.config
-        encoder = self._make_encoder()
-        name = config.replacement or REPLACEMENTS.get(str(self.model.model.config.model_type))
-        replacement = load_replacement(name, config.replacement_layer, beside=self.model, method=self.name)
-        projection = nn.Parameter(torch.eye(encoder.width, device=self.model.device), requires_grad=False)
-        return _Parts(encoder, projection, replacement, config.classifier_learning_rate)
-
-    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
-        if not any(case.locality for case in cases):
-            raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
-        parts, size = self._load_parts(), self.batch_size
-        requests = dict.fromkeys(request for case in cases for request in case.requests())
-        subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, size, context.progress)
-        losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
-        losses |= train(parts, cases, self.config, replace(context, checkpoints=None), name=self.name)
-        parts.replacement.take(layer)
-        self._loaded = parts
-        return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        return {_PROJECTION: self._parts.projection, **_with_prefix(self._parts.replacement.trained)}
-
-    def _facts(self) -> dict[str, Any]:
-        return {"encoder": self._parts.encoder.identity.weights}
-
-    def _replacement(self) -> ModelIdentity | None:
-        return None if self._loaded is None else self._loaded.replacement.identity
-
-    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        parts, layer = self._load_parts(), dict(tensors)
-        if facts["encoder"] != parts.encoder.identity.weights:
-            raise ValueError(f"{parts.encoder.identity.source!r} is not the encoder: its weights or settings differ")
-        parts.projection.copy_(layer.pop(_PROJECTION))
-        parts.replacement.take({name.removeprefix(_PREFIX): tensor for name, tensor in layer.items()})
-        self._loaded = parts
-
 
 @dataclass(frozen=True)
-class _Parts(Learner[TrainingCase]):
-    """The models of a fitted method, and the training of the classifier, in place.
+class Parts:
+    """The models of a method.
 
-    The projection is the classifier's linear map of the encoder's vectors. It has no bias, which would cancel out in
-    distances.
+    ``projection`` is the classifier's linear map of the encoder's vectors; it has no bias, which would cancel out in
+    distances. ``layer`` has the weights of the replacement model that are trained; the rest stays as in the checkpoint.
+    ``identity`` is that of the replacement model as it was loaded, its own that of its present weights.
     """
 
     encoder: ScopeEncoder
     projection: nn.Parameter
-    replacement: ReplacementModel
-    learning_rate: float
+    replacement: MultimodalModel
+    identity: ModelIdentity
+    layer: Mapping[str, nn.Parameter]
 
     def mapped(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the mapped vectors of edits or requests, shape (subjects, width)."""
@@ -220,81 +105,155 @@ class _Parts(Learner[TrainingCase]):
         inside = torch.arange(len(requests), device=requests.device) <= len(case.generality)
         return squared_distances(edit, requests), inside
 
-    def groups(self) -> Sequence[ParameterGroup]:
-        return (ParameterGroup({_PROJECTION: self.projection}, self.learning_rate),)
+    def take(self, layer: Mapping[str, torch.Tensor]) -> None:
+        """Puts trained weights into the replacement model, or raises ``ValueError`` if they aren't this model's."""
+        shapes = {name: weight.shape for name, weight in self.layer.items()}
+        if {name: weight.shape for name, weight in layer.items()} != shapes:
+            raise ValueError(f"they are not the weights of the layer that is trained of {self.identity.source!r}")
+        for name, weight in self.layer.items():
+            weight.data.copy_(layer[name])
+        self.replacement.identity = self.identity.with_weights(self.layer)
 
-    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
-        with full_precision(self.projection.device):  # distances need it too
-            loss = scope_loss(*self.distances(case))
-            (scale * loss).backward()
-        return CaseLosses({"classifier": float(loss.detach())})
 
+class ScopedMethod(InsertionMethod, Learner[TrainingCase]):
+    """A memory of edits, a scope classifier and a replacement model.
 
-class ReplacementModel(Learner[TrainingCase]):
-    """The second, smaller model, which answers requests that an edit is about, shown after the edit.
-
-    Its layer ``layer`` is trained, whose weights ``trained`` has by name; the rest stays as in the checkpoint. Trained
-    are copies of them in float32, in which small steps don't vanish. ``model.identity`` is that of its present weights,
-    ``identity`` that of the model as it was loaded.
+    Trained are copies of the layer's weights in float32, in which small steps don't vanish.
     """
 
-    def __init__(self, model: MultimodalModel, layer: int) -> None:
-        self.model, self.identity = model, model.identity
-        name = decoder_layer(model.model, layer, method=f"replacement_layer, of {self.identity.source!r}")
-        weights = model.model.get_submodule(name).named_parameters(prefix=name)
-        self.trained: dict[str, nn.Parameter] = dict(weights)
+    needs_state: ClassVar[bool] = True
+    config: ScopedConfig
 
-    def take(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Puts trained weights into the model, or raises ``ValueError`` if they aren't this model's."""
-        shapes = {name: weight.shape for name, weight in self.trained.items()}
-        if {name: weight.shape for name, weight in weights.items()} != shapes:
-            raise ValueError(f"they are not the weights of the layer that is trained of {self.identity.source!r}")
-        with torch.no_grad():
-            for name, weight in self.trained.items():
-                weight.copy_(weights[name])
-        self.model.identity = with_other_weights(self.identity, self.trained)
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        self._memory: list[StoredEdit] = []
+        self._loaded: Parts | None = None
+        self._copies: dict[str, nn.Parameter] = {}
 
-    def train(
-        self, cases: Sequence[TrainingCase], config: ScopedConfig, context: FitContext, *, batch_size: int, method: str
-    ) -> tuple[dict[str, float], Mapping[str, torch.Tensor]]:
-        """Trains the layer, or finds it in the store: it doesn't depend on what is compared.
+    @abstractmethod
+    def _make_encoder(self) -> ScopeEncoder:
+        """Loads the encoder that the options name."""
 
-        It returns the mean losses of the last pass, and the weights for :meth:`take`.
+    def prepare(self, requests: Sequence[Request], insertions: Sequence[Insertion], store: Store) -> None:
+        """Computes the encoder's vectors of requests and edits in batches."""
+        subjects = [*map(request_subject, requests), *map(edit_subject, insertions)]
+        self.parts.encoder.prepare(subjects, store, self.batch_size)
+
+    def insert(self, insertion: Insertion) -> None:
+        """Writes an edit to the memory."""
+        self._memory.append((self.parts.mapped([edit_subject(insertion)])[0].detach(), insertion))
+
+    def reset(self) -> None:
+        """Empties the memory."""
+        self._memory.clear()
+
+    def prompt(self, request: Request) -> Prompt:
+        """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
+        if not self._memory:
+            return Prompt(request)
+        vector = self.parts.mapped([request_subject(request)])[0].detach()
+        match = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
+        score, threshold = float(torch.exp(match.score)), self.config.threshold
+        notes = {"similarity": score, "threshold": threshold}
+        if score < threshold:
+            return Prompt(request, notes=notes)
+        return Prompt(shown_after(match.edit, request), self.parts.replacement, {**notes, "activated": match.place})
+
+    def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
+        """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
+
+        These are the inserted request itself, the generality items and the locality items of each case.
         """
-        samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
-        key = f"replacement layer:{value_key([_LAYER_VERSION, self.identity.run, config.layer_options, samples])}"
-        stored = context.store.get(key)
-        if all(gather_object([stored is not None])) and stored is not None:
-            losses, _, layer = stored.partition(b"\n")
-            return dict(json.loads(losses)), safetensors.torch.load(layer)
-        self._learning_rate, self._batch_size = config.replacement_learning_rate, batch_size
-        self._copies = {name: nn.Parameter(weight.detach().float().clone()) for name, weight in self.trained.items()}
-        checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
-        means = train(self, cases, config, replace(context, checkpoints=checkpoints), name=method)
-        trained = {name: weight.detach().cpu() for name, weight in self._copies.items()}
-        context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
-        return means, trained
+        right: list[bool] = []
+        for case in cases:
+            distances, in_scope = self.parts.distances(case)
+            right += ((torch.exp(-distances.detach()) >= self.config.threshold) == in_scope).tolist()
+        return sum(right) / len(right)
+
+    def parameter_count(self) -> int:
+        """Parameters of the encoder, the classifier and the replacement model."""
+        parts = self.parts
+        replacement: int = sum(weight.numel() for weight in parts.replacement.model.parameters())
+        return parts.encoder.parameters + int(parts.projection.numel()) + replacement
+
+    @property
+    def parts(self) -> Parts:
+        """The models, once they are fitted or loaded."""
+        if self._loaded is None:
+            raise CultureTasksError(f"{self.name}: was neither fitted nor loaded. Call fit() or load() first.")
+        return self._loaded
 
     def groups(self) -> Sequence[ParameterGroup]:
-        """The copies of the layer's weights."""
-        return (ParameterGroup(_with_prefix(self._copies), self._learning_rate),)
+        """The linear map, and the copies of the layer's weights."""
+        return (
+            ({_PROJECTION: self.parts.projection}, self.config.classifier_learning_rate),
+            (_with_prefix(self._copies), self.config.replacement_learning_rate),
+        )
 
-    def read(self, case: TrainingCase) -> list[EncodedBatch]:
+    def read(self, case: TrainingCase) -> tuple[TrainingCase, list[EncodedBatch]]:
         """Reads and encodes the sample and the generality items, each after the sample."""
         items = (case.insertion, *case.generality)
-        shown = [Insertion(shown_after(case.insertion, item.request), item.answer) for item in items]
-        return self.model.encode_in_batches(shown, self._batch_size)
+        after = [Insertion(shown_after(case.insertion, item.request), item.answer) for item in items]
+        return case, self.parts.replacement.encode_in_batches(after, self.batch_size)
 
-    def learn(self, case: list[EncodedBatch], scale: float) -> CaseLosses:
-        """Adds the gradients of a case, batch by batch."""
-        count, total = sum(len(batch.prompts) for batch in case), 0.0
-        for batch in case:
-            rounded = {name: weight.to(self.trained[name].dtype) for name, weight in self._copies.items()}
-            loss = with_weights(self.model.model, rounded, self.model.answer_scorer(batch)).losses().sum() / count
+    def learn(self, case: tuple[TrainingCase, list[EncodedBatch]], scale: float) -> Mapping[str, float]:
+        """Adds the gradients of a case to either part, batch by batch."""
+        parts, (read, batches) = self.parts, case
+        count, total = sum(len(batch.prompts) for batch in batches), 0.0
+        for batch in batches:
+            rounded = {name: weight.to(parts.layer[name].dtype) for name, weight in self._copies.items()}
+            score = parts.replacement.answer_scorer(batch)
+            loss = with_weights(parts.replacement.model, rounded, score).losses().sum() / count
             with full_precision(loss.device):
                 (scale * loss).backward()
             total += float(loss.detach())
-        return CaseLosses({"replacement": total})
+        with full_precision(parts.projection.device):  # distances need it too
+            of_scopes = scope_loss(*parts.distances(read))
+            (scale * of_scopes).backward()
+        return {"replacement": total, "classifier": float(of_scopes.detach())}
+
+    def _load_parts(self) -> Parts:
+        """Forgets everything, loads encoder and replacement model, and begins with an untrained classifier."""
+        self.reset()
+        self._loaded, config = None, self.config
+        encoder = self._make_encoder()
+        name = config.replacement or REPLACEMENTS.get(str(self.model.model.config.model_type))
+        replacement = load_replacement(name, beside=self.model, method=self.name)
+        role = f"replacement_layer, of {replacement.identity.source!r}"
+        layer = decoder_layer(replacement.model, config.replacement_layer, method=role)
+        weights = dict(replacement.model.get_submodule(layer).named_parameters(prefix=layer))
+        projection = nn.Parameter(torch.eye(encoder.width, device=self.model.device), requires_grad=False)
+        self._loaded = Parts(encoder, projection, replacement, replacement.identity, weights)
+        return self._loaded
+
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
+        if not any(case.locality for case in cases):
+            raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
+        parts = self._load_parts()
+        requests = dict.fromkeys(request for case in cases for request in case.requests())
+        subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
+        parts.encoder.prepare(subjects, context.store, self.batch_size, context.progress)
+        self._copies = {name: nn.Parameter(weight.detach().float().clone()) for name, weight in parts.layer.items()}
+        losses = train(self, cases, self.config, context, name=self.name)
+        parts.take(self._copies)
+        self._copies = {}
+        return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {_PROJECTION: self.parts.projection, **_with_prefix(self.parts.layer)}
+
+    def _facts(self) -> dict[str, Any]:
+        return {"encoder": self.parts.encoder.identity.weights}
+
+    def _replacement(self) -> ModelIdentity | None:
+        return None if self._loaded is None else self._loaded.identity
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        parts, layer = self._load_parts(), dict(tensors)
+        if facts["encoder"] != parts.encoder.identity.weights:
+            raise ValueError(f"{parts.encoder.identity.source!r} is not the encoder: its weights or settings differ")
+        parts.projection.data.copy_(layer.pop(_PROJECTION))
+        parts.take({name.removeprefix(_PREFIX): tensor for name, tensor in layer.items()})
 
 
 def _with_prefix(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
@@ -306,7 +265,7 @@ def shown_after(edit: Insertion, request: Request) -> Request:
     return request.preceded_by([text_part(f"{edit_text(edit)}\n")])
 
 
-def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, method: str) -> ReplacementModel:
+def load_replacement(name: str | None, *, beside: MultimodalModel, method: str) -> MultimodalModel:
     """Loads a replacement model with data type, device and options of the model ``beside`` it; None: there is none."""
     if name is None:
         raise SettingsError(
@@ -316,7 +275,7 @@ def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, m
     dtype, settings = str(beside.model.dtype).removeprefix("torch."), beside.encoding.settings
     options = ModelOptions(dtype=dtype, device=str(beside.device), **settings["template"], **settings["images"])
     try:
-        return ReplacementModel(MultimodalModel.load(name, options), layer)
+        return MultimodalModel.load(name, options)
     except SettingsError as error:
         raise SettingsError(
             f"{method}: the replacement model can't be used. {error} The option replacement=MODEL names it."

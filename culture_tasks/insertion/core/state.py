@@ -1,22 +1,39 @@
-"""The files of a fitted method, ``state.safetensors`` and ``state.json``, and the reasons to refuse them."""
+"""Fingerprints of models, and the files of a fitted method: ``state.safetensors`` and ``state.json``.
+
+A fingerprint keeps what was computed with one model from being used with another. Files are written completely or not
+at all, and tensors are hashed one by one, so a state of several GB needs no memory besides its tensors.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from pydantic import BaseModel
-from safetensors import SafetensorError
+from pydantic import BaseModel, Field
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.identity import ModelIdentity, value_key
-from culture_tasks.plain_files import read_plain, write_whole
+from culture_tasks.plain_files import read_plain, replaced, write_whole
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+Tensors = Mapping[str, torch.Tensor]
 
 FORMAT = 2
 DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_SAMPLED = 64
+_INCIDENTAL = (
+    *("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"),
+    # Saving a model writes these into its configuration; the model itself tells them.
+    *("architectures", "dtype", "torch_dtype"),
+)
 
 
 class StateError(CultureTasksError):
@@ -32,24 +49,32 @@ class DataFacts(BaseModel, extra="forbid", frozen=True):
     scenarios: tuple[str, ...]
 
 
-class ModelFacts(BaseModel, extra="forbid", frozen=True):
-    """A model that a method was fitted with, and its fingerprint before anything was trained, with its parts."""
+class ModelIdentity(BaseModel, extra="forbid", frozen=True):
+    """Fingerprints of a loaded model.
+
+    ``weights`` is that of the weights as loaded, the configuration, the processor and its options, whose ``parts``
+    messages name: a trained state fits it. ``run`` is that of ``weights`` and all else that can change an answer
+    (device, attention kernels, versions of libraries and of our own code): the key of stored answers and features.
+    """
 
     source: str = "none"
     weights: str = ""
     parts: dict[str, Any] = {}
+    run: str = Field(default="", exclude=True)
 
-    @classmethod
-    def of(cls, identity: ModelIdentity | None) -> ModelFacts:
-        """Returns the facts of a loaded model, or of none."""
-        return cls() if identity is None else cls(**{name: getattr(identity, name) for name in cls.model_fields})
+    def with_weights(self, weights: Tensors) -> ModelIdentity:
+        """Returns the identity of the model after some of its weights became these."""
+        changed = digest(weights)
+        after, run = (value_key([before, changed])[:32] for before in (self.weights, self.run))
+        return ModelIdentity(source=self.source, weights=after, run=run)
 
 
 class Description(BaseModel, extra="forbid", frozen=True):
     """``state.json``.
 
-    States from before the version of the method was recorded are of the first. ``replacement`` is the method's second
-    model, ``facts`` are results of the fit that aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
+    States from before the version of the method was recorded are of the first. ``model``, ``weights`` and ``parts`` are
+    the model's identity, ``replacement`` that of the method's second model; ``facts`` are results of the fit that
+    aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
     """
 
     format: int = FORMAT
@@ -59,7 +84,7 @@ class Description(BaseModel, extra="forbid", frozen=True):
     model: str
     weights: str
     parts: dict[str, Any] = {}
-    replacement: ModelFacts | None = None
+    replacement: ModelIdentity | None = None
     data: DataFacts
     facts: dict[str, Any]
     report: dict[str, Any]
@@ -75,53 +100,18 @@ class Description(BaseModel, extra="forbid", frozen=True):
     @property
     def compared(self) -> dict[str, Any]:
         """All that the fit depended on, by names for messages."""
-        model = {"fingerprint": self.weights, **self.parts}
-        of_model = {f"{name} of the model": value for name, value in model.items()}
+        of_model = {"fingerprint of the model": self.weights}
+        of_model |= {f"{name} of the model": value for name, value in self.parts.items()}
         of_data = {f"{name} of the data": value for name, value in self.data.model_dump().items()}
         return {"method": self.method, "version": self.version, **self.config, **of_model, **of_data}
 
 
-def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read."""
-    tensor_files.write(folder / _TENSORS, tensors)
-    write_whole(folder / DESCRIPTION, description.model_dump_json(indent=2) + "\n")
-
-
-def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Reads a state."""
-    try:
-        description = Description.model_validate_json(read_plain(folder / DESCRIPTION))
-        if description.format != FORMAT:
-            raise ValueError(f"it has format {description.format}, and this version reads {FORMAT}")
-        tensors, _ = tensor_files.read(folder / _TENSORS)
-        if tensor_files.digest(tensors) != description.tensors:
-            raise ValueError(f"{_TENSORS} doesn't belong to {DESCRIPTION}")
-    except (OSError, ValueError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise StateError(
-            f"{folder}: holds no state that can be read ({reason}). Name a folder that 'culture-tasks insertion fit … "
-            "--output' wrote, or fit the method again."
-        ) from None
-    return description, tensors
-
-
-def differences(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """Returns the entries that differ, each with both values; entries that one side lacks aren't compared."""
-    return "; ".join(
-        f"{name} {actual[name]!r:.80}, expected {value!r:.80}"
-        for name, value in expected.items()
-        if name in actual and actual[name] != value
-    )
-
-
-def check_model(folder: Path, expected: ModelFacts, identity: ModelIdentity | None, role: str = "model") -> None:
+def check_model(folder: Path, fitted: ModelIdentity, identity: ModelIdentity, role: str = "model") -> None:
     """Makes sure that a state belongs to a model."""
-    actual = ModelFacts.of(identity)
-    compared = ({"fingerprint": facts.weights, **facts.parts} for facts in (actual, expected))
-    different = differences(*compared)
-    if different:
+    actual, expected = ({"fingerprint": one.weights, **one.parts} for one in (identity, fitted))
+    if different := differences(actual, expected):
         raise StateError(
-            f"{folder}: fitted with the {role} {expected.source!r}, which differs from {actual.source!r} "
+            f"{folder}: fitted with the {role} {fitted.source!r}, which differs from {identity.source!r} "
             f"({different}). Load that model, or fit the method with this one."
         )
 
@@ -133,9 +123,141 @@ def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str
             f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "
             "Evaluate the same release, or fit the method on this one."
         )
-    overlap = sorted(scenarios & set(data.scenarios))
-    if overlap:
+    if overlap := sorted(scenarios & set(data.scenarios)):
         raise StateError(
             f"{folder}: {len(overlap)} evaluated scenarios were trained on, such as {overlap[0]!r}. Use the same split "
             "of scenarios for both, or fit the method again."
         )
+
+
+def differences(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Returns the entries that differ, each with both values; entries that one side lacks aren't compared."""
+    return "; ".join(
+        f"{name} {actual[name]!r:.80}, expected {value!r:.80}"
+        for name, value in expected.items()
+        if name in actual and actual[name] != value
+    )
+
+
+def write(folder: Path, description: Description, tensors: Tensors) -> None:
+    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read."""
+    write_tensors(folder / _TENSORS, tensors)
+    write_whole(folder / DESCRIPTION, description.model_dump_json(indent=2) + "\n")
+
+
+def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
+    """Reads a state."""
+    try:
+        description = Description.model_validate_json(read_plain(folder / DESCRIPTION))
+        if description.format != FORMAT:
+            raise ValueError(f"it has format {description.format}, and this version reads {FORMAT}")
+        tensors, _ = read_tensors(folder / _TENSORS)
+        if digest(tensors) != description.tensors:
+            raise ValueError(f"{_TENSORS} doesn't belong to {DESCRIPTION}")
+    except (OSError, ValueError, SafetensorError) as error:
+        raise StateError(
+            f"{folder}: holds no state that can be read ({str(error).strip().splitlines()[0]}). Name a folder that "
+            "'culture-tasks insertion fit … --output' wrote, or fit the method again."
+        ) from None
+    return description, tensors
+
+
+def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, str] | None = None) -> None:
+    """Writes a safetensors file with texts, or leaves the old one as it was."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as partial:
+            ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+            save_file(ready, partial, metadata=dict(facts or {}))
+    except (OSError, SafetensorError) as error:
+        raise CultureTasksError(
+            f"insertion: {path} can't be written ({error}). Free the disk, and start the same command again."
+        ) from error
+
+
+def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Returns the tensors, on the CPU, and the texts of a file."""
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+
+
+def digest(tensors: Tensors) -> str:
+    """Returns the SHA-256 of names, types, shapes and values, tensor by tensor, whatever their order."""
+    sha = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        sha.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        sha.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return sha.hexdigest()
+
+
+def identify(
+    model: PreTrainedModel, processor: ProcessorMixin, *, source: str, options: Mapping[str, Any], version: int
+) -> ModelIdentity:
+    """Computes a model's identity, with one pass over its weights; ``version`` is that of our own code."""
+    kind, weights_digest, config = type(model).__name__, _weights_digest(model), _clean(model.config.to_dict())
+    vocabulary = value_key(processor.tokenizer.get_vocab())
+    settings = [_clean(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
+    weights = value_key([kind, weights_digest, config, settings, dict(options)])[:32]
+    parts = {
+        "class": kind,
+        "data type": str(model.dtype),
+        "weights": weights_digest[:12],
+        "configuration": value_key(config)[:12],
+        "processor": value_key(settings)[:12],
+        **options,
+    }
+    run = [
+        weights,
+        _clean(model.generation_config.to_dict()) if model.generation_config else None,
+        version,
+        str(model.device.type),
+        getattr(model.config, "_attn_implementation", None),
+        _versions(),
+    ]
+    return ModelIdentity(source=source, weights=weights, parts=parts, run=value_key(run)[:32])
+
+
+def identify_encoder(
+    model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
+) -> ModelIdentity:
+    """Computes the identity of a model of vectors; they depend on the settings too."""
+    words, config = value_key(dict(vocabulary)), _clean(model.config.to_dict())
+    weights = value_key([type(model).__name__, _weights_digest(model), config, words, _clean(dict(settings))])[:32]
+    run = value_key([weights, str(model.device.type), _versions()])[:32]
+    return ModelIdentity(source=source, weights=weights, run=run)
+
+
+def value_key(value: Any) -> str:
+    """Returns the SHA-256 of a value as JSON."""
+    return text_key(json.dumps(value, sort_keys=True, default=str))
+
+
+def text_key(text: str) -> str:
+    """Returns the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _versions() -> list[str]:
+    import transformers
+
+    return [torch.__version__, transformers.__version__]
+
+
+def _clean(settings: Any) -> Any:
+    if isinstance(settings, Mapping):
+        return {str(key): _clean(value) for key, value in settings.items() if key not in _INCIDENTAL}
+    return [_clean(value) for value in settings] if isinstance(settings, list | tuple) else settings
+
+
+def _weights_digest(model: PreTrainedModel) -> str:
+    """Hashes one line per tensor: name, shape, type, the sum of all its bits read as integers, and some of them."""
+    sha = hashlib.sha256()
+    for name, tensor in sorted(model.named_parameters()):
+        line = f"{name} {tuple(tensor.shape)} {tensor.dtype}"
+        if not tensor.is_meta and tensor.numel():
+            integers = tensor.detach().reshape(-1).view(_INTEGERS[tensor.element_size()])
+            some = integers[:: max(1, integers.numel() // _SAMPLED)][:_SAMPLED].tolist()
+            line = f"{line} {int(integers.sum(dtype=torch.int64))} {some}"
+        sha.update(f"{line}\n".encode())
+    return sha.hexdigest()

@@ -1,9 +1,8 @@
-"""Training by gradients that a crash doesn't lose: one loop for all methods that need it.
+"""Training by gradients that a crash doesn't lose: one loop for all methods that need it, and the cases to learn from.
 
 A step is the mean gradient of some cases. The order of cases and all random numbers follow from the seed and from the
 place in the training alone, so that a training that continues from a checkpoint ends with the same bits as one without
-a break (on a GPU, as far as its kernels are deterministic). Several processes share the cases of a step and add their
-gradients: the result is that of one process, up to the order in which floating-point numbers are added.
+a break (on a GPU, as far as its kernels are deterministic).
 
 A checkpoint is one safetensors file, replaced as a whole. Accelerate's ``save_state`` would write optimizer and random
 state by pickle, and a folder of files that a kill can leave half old and half new.
@@ -12,7 +11,6 @@ state by pickle, and a folder of files that a kill can leave half old and half n
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import logging
 import math
@@ -26,15 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import torch
-from accelerate import PartialState
-from accelerate.utils import gather_object, reduce
 from pydantic import Field
 from safetensors import SafetensorError
 
-from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.core import tensor_files
+from culture_tasks.benchmarks.registry import benchmarks, cultures
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining
+from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core.devices import Progress, read_ahead
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
-from culture_tasks.insertion.core.progress import Progress, read_ahead
+from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase
+from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,18 +65,8 @@ class GradientConfig(MethodConfig):
     seed: int = 0
 
 
-class ParameterGroup(NamedTuple):
-    """Parameters with their learning rate, by names that no other group has; in float32 small steps don't vanish."""
-
-    parameters: Mapping[str, nn.Parameter]
-    learning_rate: float
-
-
-class CaseLosses(NamedTuple):
-    """The loss of a case and its parts, by names for the report, and an observation for :meth:`Learner.absorb`."""
-
-    losses: Mapping[str, float]
-    observed: torch.Tensor | None = None
+ParameterGroup = tuple[Mapping[str, "nn.Parameter"], float]
+"""Parameters by names that no other group has, with their learning rate; in float32 small steps don't vanish."""
 
 
 class Learner(ABC, Generic[Case]):
@@ -95,15 +85,15 @@ class Learner(ABC, Generic[Case]):
         return case
 
     @abstractmethod
-    def learn(self, case: Any, scale: float) -> CaseLosses:
+    def learn(self, case: Any, scale: float) -> Mapping[str, float]:
         """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
 
         The case is as :meth:`read` returned it. It runs under autocast where the options ask for mixed precision;
-        :func:`full_precision` is for ``backward``.
+        :func:`full_precision` is for ``backward``. Returned are the loss and its parts, by names for the report.
         """
 
-    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
-        """Takes the observations of a step's cases, in their order; called after the step, in every process."""
+    def end_step(self) -> None:
+        """Takes notice that the cases of a step were learned, and the step made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +109,23 @@ class Checkpoints:
 
     def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Returns the facts and the tensors of the latest checkpoint."""
-        advice = f"Delete it to start from the beginning: {self.file}"
         try:
-            tensors, texts = tensor_files.read(self.file)
+            tensors, texts = state.read_tensors(self.file)
             facts: dict[str, Any] = json.loads(texts["checkpoint"])
-            is_whole, is_ours = facts["digest"] == tensor_files.digest(tensors), facts["key"] == self.key
+            if facts["digest"] != state.digest(tensors):
+                raise ValueError("it is damaged")
+            if facts["key"] != self.key:
+                raise ValueError("it belongs to another fit: other options, model, data or version")
         except (OSError, SafetensorError, KeyError, ValueError) as error:
-            raise CultureTasksError(f"insertion: the checkpoint can't be read ({error}). {advice}") from None
-        if not (is_whole and is_ours):
-            problem = "belongs to another fit (other options, model, data or version)" if is_whole else "is damaged"
-            raise CultureTasksError(f"insertion: the checkpoint {problem}. {advice}")
+            raise CultureTasksError(
+                f"insertion: the checkpoint can't be used ({error}). Delete it to start from the beginning: {self.file}"
+            ) from None
         return facts, tensors
 
-    def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+    def write(self, facts: Mapping[str, Any], tensors: state.Tensors) -> None:
         """Replaces the checkpoint."""
-        text = json.dumps({**facts, "key": self.key, "digest": tensor_files.digest(tensors)})
-        tensor_files.write(self.file, tensors, {"checkpoint": text})
+        text = json.dumps({**facts, "key": self.key, "digest": state.digest(tensors)})
+        state.write_tensors(self.file, tensors, {"checkpoint": text})
 
     def clear(self) -> None:
         """Deletes the file, and leftovers of killed processes."""
@@ -156,13 +147,11 @@ def train(
 
     Raises:
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
-        SettingsError: If there are more processes than cases in a step.
     """
-    training, checkpoints = _Training(learner, cases, config, name), context.checkpoints
-    if checkpoints is not None:
-        training.restore(checkpoints)
+    training = _Training(learner, cases, config, name)
+    training.restore(context.checkpoints)
     with torch.random.fork_rng(devices=[training.device] if training.device.type == "cuda" else []):
-        return training.run(context.progress, checkpoints)
+        return training.run(context.progress, context.checkpoints)
 
 
 def full_precision(device: torch.device) -> torch.autocast:
@@ -173,48 +162,41 @@ def full_precision(device: torch.device) -> torch.autocast:
 def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> torch.optim.Optimizer:
     """Makes an optimizer."""
     classes = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-    return classes[name]([{"params": [*group.parameters.values()], "lr": group.learning_rate} for group in groups])
+    return classes[name]([{"params": [*parameters.values()], "lr": rate} for parameters, rate in groups])
 
 
 class _Step(NamedTuple):
     """The places of cases whose mean gradient makes one step, whose first is ``first`` in the order of the pass."""
 
-    number: int
     epoch: int
     first: int
     cases: Sequence[int]
 
 
 class _Training(Generic[Case]):
+    """``done`` are the steps that were made, ``sums`` those of the losses in the present pass over ``count`` cases."""
+
     def __init__(self, learner: Learner[Case], cases: Sequence[Case], config: GradientConfig, name: str) -> None:
         self._learner, self._cases, self._config, self._name = learner, cases, config, name
         groups = learner.groups()
-        self._parameters = {name: value for group in groups for name, value in group.parameters.items()}
+        self._parameters = {name: value for parameters, _ in groups for name, value in parameters.items()}
         self._optimizer = make_optimizer(config.optimizer, groups)
         self.device = next(iter(self._parameters.values())).device
-        self._processes = PartialState(cpu=self.device.type == "cpu")
-        self._done, self._case_count, self._sums = 0, 0, dict[str, float]()
-        if self._processes.num_processes > config.cases_per_step:
-            raise SettingsError(
-                f"insertion: {name} has {config.cases_per_step} cases in a step for {self._processes.num_processes} "
-                "processes, so some would do nothing. Start fewer processes, or raise cases_per_step."
-            )
+        self._done, self._count, self._sums = 0, 0, dict[str, float]()
 
-    def run(self, progress: Progress, checkpoints: Checkpoints | None) -> dict[str, float]:
+    def run(self, progress: Progress[Any], checkpoints: Checkpoints | None) -> dict[str, float]:
         """Makes the steps that are left."""
         steps = list(_steps(len(self._cases), self._config))
         left, last_write = steps[self._done :], time.monotonic()
-        description = f"{self._name}: training" + (
-            f" (from step {self._done + 1} of {len(steps)})" if self._done else ""
-        )
+        rest = f" (from step {self._done + 1} of {len(steps)})" if self._done else ""
         self._require_gradients(required=True)
         try:
             with closing(read_ahead(left, self._read)) as cases_of_steps:
-                for step in progress(left, description, lambda: _summary(self._means())):
+                for step in progress(left, f"{self._name}: training{rest}", lambda: _summary(self._means())):
                     self._make(step, next(cases_of_steps))
-                    self._done = step.number + 1
+                    self._done += 1
                     is_due = checkpoints and time.monotonic() >= last_write + 60 * checkpoints.minutes
-                    if checkpoints and self._processes.is_main_process and (is_due or step is steps[-1]):
+                    if checkpoints and (is_due or step is steps[-1]):
                         self._write(checkpoints)
                         last_write = time.monotonic()
         finally:
@@ -226,87 +208,71 @@ class _Training(Generic[Case]):
         for parameter in self._parameters.values():
             parameter.requires_grad_(requires_grad=required)
 
-    def _read(self, step: _Step) -> dict[int, Any]:
-        """Reads every n-th case of a step, the share of this process."""
-        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
-        return {place: self._learner.read(self._cases[step.cases[place]]) for place in share}
+    def _read(self, step: _Step) -> list[Any]:
+        return [self._learner.read(self._cases[place]) for place in step.cases]
 
-    def _make(self, step: _Step, cases: Mapping[int, Any]) -> None:
-        """Makes one step; each process learns its share of the cases."""
+    def _make(self, step: _Step, cases: Sequence[Any]) -> None:
+        """Makes one step."""
         self._optimizer.zero_grad()
-        mixed, share = self._config.mixed_precision == "bf16", list[tuple[int, CaseLosses]]()
-        for place, case in cases.items():
-            torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
-            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-                losses, observed = self._learner.learn(case, 1.0 / len(step.cases))
-            share.append((place, CaseLosses(losses, None if observed is None else observed.cpu())))
-        learned = [case for _, case in sorted(gather_object(share), key=lambda row: row[0])]
         if step.first == 0:
-            self._sums, self._case_count = {}, 0
-        for losses, _ in learned:
-            self._check_finite(step, losses)
+            self._sums, self._count = {}, 0
+        mixed = self._config.mixed_precision == "bf16"
+        for place, case in enumerate(cases, step.first):
+            torch.manual_seed(_number(self._config.seed, step.epoch, place))
+            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+                losses = self._learner.learn(case, 1.0 / len(cases))
+            self._check_finite(losses)
             self._sums = {part: self._sums.get(part, 0.0) + value for part, value in losses.items()}
-        self._case_count += len(learned)
-        if self._processes.num_processes > 1:
-            for parameter in self._parameters.values():
-                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                parameter.grad = reduce(gradient, reduction="sum")
+        self._count += len(cases)
         limit = self._config.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit)
-        self._check_finite(step, {"gradient norm": float(norm)})
+        self._check_finite({"gradient norm": float(norm)})
         self._optimizer.step()
-        self._learner.absorb([observed for _, observed in learned if observed is not None])
+        self._learner.end_step()
 
-    def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
+    def _check_finite(self, values: Mapping[str, float]) -> None:
         """Stops before a step that would spoil the parameters, and the checkpoint with them."""
-        if not all(math.isfinite(value) for value in values.values()):
+        if not all(map(math.isfinite, values.values())):
             raise CultureTasksError(
-                f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_summary(values)}). "
+                f"insertion: {self._name}: the training is not finite at step {self._done + 1} ({_summary(values)}). "
                 "Lower the learning rate, or compute in a wider data type (--dtype float32)."
             )
 
     def _means(self) -> dict[str, float]:
-        return {part: total / self._case_count for part, total in self._sums.items()}
+        return {part: total / self._count for part, total in self._sums.items()}
 
     def _write(self, checkpoints: Checkpoints) -> None:
         """Writes all that steps change."""
-        tensors = {("parameter", name): value for name, value in self._parameters.items()}
-        tensors |= {("buffer", name): value for name, value in self._learner.buffers().items()}
+        tensors = {f"parameter/{name}": value for name, value in self._parameters.items()}
+        tensors |= {f"buffer/{name}": value for name, value in self._learner.buffers().items()}
         for name, parameter in self._parameters.items():
             entries = self._optimizer.state.get(parameter, {}).items()
-            tensors |= {(f"optimizer/{entry}", name): value for entry, value in entries if value is not None}
-        facts = {"done": self._done, "losses": self._sums, "cases": self._case_count}
-        checkpoints.write(facts, {"/".join(key): value for key, value in tensors.items()})
+            tensors |= {f"optimizer/{entry}/{name}": value for entry, value in entries if value is not None}
+        checkpoints.write({"done": self._done, "losses": self._sums, "cases": self._count}, tensors)
         logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), self._done)
 
-    def restore(self, checkpoints: Checkpoints) -> None:
+    def restore(self, checkpoints: Checkpoints | None) -> None:
         """Restores the latest checkpoint, if there is one."""
-        facts, tensors = (
-            checkpoints.read() if checkpoints.file.exists() else ({"done": 0, "losses": {}, "cases": 0}, {})
-        )
-        if len(set(gather_object([facts["done"]]))) > 1:
-            raise CultureTasksError(
-                f"insertion: {self._name}: processes found different checkpoints. Put the state on a disk that "
-                "all of them share."
-            )
-        for key, tensor in tensors.items():
-            *kind, name = key.split("/")
-            if kind[0] == "optimizer":
-                # Adam counts steps on the CPU; its other entries are where the parameter is.
-                parameter = self._parameters[name]
-                self._optimizer.state[parameter][kind[1]] = tensor.to(parameter.device) if tensor.dim() else tensor
-            else:
-                (self._parameters if kind[0] == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
-        self._done, self._sums, self._case_count = facts["done"], dict(facts["losses"]), facts["cases"]
+        if checkpoints is not None and checkpoints.file.exists():
+            facts, tensors = checkpoints.read()
+            self._done, self._sums, self._count = facts["done"], dict(facts["losses"]), facts["cases"]
+            for key, tensor in tensors.items():
+                *kind, name = key.split("/")
+                if kind[0] == "optimizer":
+                    # Adam counts steps on the CPU; its other entries are where the parameter is.
+                    parameter = self._parameters[name]
+                    value = tensor.to(parameter.device) if tensor.dim() else tensor
+                    self._optimizer.state[parameter][kind[1]] = value
+                else:
+                    (self._parameters if kind[0] == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
 
 
 def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
-    numbers = itertools.count()
     for epoch in range(config.epochs):
         order = list(range(cases))
         random.Random(_number(config.seed, epoch)).shuffle(order)  # noqa: S311 - an order, not a secret
         for first in range(0, cases, config.cases_per_step):
-            yield _Step(next(numbers), epoch, first, order[first : first + config.cases_per_step])
+            yield _Step(epoch, first, order[first : first + config.cases_per_step])
 
 
 def _number(*values: int) -> int:
@@ -316,3 +282,46 @@ def _number(*values: int) -> int:
 
 def _summary(losses: Mapping[str, Any]) -> str:
     return ", ".join(f"{part} {value:.4g}" for part, value in losses.items())
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The data that a method is fitted on."""
+
+    cases: Sequence[TrainingCase]
+    facts: state.DataFacts
+
+
+def load_training_data(settings: Settings, limit: int | None = None, benchmark: str | None = None) -> TrainingData:
+    """Loads training cases, with their images checked, as the benchmark's tasks phrase them.
+
+    Equal requests are one object. ``limit`` takes this many, evenly spaced over all; without a name the benchmark is
+    the only one that offers any, own cultures aside.
+    """
+    offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
+    published = [name for name in offers if name not in cultures()]
+    name = published[0] if benchmark is None and len(published) == 1 else benchmark
+    if name not in offers:
+        hint = "" if name is None else nearest(name, offers)
+        raise SettingsError(
+            f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
+        )
+    offered = offers[name].training_cases(settings, limit)
+    requests: dict[tuple[Path, str, str], Request] = {}
+
+    def insertion(item: AnsweredQuestion, kind: Locality | None = None) -> Insertion:
+        request = Request.about(item.image, item.question, item.system)
+        return Insertion(requests.setdefault((item.image, item.system, item.question), request), item.answer, kind)
+
+    cases = [
+        TrainingCase(
+            case.scenario,
+            insertion(case.inserted),
+            generality=tuple(map(insertion, case.generality)),
+            locality=tuple(insertion(item, kind) for kind, item in case.locality),
+        )
+        for case in offered.cases
+    ]
+    scenarios = tuple(sorted({case.scenario for case in cases}))
+    facts = state.DataFacts(raw=offered.raw, cases=offered.fingerprint, count=len(cases), scenarios=scenarios)
+    return TrainingData(cases, facts)

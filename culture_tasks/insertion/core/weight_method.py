@@ -72,30 +72,23 @@ class WeightMethod(InsertionMethod):
         """Returns the weights after each of some chains, of which the first insertions are made together, and so on.
 
         The weights of the last chain, and of what comes before its later insertions, are kept: where chains are sorted,
-        a chain that goes on needs no insertion twice.
+        a chain that goes on needs no insertion twice. Edits that don't fit into the device's memory are made in halves.
         """
         names = [tuple(insertion.key for insertion in chain) for chain in chains]
         known: dict[tuple[str, ...], Weights] = {(): self.weights, **self._known}
+
+        def edited(new: Sequence[tuple[str, ...]]) -> list[Weights]:
+            return self.edited([last[name] for name in new], [known[name[:-1]] for name in new])
+
         for length in range(1, max(map(len, names)) + 1):
-            longer = {
-                name[:length]: chain[length - 1]
-                for name, chain in zip(names, chains, strict=True)
-                if name[length - 1 :]
-            }
-            new = {name: insertion for name, insertion in longer.items() if name not in known}
+            longer = [(name[:length], chain) for name, chain in zip(names, chains, strict=True) if name[length - 1 :]]
+            last = {name: chain[length - 1] for name, chain in longer}
+            new = [name for name in last if name not in known]
             if new:
-                known |= zip(new, self.insert_each(list(new.values()), [known[name[:-1]] for name in new]), strict=True)
+                known |= zip(new, in_halves(new, edited, f"edits of {self.name}"), strict=True)
                 self.inserted += len(new)
         self._known = {name: weights for name, weights in known.items() if name and name == names[-1][: len(name)]}
         return [known[name] for name in names]
-
-    def insert_each(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
-        """Does the same as :meth:`edited`, in halves where that doesn't fit into the memory of the device."""
-
-        def edited(places: Sequence[int]) -> list[Weights]:
-            return self.edited([insertions[place] for place in places], [before[place] for place in places])
-
-        return list(in_halves(range(len(insertions)), edited, f"edits of {self.name}"))
 
     def rounded(self, values: Weights) -> dict[str, torch.Tensor]:
         """Returns values in the types of the weights that they replace, rounded to the nearest."""

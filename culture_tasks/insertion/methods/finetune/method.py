@@ -13,7 +13,7 @@ from torch import nn
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.requests import Insertion
-from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
+from culture_tasks.insertion.core.training import OptimizerName, make_optimizer
 from culture_tasks.insertion.core.weight_edits import (
     Part,
     RepeatedPass,
@@ -75,8 +75,7 @@ class FineTuneMethod(WeightMethod):
             {name: nn.Parameter(weight.detach().to(torch.float32, copy=True)) for name, weight in weights.items()}
             for weights in before
         ]
-        groups = [ParameterGroup(weights, self.config.learning_rate) for weights in trained]
-        optimizer = make_optimizer(self.config.optimizer, groups)
+        optimizer = make_optimizer(self.config.optimizer, [(weights, self.config.learning_rate) for weights in trained])
         score = RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(insertions))
         for _ in range(self.config.steps):
             optimizer.zero_grad()

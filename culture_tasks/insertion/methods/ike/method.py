@@ -47,7 +47,6 @@ class IkeMethod(InsertionMethod):
     name: ClassVar[str] = "ike"
     config_class: ClassVar[type[MethodConfig]] = IkeConfig
     needs_state: ClassVar[bool] = True
-    other_models: ClassVar[tuple[str, ...]] = ("encoder",)
     answers_version: ClassVar[int] = 1
     config: IkeConfig
 

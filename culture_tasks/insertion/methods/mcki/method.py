@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import torch
 
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.devices import Progress, read_ahead, silent
 from culture_tasks.insertion.core.edit_scopes import StoredEdit, nearest_edit, stored_vectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
-from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
 from culture_tasks.insertion.core.requests import (
-    AnswerDecoding,
     Insertion,
     Part,
     Request,
@@ -69,23 +66,13 @@ class MckiMethod(InsertionMethod):
 
     def prompt(self, request: Request) -> Prompt:
         """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
-        return self._prompt(request, self._vector_of(request)) if self._memory else Prompt(request)
-
-    def generate(self, request: Request, decoding: AnswerDecoding) -> Answer:
-        """Answers as :meth:`prompt` decides, with one prefill where the entry isn't used.
-
-        Below the threshold decoding continues from the prefill that gave the features; otherwise it starts again.
-        """
         if not self._memory:
-            return self.model.generate(request, decoding)
-        prompts: list[Prompt] = []
-
-        def activates(features: torch.Tensor) -> bool:
-            prompts.append(self._prompt(request, self._vector_of(request, features)))
-            return "activated" in prompts[0].notes
-
-        answer = self.model.generate_unless(request, decoding, activates)
-        return replace(answer or self.model.generate(prompts[0].request, decoding), **prompts[0].notes)
+            return Prompt(request)
+        match = nearest_edit(self._memory, self._vector_of(request), similarities)
+        notes = {"similarity": float(match.score), "threshold": self.threshold}
+        if notes["similarity"] < self.threshold:
+            return Prompt(request, notes=notes)
+        return Prompt(request.preceded_by(self._wrap(match.edit)), notes={**notes, "activated": match.place})
 
     def parameter_count(self) -> int:
         """Parameters of the router."""
@@ -97,30 +84,25 @@ class MckiMethod(InsertionMethod):
         self._router.to(self.model.device).eval()
 
     def _features_of(
-        self, requests: Sequence[Request], store: Store, progress: Progress = silent
+        self, requests: Sequence[Request], store: Store, progress: Progress[Any] = silent
     ) -> dict[Request, torch.Tensor]:
         distinct = dict.fromkeys(requests)
         keys = dict(zip(distinct, read_ahead(distinct, lambda request: request.key), strict=True))
         inputs: dict[str, Request] = {}
         for request, key in keys.items():
             inputs.setdefault(key, request)
-        encode = partial(self.model.features_of, batch_size=self.batch_size)
-        found = stored_vectors(store, f"features:{self.model.identity.run}", inputs, encode, progress)
+        prefix = f"features:{self.model.identity.run}"
+        found = stored_vectors(store, prefix, inputs, self.model.features_of, self.batch_size, progress)
         return {request: found[key].reshape(2, -1) for request, key in keys.items()}
 
-    def _vector_of(self, request: Request, features: torch.Tensor | None = None) -> torch.Tensor:
-        """Returns the router vector of a request, by default from prepared features or from features computed now."""
-        features = self._features.get(request) if features is None else features
+    def _vector_of(self, request: Request) -> torch.Tensor:
+        """Returns the router vector of a request, from prepared features or from features computed now."""
+        features = self._features.get(request)
         with torch.no_grad():
-            vector: torch.Tensor = self._router(self.model.features(request) if features is None else features)
+            vector: torch.Tensor = self._router(
+                next(self.model.features_of([request]))[0][1] if features is None else features
+            )
         return vector
-
-    def _prompt(self, request: Request, vector: torch.Tensor) -> Prompt:
-        match = nearest_edit(self._memory, vector, similarities)
-        notes = {"similarity": float(match.score), "threshold": self.threshold}
-        if notes["similarity"] < self.threshold:
-            return Prompt(request, notes=notes)
-        return Prompt(request.preceded_by(self._wrap(match.edit)), notes={**notes, "activated": match.place})
 
     def _wrap(self, entry: Insertion) -> list[Part]:
         """Returns Wrap(e) of equation 2 as parts of a message."""

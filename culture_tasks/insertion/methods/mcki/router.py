@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from pydantic import Field
 from torch import nn
 
 from culture_tasks.benchmarks.training_cases import Locality
+from culture_tasks.insertion.core.devices import Progress, silent
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, silent
 
 
 class MckiConfig(MethodConfig):
@@ -99,7 +99,7 @@ class RouterCase(NamedTuple):
         return similarities[:positives], similarities[positives:]
 
 
-def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress = silent) -> float:
+def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress[Any] = silent) -> float:
     """Trains the router in place, one case a step, in an order of the seed alone; returns the last pass's mean loss.
 
     Keys and request vectors both come from the router under training, so gradients flow through both.

@@ -13,7 +13,7 @@ from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import EncodedBatch
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.requests import Insertion, TrainingCase
-from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision, train
+from culture_tasks.insertion.core.training import Learner, ParameterGroup, full_precision, train
 from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
     Weights,
@@ -42,8 +42,8 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     ``locality_weight`` times the divergence of the edited model from the plain one while it reads the locality items
     and the data's own answers to them. The losses of several items add up, so that each item has the whole weight.
 
-    Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
-    cases join the running ones after the step, so that the number of processes changes nothing.
+    Gradients are normalised by the running moments of all steps before and by the case's own, which join the running
+    ones after the step.
     """
 
     name: ClassVar[str] = "mend"
@@ -55,6 +55,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         self._editors: Editors | None = None
+        self._moments: list[torch.Tensor] = []
 
     @property
     def editors(self) -> Editors:
@@ -92,26 +93,24 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         """The editors, and their rates."""
         editors = {name: value for name, value in self.editors.named_parameters() if name != "rates"}
         rates = {"rates": self.editors.rates}
-        return [
-            ParameterGroup(editors, self.config.learning_rate),
-            ParameterGroup(rates, self.config.edit_rate_learning_rate),
-        ]
+        return [(editors, self.config.learning_rate), (rates, self.config.edit_rate_learning_rate)]
 
     def buffers(self) -> Mapping[str, torch.Tensor]:
         """The running moments."""
         return dict(self.editors.named_buffers())
 
-    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
-        """Adds the moments of a step's cases to the running ones."""
-        for values in observed:
-            self.editors.absorb(values)
+    def end_step(self) -> None:
+        """Adds the moments of the step's cases to the running ones."""
+        for moments in self._moments:
+            self.editors.absorb(moments)
+        self._moments.clear()
 
     def read(self, case: TrainingCase) -> EncodedCase:
         """Reads and encodes a case's items."""
         [sample], generality, locality = map(self._encoded, ([case.insertion], case.generality, case.locality))
         return sample, generality, locality
 
-    def learn(self, case: EncodedCase, scale: float) -> CaseLosses:
+    def learn(self, case: EncodedCase, scale: float) -> Mapping[str, float]:
         """Adds the gradients of a case.
 
         Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
@@ -149,7 +148,8 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         with full_precision(editors.rates.device):
             torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
         total = sum(getattr(config, f"{part}_weight") * loss for part, loss in losses.items())
-        return CaseLosses({"loss": total, **losses}, moments)
+        self._moments.append(moments)
+        return {"loss": total, **losses}
 
     def _encoded(self, items: Sequence[Insertion]) -> list[EncodedBatch]:
         return self.model.encode_in_batches(items, self.batch_size)

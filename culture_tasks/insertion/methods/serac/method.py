@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
 
+from culture_tasks.insertion.core.devices import Progress, silent
 from culture_tasks.insertion.core.edit_scopes import (
     ScopeEncoder,
     SentenceEncoder,
@@ -16,10 +17,9 @@ from culture_tasks.insertion.core.edit_scopes import (
     make_encoder,
     stored_vectors,
 )
-from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
+from culture_tasks.insertion.core.state import text_key
 from culture_tasks.insertion.core.store import Store
 
 
@@ -60,9 +60,11 @@ class TextScopes(ScopeEncoder):
         self.identity, self.width, self.parameters = sentences.identity, sentences.width, sentences.parameters
         self._sentences = sentences
 
-    def encode(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress = silent) -> torch.Tensor:
+    def encode(
+        self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent
+    ) -> torch.Tensor:
         """Embeds each text once."""
         texts = {text_key(text): text for _, text in subjects}
-        encode = in_batches(self._sentences.encode, size)
-        vectors = stored_vectors(store, f"vector:{self.identity.run}", texts, encode, progress)
+        encode = in_batches(self._sentences.encode)
+        vectors = stored_vectors(store, f"vector:{self.identity.run}", texts, encode, size, progress)
         return torch.stack([vectors[text_key(text)] for _, text in subjects])
