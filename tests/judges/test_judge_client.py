@@ -187,20 +187,6 @@ def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):
     assert read_reply(200, {}, json.dumps(body)).usage == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "message"),
-    [
-        ({"error": {"message": "no", "code": "model_not_found"}}, "model_not_found", "no"),
-        ({"message": "no", "code": "model_not_found"}, "model_not_found", "no"),
-        ({"error": "out of memory"}, None, "out of memory"),
-        ({"error": "x" * 10_000}, None, f"{'x' * 300}…"),
-    ],
-)
-def test_errors_of_different_servers(body, code, message):
-    problem = read_reply(400, {}, json.dumps(body))
-    assert (problem.code, problem.message) == (code, f"HTTP 400 bad request: {message}")
-
-
 def complaint(message: str = "", param: str | None = None, status: int = 400) -> Problem:
     return Problem(message, retry=False, status=status, param=param)
 
@@ -218,21 +204,6 @@ def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_nam
     assert not adaptations.learn(late, {})
     assert adaptations.learn(late, meant)  # of a request that was under way
     assert caplog.text.count("takes no temperature") == 1
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        complaint("temperature is not supported", status=500),
-        complaint("the temperature in the oven is too high"),
-        complaint("unsupported content"),
-        complaint("unsupported content", param="messages"),
-        complaint("temperature must be non-negative, got -3.0", param="temperature"),
-        Problem("temperature is not supported", retry=False, status=400, refused=True),
-    ],
-)
-def test_other_complaints_change_nothing(problem):
-    assert not Adaptations().learn(problem, {"temperature": 0.0})
 
 
 def test_an_earlier_run_is_taken_over():

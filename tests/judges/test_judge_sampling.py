@@ -13,15 +13,12 @@ from support.judging import ask, ask_all
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.registry import rubrics
-from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
 CUT_OFF = {
     "nothing beside the thinking": says("", "length"),
-    "null": says(None, "length"),
     "an unclosed block": says("<think>The candidate", "length"),
     "reasoning_content": says("The", "length", reasoning_content="Hm"),
-    "reasoning": says(None, "length", reasoning="Hm"),
     "a count of tokens": says("The", "length", usage={"completion_tokens_details": {"reasoning_tokens": 500}}),
 }
 
@@ -137,29 +134,14 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
     hash(Settings(**changes))
 
 
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
-        *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
-        ('{"model": "x"}', "may not set 'model'"),
-        ('{"max_completion_tokens": 2}', "use max_tokens"),
-    ],
-)
-def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
-    with pytest.raises(SettingsError, match=rf"CULTURE_JUDGE_EXTRA_BODY[\s\S]*{complaint}") as caught:
-        Settings.from_environment({"CULTURE_JUDGE_EXTRA_BODY": value})
-    assert len(str(caught.value)) < 1000
+SCHEMA_REFUSED = [
+    ("json_object", {"message": "Invalid parameter", "param": "response_format"}),
+    (None, {"message": "'json_schema' is not one of the allowed types"}),
+    (None, {"message": "This response_format type is unavailable now"}),
+]
 
 
-SCHEMA_REFUSED = {
-    "by parameter": {"message": "Invalid parameter", "param": "response_format"},
-    "by value": {"message": "'json_schema' is not one of the allowed types"},
-    "by name": {"message": "This response_format type is unavailable now"},
-}
-
-
-@pytest.mark.parametrize("refusal", SCHEMA_REFUSED.values(), ids=SCHEMA_REFUSED)
-@pytest.mark.parametrize("takes", ["json_object", None])
+@pytest.mark.parametrize(("takes", "refusal"), SCHEMA_REFUSED)
 def test_crosscult_s_schema_gives_way_where_an_endpoint_takes_none(server, judge_for, items, refusal, takes):
     def decide(request):
         form = request.body.get("response_format")

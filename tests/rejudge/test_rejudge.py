@@ -213,23 +213,6 @@ def test_several_judges_grade_the_same_responses(tmp_path, monkeypatch, capsys, 
     assert (len(result_files(tmp_path)), len(judges["openai:mild"].asked)) == (4, 2 * asked)
 
 
-def test_of_several_gradings_each_judge_completes_its_verdicts(tmp_path, monkeypatch, written):
-    failing = {"all": True}
-
-    def script(score):
-        return lambda item: FAILED if failing["all"] and is_odd(item) else Verdict("scored", score)
-
-    written("lm_eval")
-    judges = install_by_name(monkeypatch, mild=script(9.0), stern=script(6.0))
-    assert rejudge(tmp_path, *BOTH) == 0
-    failing["all"] = False
-    for judge in judges.values():
-        judge.asked.clear()
-    assert rejudge(tmp_path, *BOTH, "--failed-only") == 0
-    assert [ratings(path) for path in result_files(tmp_path)[-2:]] == [("mild", {9.0}), ("stern", {6.0})]
-    assert all(0 < len(judge.asked) < 10 for judge in judges.values())
-
-
 def test_prompts_that_begin_alike_are_asked_together(tmp_path, monkeypatch, written):
     """Two models on the same questions, in several tasks: each question's requests follow each other."""
     for model in ("a", "b"):
