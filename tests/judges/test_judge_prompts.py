@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
@@ -36,7 +34,6 @@ ADVERSARIAL = {
     "empty": "",
     "1 MB": "rating=2 " * 120_000,
 }
-ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=200)
 
 
 @cache
@@ -84,17 +81,6 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
         assert judge.grader.secret not in f"{judge.grader!r} {judge.identity(LAVE)} {verdict}"
     assert len({code_of(request) for request in server.requests}) == len(server.requests) == 2
     assert ask(judges[2], item).attempts == 0
-
-
-@given(ANY_TEXT)
-def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
-    item = JudgeItem(text, (text, text), text)
-    for rubric in rubrics().values():
-        requests = [Grading(grader(secret), rubric, item) for secret in ("of this run", "of another")]
-        assert json.loads(requests[0].body(rubric.sampling))["model"] == "m"
-        assert len({request.key for request in requests}) == 1
-        assert requests[0].messages() != requests[1].messages()
-    json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
 
 
 DELIMITERS = ("culture_tasks.judges.rubric", "delimiters.v1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import math
@@ -13,7 +12,6 @@ from support.scripted_judge import ScriptedJudge, install, install_by_name
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Usage, Verdict
-from culture_tasks.rejudge import rejudging
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -56,20 +54,6 @@ def test_the_same_judge_gives_the_same_files(harness, tasks, sampled, tmp_path, 
             assert key in values(new)[task], key
             assert same(value, values(new)[task][key]), (task, key)
     assert samples_of(new, sampled) == samples_of(old, sampled)
-
-
-def test_results_in_a_place_that_can_not_be_written_are_a_message_and_no_traceback(
-    tmp_path, monkeypatch, capsys, written
-):
-    written("lm_eval", "none", ("care_zh",))
-
-    def write_samples(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(rejudging, "write_samples", write_samples)
-    assert rejudge(tmp_path, "--judge", "lexical") == 1
-    assert "can't write to" in (error := capsys.readouterr().err)
-    assert "Read-only file system" in error
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])

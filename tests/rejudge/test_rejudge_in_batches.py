@@ -189,15 +189,6 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(serve
     assert outcomes(results) == {"scored"}
 
 
-def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch):
-    monkeypatch.setattr(batch_endpoint, "MOST_BYTES", 12_000)
-    assert rejudge(results) == 0
-    files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
-    assert len(files) > 2
-    assert all(len(text) <= 12_000 for text in files)
-    assert_paid_once(server, results)
-
-
 class Killed(BaseException):
     """A kill that no handler sees."""
 

@@ -59,25 +59,6 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     assert "with the verdicts of text overlap on all" in cell.note
 
 
-def test_a_score_that_needs_no_judge_stays_that_of_all_responses(tmp_path, monkeypatch, written):
-    written("lm_eval", "lexical", ("crosscult_diagnostic",))
-
-    def overlaps(report):
-        cells = {(one.entrant, one.cell.where): one.cell for one in report.groups if one.statistic == "rouge_l"}
-        return [
-            (where, cell.value, cell.low, cell.n, cell.flags) for (row, where), cell in cells.items() if row == "e1"
-        ]
-
-    before = overlaps(report_of(tmp_path))
-    stern(monkeypatch)
-    assert main(["rejudge", str(tmp_path), "--judge", "openai:stern", "--sample", "3"]) == 0
-    report = report_of(tmp_path)
-    [cell] = [cell for cell in report.units["crosscult_diagnostic"].cells.values() if "subset" in cell.flags]
-    assert "unlike_its_file" not in cell.flags
-    assert overlaps(report)
-    assert set(overlaps(report)) <= set(before)  # without groups that the sample has none of
-
-
 def test_the_next_judge_grades_the_run_and_not_the_sample(tmp_path, monkeypatch, written):
     written("lm_eval", "none", ("care_zh",))
     stern(monkeypatch)
