@@ -23,7 +23,6 @@ from culture_tasks.text import storable
 TIMED_OUT = "timed_out"  # code of the problem of a request that got no reply in time
 _HEADERS = {
     "Content-Type": "application/json",
-    "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": "culture-tasks",
 }

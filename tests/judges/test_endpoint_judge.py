@@ -100,14 +100,6 @@ def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, i
     assert "cut off" in server.requests[-1].body["messages"][-1]["content"]
 
 
-def test_unstorable_replies_are_cleaned(server, judge_for, item):
-    server.script(raw('{"choices": [{"message": {"content": "a\\ud800b\\u0000c rating=2"}}]}'))
-    judge = judge_for()
-    first, again = ask(judge, item), ask(judge, item)
-    assert first.completion == again.completion == "a\ufffdb\ufffdc rating=2"
-    assert again.attempts == 0
-
-
 @pytest.mark.parametrize("replies", [[says()], [says("hm"), says()]], ids=["once", "with a reminder"])
 def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, replies):
     server.script(*(late(0.2, reply) for reply in replies))

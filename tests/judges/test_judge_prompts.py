@@ -90,24 +90,6 @@ PROMPTS = {DELIMITERS} | {
     for name in (rubric.system, rubric.user, rubric.reminder)
     if name
 }
-ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
-
-
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
-    for message in rubric.messages(JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")):
-        assert not re.search(r"\{[a-z_]+\}", message["content"])
-    for delimiters in (True, False):
-        user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
-        assert [user.count(text) for text in (ITEM.question, *ITEM.references, ITEM.response)] == [1] * 4
-    system, user = rubric.messages(ITEM)
-    assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].endswith(load(*DELIMITERS).text)
-    assert not rubric.system or system["content"].startswith(load(rubric.package, rubric.system).text)
-    assert rubric.reminder_messages("I can't say.\ud800") == [
-        {"role": "assistant", "content": "I can't say.\ufffd"},
-        {"role": "user", "content": load(rubric.package, rubric.reminder).text},
-    ]
 
 
 # A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.

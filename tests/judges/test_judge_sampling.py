@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from support.fault_server import fails, says
@@ -101,20 +100,6 @@ def test_an_endpoint_that_takes_no_larger_limit_is_asked_as_before(server, judge
     assert [ask(judge, item).outcome for item in items(2)] == ["unparsable", "unparsable"]
     # The first finds the limit out; the reminder, and all that follows, begin with it.
     assert limits(server) == [512, 2048, 8192, 2048, 2048, 2048]
-
-
-def test_a_prompt_without_room_for_the_larger_limit_is_asked_with_its_own(server, judge_for, items):
-    short, long = items(1)[0], replace(items(2)[1], response="x" * 5000)
-
-    def decide(request):
-        if len(request.text) > 5000 and request.body["max_tokens"] > 512:
-            return fails(400, message="the context has no room")
-        return says("rating=1") if len(request.text) > 5000 else thinks_for(700)(request)
-
-    server.decide = decide
-    judge = judge_for(judge_concurrency=1)
-    limits = [(verdict.score, verdict.max_tokens) for verdict in (ask(judge, short), ask(judge, long))]
-    assert limits == [(2.0, 2048), (1.0, None)]
 
 
 def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, item):
