@@ -139,7 +139,7 @@ class VerdictCache:
                     raise
                 self._set_aside(error)
                 return work(self._connection())
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:  # a ValueError: a text that can't be encoded
             if not self._has_trouble:
                 logger.warning(
                     "verdict cache: %s can't be used for now (%s): completions wait in memory for the end of the run. "

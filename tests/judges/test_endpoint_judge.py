@@ -65,6 +65,11 @@ ENDINGS = {
     "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, False), ""),
     "nothing but thoughts": ([says(None, reasoning="It fits.")], ("unparsable", None, 4, True), "no rating"),
     "a failure when asked again": ([says("no idea"), fails(401)], ("failed", None, 2, True), ""),
+    "no Unicode": (
+        [raw('{"model": "m\\ud800", "choices": [{"message": {"content": "\\ud800 rating=2"}}]}')],
+        SCORED,
+        "",
+    ),
     "content in parts": ([says([{"text": "rating"}, {"text": "=2"}])], SCORED, ""),
 }
 
