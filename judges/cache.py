@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.completions import Answer, Completion
@@ -37,7 +37,6 @@ _PLACES = ", ".join("?" * len(_NAMES))
 _STATEMENTS = [f"INSERT OR {verb} INTO completions VALUES ({_PLACES})" for verb in ("IGNORE", "REPLACE")]  # noqa: S608  # our own table
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SECONDS_TO_LOCK = 5.0  # how long to wait for another process that writes
-_SECONDS_TO_RETRY = 30.0
 _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
 T = TypeVar("T")
@@ -82,7 +81,7 @@ class VerdictCache:
     """The cache, for one thread at a time; without a file, completions are kept in memory.
 
     A file that another program has written is a ``JudgeError``. Nothing else raises: a damaged file is set aside, a row
-    that can't be read isn't there, and completions that can't be written wait in memory until they can.
+    that can't be read isn't there, and completions that can't be written wait in memory for the end of the run.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -91,40 +90,36 @@ class VerdictCache:
         self._database: sqlite3.Connection | None = None
         self._inode = 0
         self._waiting: tuple[dict[bytes, Row], ...] = ({}, {})  # rows to insert, and to put in place of others, by key
-        self._retry_at = 0.0  # 0 as long as there was no trouble
+        self._has_trouble = False
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Reads the completions of these keys, as far as they are there."""
         rows = self._run(lambda database: _select(database, keys)) or []
         answers = {row[0]: answer for row in rows if (answer := _read_row(row)) is not None}
-        if len(answers) < len(rows):
-            damaged = [(row[0],) for row in rows if row[0] not in answers]
+        if damaged := [(row[0],) for row in rows if row[0] not in answers] if len(answers) < len(rows) else ():
             number = len(damaged)
             logger.warning("verdict cache: %s: %d rows aren't as they were written: asked again", self._file, number)
-            self._run(lambda database: _delete(database, damaged))
+            self._run(lambda database: _write(database, [("DELETE FROM completions WHERE key = ?", damaged)]))
         for waiting in filter(None, self._waiting):
             answers |= {key: answer for key in keys if key in waiting and (answer := _read_row(waiting[key]))}
         return answers
 
     def put_many(self, rows: Iterable[Row], *, replace: bool = False) -> None:
         """Stores completions, in one transaction; one that is there stays, unless they are to replace it."""
-        waiting = self._waiting[replace]
         for row in rows:
-            waiting.setdefault(row[0], row)
-        if any(self._waiting) and time.monotonic() >= self._retry_at and self._run(self._write_waiting):
+            self._waiting[replace].setdefault(row[0], row)
+        if not self._has_trouble:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        statements = [(_STATEMENTS[replaces], rows.values()) for replaces, rows in enumerate(self._waiting) if rows]
+        if statements and self._run(lambda database: _write(database, statements)):
             for waiting in self._waiting:
                 waiting.clear()
 
-    def _write_waiting(self, database: sqlite3.Connection) -> bool:
-        with database:
-            for statement, waiting in zip(_STATEMENTS, self._waiting, strict=True):
-                database.executemany(statement, waiting.values())
-        return True
-
     def close(self) -> None:
         """Writes the completions that wait, and closes the file."""
-        self._retry_at = min(self._retry_at, time.monotonic())
-        self.put_many(())
+        self._write_waiting()
         if lost := sum(map(len, self._waiting)):
             logger.warning("verdict cache: %s: %d completions could not be kept until the end", self._file, lost)
         self._close()
@@ -144,15 +139,15 @@ class VerdictCache:
                     raise
                 self._set_aside(error)
                 return work(self._connection())
-        except (sqlite3.Error, OSError) as error:
-            if not self._retry_at:
+        except (sqlite3.Error, OSError, ValueError) as error:  # a ValueError: a text that can't be encoded
+            if not self._has_trouble:
                 logger.warning(
-                    "verdict cache: %s can't be used for now (%s): completions wait in memory until it can. Free the "
-                    "disk or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
+                    "verdict cache: %s can't be used for now (%s): completions wait in memory for the end of the run. "
+                    "Free the disk or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
                     self._file,
                     error,
                 )
-            self._retry_at = time.monotonic() + _SECONDS_TO_RETRY
+            self._has_trouble = True
             return None
 
     def _connection(self) -> sqlite3.Connection:
@@ -172,8 +167,11 @@ class VerdictCache:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
-        new, saved = self._connection(), 0
-        with closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old, new:
+        saved = 0
+        with (
+            closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old,
+            self._connection() as new,
+        ):
             old.text_factory = _text
             for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
                 with suppress(sqlite3.Error):
@@ -192,9 +190,11 @@ def _select(database: sqlite3.Connection, keys: Sequence[bytes]) -> list[Row]:
     return rows
 
 
-def _delete(database: sqlite3.Connection, keys: Sequence[tuple[bytes]]) -> None:
+def _write(database: sqlite3.Connection, statements: Iterable[tuple[str, Iterable[Row]]]) -> bool:
     with database:
-        database.executemany("DELETE FROM completions WHERE key = ?", keys)
+        for statement, rows in statements:
+            database.executemany(statement, rows)
+    return True
 
 
 def _refuse_foreign(file: Path | None) -> None:
@@ -213,16 +213,12 @@ def _refuse_foreign(file: Path | None) -> None:
 
 
 def _open(file: Path | None) -> sqlite3.Connection:
-    """Opens a file, made with its folders if it doesn't exist; a read-only one to be read, None one in memory."""
-    uri = "file::memory:"
+    """Opens a file, made with its folders if it doesn't exist; None means one in memory."""
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():  # SQLite would wait for a pipe
             raise OSError("not a plain file")
-        uri = file.resolve().as_uri()
-        if file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
-            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
-    database = sqlite3.connect(uri, timeout=_SECONDS_TO_LOCK, check_same_thread=False, uri=True)
+    database = sqlite3.connect(file or ":memory:", timeout=_SECONDS_TO_LOCK, check_same_thread=False)
     try:
         database.text_factory = _text
         _lay_out(database)
@@ -250,17 +246,16 @@ def _lay_out(database: sqlite3.Connection) -> None:
         if version != _VERSION or columns != _NAMES:  # without SQLite's own code: set aside as a damaged file is
             raise sqlite3.DatabaseError(f"layout {version}; this version of culture-tasks writes {_VERSION}")
         return
-    until = time.monotonic() + _SECONDS_TO_LOCK
-    while True:
+    for attempt in range(100):
         try:
             # Before the log begins, so that the file itself says whose it is.
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError:  # SQLite doesn't wait for a process that switches at the same time
-            if time.monotonic() > until:
+            if attempt == 99:
                 raise
-            time.sleep(0.01)
+            time.sleep(0.05)
     table = f"CREATE TABLE IF NOT EXISTS completions ({_COLUMNS})"
     database.executescript(f"BEGIN IMMEDIATE; {table}; PRAGMA user_version = {_VERSION}; COMMIT;")
 
@@ -305,16 +300,11 @@ def clear(file: Path, model: str | None = None) -> int:
         return deleted
 
 
-class CopyCount(NamedTuple):
-    """What was copied from one cache to another."""
+def merge(files: Sequence[Path], into: Path) -> list[tuple[Path, int, int]]:
+    """Copies completions of caches into one, safely for processes that use it; of two by one key the newer stays.
 
-    file: Path
-    completions: int  # how many completions the file has
-    copied: int  # how many of them weren't there yet, or are newer than those that were
-
-
-def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
-    """Copies completions of caches into one, safely for processes that use it; of two by one key the newer stays."""
+    Returns each file with the number of its completions, and how many of them were new or newer.
+    """
     sources = [file for file in files if file.resolve() != into.resolve()]
     if absent := [file for file in sources if not file.is_file()]:
         raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
@@ -329,7 +319,7 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
         with _opened(into) as database:
             database.execute("ATTACH ? AS other", (str(file),))
             with database:
-                counts.append(CopyCount(file, completions, database.execute(copy).rowcount))
+                counts.append((file, completions, database.execute(copy).rowcount))
     return counts
 
 
@@ -342,6 +332,5 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
             yield database
     except (sqlite3.Error, OSError) as error:
         raise JudgeError(
-            f"verdict cache: {file} can't be used ({error}). If it is damaged or another version's, the next run sets "
-            "it aside by itself; name another file with CULTURE_JUDGE_CACHE."
+            f"verdict cache: {file} can't be used ({error}). Name another with CULTURE_JUDGE_CACHE."
         ) from error

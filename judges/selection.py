@@ -29,22 +29,13 @@ class JudgeSpec:
 
 def parse_spec(text: str) -> JudgeSpec:
     """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``."""
-    backend, colon, model = text.strip().partition(":")
-    name = shown_arguments(text)
-    if backend not in BACKENDS:
+    backend, _, model = text.strip().partition(":")
+    if backend not in BACKENDS or bool(model.strip()) != (backend in ("openai", "lm_eval")):
         raise SettingsError(
-            f"CULTURE_JUDGE={name!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Expected "
-            "openai:<model>, lm_eval:<backend>,<model args>, lexical or none."
+            f"CULTURE_JUDGE={shown_arguments(text)!r}: no judge has this name.{nearest(backend, BACKENDS)} Expected "
+            "openai:<model> (such as openai:gpt-4o), lm_eval:<backend>,<model args>, lexical or none."
         )
-    example = _EXAMPLES.get(backend)
-    if example and not model.strip():
-        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} needs a model, as in {example}.")
-    if colon and not example:
-        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
     return JudgeSpec(backend, model.strip())
-
-
-_EXAMPLES = {"openai": "openai:gpt-4o", "lm_eval": "lm_eval:hf,pretrained=Qwen/Qwen3-8B"}
 
 
 def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:

@@ -80,8 +80,8 @@ def _clear(options: argparse.Namespace) -> int:
 def _merge(options: argparse.Namespace) -> int:
     copies = cache.merge(options.files, options.output)
     if options.json:
-        print_json([copy._asdict() for copy in copies])
+        print_json([dict(zip(("file", "completions", "copied"), copy, strict=True)) for copy in copies])
         return 0
-    for copy in copies:
-        print(f"{copy.file}: {copy.completions:,} completions, {copy.copied:,} copied to {options.output}")
+    for file, completions, copied in copies:
+        print(f"{file}: {completions:,} completions, {copied:,} copied to {options.output}")
     return 0

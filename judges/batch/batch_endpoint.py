@@ -71,7 +71,6 @@ class Status(NamedTuple):
     name: str  # the endpoint's name of its state
     answered: int  # how many requests were answered, and are paid for
     failed: int  # how many weren't
-    requests: int  # how many it has
     outputs: list[str]  # the files with results, as far as there are any
     error: str  # why all of it failed; empty where it didn't
 
@@ -113,12 +112,13 @@ class BatchEndpoint:
 
     def begin(self, file: str) -> str:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found."""
-        create, metadata = self._client.batches.create, {"by": "culture-tasks"}
+        batches, metadata = self._client.batches, {"by": "culture-tasks"}
 
         def begin_or_find() -> str:
-            if (batch := self._find(file)) is not None:
-                return batch
-            return _id_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata))
+            for batch in islice(batches.list(limit=100), _BATCHES_TO_SEARCH):
+                if batch.input_file_id == file:
+                    return _id_of(batch)
+            return _id_of(batches.create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata))
 
         return self._patiently("begin a batch", begin_or_find)
 
@@ -128,10 +128,10 @@ class BatchEndpoint:
         def look() -> Status:
             reply: Any = self._client.batches.retrieve(batch)
             counts, errors = reply.request_counts, getattr(reply.errors, "data", None) or []
-            answered, failed, total = (getattr(counts, name, None) or 0 for name in ("completed", "failed", "total"))
+            answered, failed = (getattr(counts, name, None) or 0 for name in ("completed", "failed"))
             outputs = [str(file) for file in (reply.error_file_id, reply.output_file_id) if file]
             error = self._address.secrets.hidden("; ".join(str(error.message) for error in errors))
-            return Status(one_line(str(reply.status)), answered, failed, total, outputs, one_line(error))
+            return Status(one_line(str(reply.status)), answered, failed, outputs, one_line(error))
 
         return self._patiently("look at a batch", look)
 
@@ -151,21 +151,22 @@ class BatchEndpoint:
         """Closes all connections."""
         self._client.close()
 
-    def _find(self, file: str) -> str | None:
-        """Returns the batch of an uploaded file, or None where none was begun."""
-        batches = islice(self._client.batches.list(limit=100), _BATCHES_TO_SEARCH)
-        return next((_id_of(batch) for batch in batches if batch.input_file_id == file), None)
-
     def _patiently(self, doing: str, work: Callable[[], T]) -> T:
-        """Repeats a call until it works or patience ends."""
+        """Repeats a call until it works or patience ends; what is shown of an error holds no secret."""
         import openai
 
-        until, wait = time.monotonic() + self._patience, _FIRST_PAUSE
+        until, wait, secrets = time.monotonic() + self._patience, _FIRST_PAUSE, self._address.secrets
         while True:
             try:
                 return work()
+            except openai.APIStatusError as error:
+                reply = read_reply(error.response.status_code, error.response.headers, error.response.text, secrets)
+                problem = reply if isinstance(reply, Problem) else Problem("an empty reply", retry=True)
+            except openai.APIConnectionError as error:
+                text = secrets.hidden(f"{error} ({type(error.__cause__).__name__}: {error.__cause__})")
+                problem = Problem(one_line(text), retry=True)
             except (openai.OpenAIError, *_UNREADABLE) as error:
-                problem = self._problem(error)
+                problem = Problem(f"the reply isn't laid out as OpenAI's ({type(error).__name__})")
             if not problem.retry or time.monotonic() + wait > until:
                 raise JudgeUnreachableError(
                     f"judge at {self._address.name}: can't {doing}: {problem.message}. Nothing is lost: the same "
@@ -173,19 +174,6 @@ class BatchEndpoint:
                 )
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
-
-    def _problem(self, error: Exception) -> Problem:
-        """Returns what an error of a request means; what is shown of it holds no secret."""
-        import openai
-
-        if isinstance(error, openai.APIStatusError):
-            reply, secrets = error.response, self._address.secrets
-            problem = read_reply(reply.status_code, reply.headers, reply.text, secrets)
-            return problem if isinstance(problem, Problem) else Problem("an empty reply", retry=True)
-        if isinstance(error, openai.APIConnectionError):
-            text = self._address.secrets.hidden(f"{error} ({type(error.__cause__).__name__}: {error.__cause__})")
-            return Problem(one_line(text), retry=True)
-        return Problem(f"the reply isn't laid out as OpenAI's ({type(error).__name__})")
 
 
 def _id_of(reply: Any) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, Status, batch_files, read_results
+from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, batch_files, read_results
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
@@ -35,7 +35,6 @@ from culture_tasks.settings import Settings
 # Name of the file beside the results.
 STATE_FILE = "judge_batches.json"
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-_ANSWERED = 200
 _MOST_TIMES = 3
 _LONGEST_REPLY = 32_768  # tokens of a reply without a limit
 _NO_REPLY = Problem("the batch ended without a reply", retry=True)
@@ -44,12 +43,12 @@ _NO_REPLY = Problem("the batch ended without a reply", retry=True)
 class _Batch(BaseModel):
     names: list[str]  # the requests
     sampling: dict[str, dict[str, Any]]  # sampling parameters as sent, by rubric
-    file: str | None  # the uploaded file; None in a file of an older version that was killed before the upload
+    file: str  # the uploaded file
     id: str | None = None  # the batch; None before it was begun
 
 
 class _State(BaseModel):
-    format: Literal[1, 2] = 2
+    format: Literal[2] = 2
     batches: list[_Batch] = []
 
 
@@ -86,16 +85,13 @@ class BatchJudge(EndpointJudge):
         self, settings: Settings, results: Sequence[Path], *, say: Callable[[str], None], resend: bool = False
     ) -> None:
         spec = parse_spec(settings.judge) if settings.judge else None
-        if spec is None or spec.backend != "openai":
+        if spec is None or spec.backend != "openai" or settings.cache_file is None:
             raise SettingsError(
-                f"rejudge: batches ask a judge behind an endpoint, found {spec or 'none'}. Name it as --judge "
-                "openai:<model>."
+                f"rejudge: batches need a judge behind an endpoint (--judge openai:<model>, found {spec or 'none'}), "
+                "and the verdict cache (no CULTURE_JUDGE_CACHE=off)."
             )
-        if settings.cache_file is None:
-            raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
         super().__init__(spec.model, settings)
-        self._say = say
-        self._resend = resend
+        self._say, self._resend = say, resend
         self._file = state_file(results)
         self._content: bytes | None = None  # of the file, as this command has read or written it
         self._batches = self._read()
@@ -137,12 +133,12 @@ class BatchJudge(EndpointJudge):
         """
         pause = _FIRST_PAUSE
         while open_ := self._open_requests():
-            batches = [batch for batch in self._batches if not open_.keys().isdisjoint(batch.names)]
-            if under_way := [batch for batch in batches if batch.id not in self._collected]:
-                if running := [status for batch in under_way if not (status := self._collect(batch)).has_ended]:
-                    done = sum(status.answered + status.failed for status in running)
-                    total = sum(status.requests for status in running)
-                    self._say(f"{len(running)} batches are under way: {done:,} of {total:,} requests have a result")
+            under_way = [batch for batch in self._batches if batch.id not in self._collected]
+            if under_way := [batch for batch in under_way if not open_.keys().isdisjoint(batch.names)]:
+                running = [batch for batch in under_way if not self._collect(batch)]
+                if running:
+                    requests = sum(len(batch.names) for batch in running)
+                    self._say(f"{len(running)} batches are under way, with {requests:,} requests")
                     time.sleep(pause)
                     pause = min(1.5 * pause, _LONGEST_PAUSE)
             elif not self._send([grading for name, grading in open_.items() if name not in self._lost]):
@@ -212,21 +208,18 @@ class BatchJudge(EndpointJudge):
     def _sampling_of(self, grading: Grading) -> Mapping[str, Any]:
         return self.grader.adaptations.apply(grading.sampling, self.grader.most_tokens)
 
-    def _begin(self, batch: _Batch) -> None:
-        """Begins a batch, unless it was begun before a kill."""
-        assert batch.file is not None
+    def _begin(self, batch: _Batch) -> str:
+        """Begins a batch, unless it was begun before a kill; returns the endpoint's name of it."""
         batch.id = self._batch_endpoint.begin(batch.file)
         self._save(self._batches)
         self._say(f"sent batch {batch.id}: {len(batch.names):,} requests")
+        return batch.id
 
-    def _collect(self, batch: _Batch) -> Status:
-        """Takes the results of a batch that has ended; returns its status."""
-        if batch.id is None:
-            self._begin(batch)
-        assert batch.id is not None
-        status = self._batch_endpoint.status(batch.id)
+    def _collect(self, batch: _Batch) -> bool:
+        """Takes the results of a batch; False where it has not ended."""
+        status = self._batch_endpoint.status(batch.id or self._begin(batch))
         if not status.has_ended:
-            return status
+            return False
         if status.name == "failed" and not status.outputs:
             self._save([other for other in self._batches if other is not batch])
             raise JudgeUnreachableError(
@@ -236,7 +229,7 @@ class BatchJudge(EndpointJudge):
         results: dict[str, Completion | Problem] = {}
         for file in status.outputs:
             results |= read_results(self._batch_endpoint.content(file), self.address.secrets)
-        answers = sum(isinstance(result, Completion) or result.status == _ANSWERED for result in results.values())
+        answers = sum(isinstance(result, Completion) or result.status == 200 for result in results.values())
         is_counted = status.answered + status.failed > 0 or status.name != "completed"
         missing = set(batch.names) - results.keys()
         if answers < (status.answered if is_counted else len(batch.names)) and not self._resend:
@@ -247,7 +240,7 @@ class BatchJudge(EndpointJudge):
         self._say(
             f"batch {batch.id} is {status.name}: {len(batch.names):,} requests, {len(missing):,} without a result"
         )
-        return status
+        return True
 
     def _take(self, name: str, result: Completion | Problem | None, batch: _Batch) -> None:
         """Takes the result of a line, in the order of the batches; None where the batch has ended without one."""
@@ -260,16 +253,14 @@ class BatchJudge(EndpointJudge):
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, before.times + 1, usage)
 
     def _read(self) -> list[_Batch]:
-        """Reads the file; a batch without an upload, as older versions list it, was never sent."""
         try:
             self._content = self._on_disk()
-            state = _State() if self._content is None else _State.model_validate_json(self._content)
+            return [] if self._content is None else _State.model_validate_json(self._content).batches
         except (OSError, ValidationError) as error:
             raise DataError(
                 f"{self._file}: can't be read ({str(error).splitlines()[0]}). It says which batches were sent: restore "
                 "it, or delete it to send them, and pay for them, again."
             ) from None
-        return [batch for batch in state.batches if batch.file is not None]
 
     def _on_disk(self) -> bytes | None:
         return self._file.read_bytes() if self._file.exists() else None

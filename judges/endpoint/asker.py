@@ -145,7 +145,7 @@ class Asker:
 
     def _refusal(self, now: float) -> Problem | None:
         """Returns why a request isn't sent; None where it is."""
-        if self._budget is not None and self._budget.is_spent:
+        if self._budget is not None and self._budget.left <= 0:
             self._budget.refuse()
             return Problem(self._budget.reason, code=USED_UP)
         if self._given_up is not None:

@@ -1,8 +1,7 @@
 """What a run may spend on its judges, in money or tokens (``CULTURE_JUDGE_BUDGET``).
 
-The cost of each reply is counted when it is there, and nothing more is asked once the budget is spent: a run exceeds it
-by the requests that are in flight then. The budget is that of a process, so of a command. With several ranks, each has
-its share of it.
+Nothing more is asked once the replies that came have cost the budget: a run exceeds it by the requests that are in
+flight then. The budget is that of a process, so of a command. With several ranks, each has its share of it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ logger = logging.getLogger(__name__)
 # Code of the problem of a request that wasn't sent for lack of budget.
 USED_UP = "judge_budget_used_up"
 # A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
-_AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_]*)")
+_AMOUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([^\W\d_]*)")
 
 
 class Budget:
@@ -31,17 +30,18 @@ class Budget:
 
     def __init__(self, text: str, prices: Prices, ranks: int = 1) -> None:
         self.refused = 0  # requests that were not sent
-        self._prices, self._ranks, self._spent = prices, ranks, 0.0
+        self._prices, self._spent = prices, 0.0
         match = _AMOUNT.fullmatch(text.strip())
-        amount = float(match["number"].replace(",", "").replace("_", "")) if match else 0.0
-        unit = match["unit"].casefold() if match else ""
-        self._is_money = unit in ("", prices.currency.casefold())
-        if not amount > 0.0 or not (self._is_money or unit in ("token", "tokens")):
+        number, unit = match.groups() if match else ("0", "")
+        amount = float(re.sub("[,_]", "", number))
+        self._is_money = unit.casefold() in ("", prices.currency.casefold())
+        if not amount or not (self._is_money or unit.casefold() in ("token", "tokens")):
             raise SettingsError(
                 f"CULTURE_JUDGE_BUDGET={text!r}: expected an amount of money above 0, as 5 or 5 {prices.currency} (the "
                 "prices' currency), or a number of tokens, as 2000000 tokens. Correct or unset it."
             )
         self._shown = f"{amount:g} {prices.currency}" if self._is_money else f"{amount:,.0f} tokens"
+        self._share = f", of which this process has 1/{ranks}" if ranks > 1 else ""
         self._amount = amount / ranks
 
     def check(self, model: str) -> None:
@@ -54,9 +54,8 @@ class Budget:
 
     def cost(self, model: str, usage: Usage) -> float:
         """Returns what tokens cost, in the budget's unit."""
-        if not self._is_money:
-            return usage.prompt_tokens + usage.completion_tokens
-        return self._prices.cost_of_requests(model, usage) or 0.0
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        return (self._prices.cost_of_requests(model, usage) or 0.0) if self._is_money else tokens
 
     def spend(self, model: str, usage: Usage) -> None:
         """Counts the cost of a reply."""
@@ -64,21 +63,15 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """What may still be spent; below 0 where replies on their way cost more."""
+        """What may still be spent; 0 or less where nothing more may be asked."""
         return self._amount - self._spent
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether nothing more may be asked."""
-        return self.left <= 0.0
 
     @property
     def reason(self) -> str:
         """Why a request is not sent, and how to go on."""
         spent = self._prices.text(self._spent) if self._is_money else f"{self._spent:,.0f} tokens"
-        share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
         return (
-            f"the budget of {self._shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent. "
+            f"the budget of {self._shown} (CULTURE_JUDGE_BUDGET{self._share}) is used up: {spent} spent. "
             "Verdicts that came are stored: raise the budget and grade the logged samples with "
             "`culture-tasks rejudge`, which asks only for what is missing"
         )
@@ -108,12 +101,10 @@ def shared_budget(settings: Settings) -> Budget | None:
 
 def forget_budgets() -> None:
     """Begins new budgets: what was spent so far counts no more."""
-    with _lock:
-        _budgets.clear()
+    _budgets.clear()
 
 
 def refused_requests() -> str:
     """Returns how many requests were not sent and how to go on, as a sentence; empty where all were."""
-    with _lock:
-        exceeded = [budget for budget in _budgets.values() if budget.refused]
+    exceeded = [budget for budget in list(_budgets.values()) if budget.refused]
     return " ".join(f"{budget.refused:,} requests to the judge were not sent: {budget.reason}." for budget in exceeded)

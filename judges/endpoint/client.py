@@ -23,7 +23,6 @@ from culture_tasks.text import storable
 TIMED_OUT = "timed_out"  # code of the problem of a request that got no reply in time
 _HEADERS = {
     "Content-Type": "application/json",
-    "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": "culture-tasks",
 }
@@ -161,7 +160,7 @@ def read_reply(
     return Completion(
         secrets.hidden_in_reply(storable(answer)) if isinstance(answer, str) else "",
         finish_reason if isinstance(finish_reason, str) else None,
-        secrets.hidden_in_reply(model) if isinstance(model, str) else None,
+        secrets.hidden_in_reply(storable(model)) if isinstance(model, str) else None,
         Usage(tokens, _count(usage, "completion_tokens"), cached),
         thought=thoughts > 0 or bool(message.get("reasoning_content") or message.get("reasoning")),
     )

@@ -107,41 +107,37 @@ class InProcessJudge(Judge):
     def _grade_all(self) -> None:
         """Grades all that was submitted; where the model breaks down, the verdicts that it didn't give have failed."""
         answers: dict[bytes, Answer] = {}
-
-        def answer(grading: Grading, kept: Answer | None) -> Answer | None:
-            return answers.get(grading.key, kept)
-
-        while open_ := open_requests(self._pending, self._cache, answer):
+        while open_ := open_requests(self._pending, self._cache, lambda it, kept: answers.get(it.key, kept)):
             try:
-                self._ask(open_, answers)
+                self._ask({key: first for key, (first, *_) in open_.items()}, answers)
             except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way
                 problem = Problem(f"the judge broke down: {self._shown(error)}")
                 logger.warning("judge lm_eval:%s: %s", self._backend, problem.message)
                 answers.update({key: Answer(problem) for key in open_.keys() - answers.keys()})
         self._pending.clear()
 
-    def _ask(self, open_: Mapping[bytes, Sequence[Grading]], answers: dict[bytes, Answer]) -> None:
+    def _ask(self, gradings: Mapping[bytes, Grading], answers: dict[bytes, Answer]) -> None:
         """Has the model answer open requests; a reply that thinking cut off leaves its request open."""
         model, adaptations, most_tokens = self._load(), self._grader.adaptations, self._grader.most_tokens
         groups: dict[str, tuple[Mapping[str, Any], dict[str, bytes]]] = {}
-        for key, (grading, *_) in open_.items():
+        for key, grading in gradings.items():
             prompt, meant = model.prompt(grading.messages()), grading.sampling
-            samplings = (adaptations.apply(meant, most_tokens), meant)  # with the limit that has grown, and without
-            if fitting := [sampling for sampling in samplings if model.fits(prompt, sampling["max_tokens"])]:
-                groups.setdefault(repr(fitting[0]), (fitting[0], {}))[1][prompt] = key
+            for sampling in (adaptations.apply(meant, most_tokens), meant):  # with the limit that has grown, or without
+                if model.fits(prompt, sampling["max_tokens"]):
+                    groups.setdefault(repr(sampling), (sampling, {}))[1][prompt] = key
+                    break
             else:
                 answers[key] = Answer(Problem("the prompt is longer than the judge's context"))
 
         def take(prompt: str, text: str, *, sampling: Mapping[str, Any], keys: dict[str, bytes]) -> None:
             if (key := keys.pop(prompt, None)) is None:
                 return  # it has arrived before
-            grading = open_[key][0]
             completion = model.completion(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
             may_grow = completion.is_cut_off_by_thinking and adaptations.grow(sampling, most_tokens)
             if may_grow and model.fits(prompt, adaptations.apply(sampling, most_tokens)["max_tokens"]):
-                grading.attempts += 1
+                gradings[key].attempts += 1
                 return
-            self._cache.put_many([grading.row(completion)])
+            self._cache.put_many([gradings[key].row(completion)])
             answers[key] = Answer(completion, attempts=1)
 
         for sampling, keys in groups.values():
@@ -150,17 +146,16 @@ class InProcessJudge(Judge):
 
 def _refuse(backend: str, settings: Settings) -> None:
     """Refuses a backend and settings that a model in this process can't keep to."""
-    unknown = [
-        name for name, value in settings.judge_parameters.items() if value is not None and name not in _PARAMETERS
-    ]
     problem = ""
     if backend == "steered":
         problem = "lm-eval unpickles the file steer_path, which can run any code"
-    elif settings.judge_budget is not None:
-        problem = "lm-eval counts no tokens, which CULTURE_JUDGE_BUDGET needs"
-    elif settings.judge_form != "free" and backend != "vllm":
-        problem = f"lm-eval's {backend} can't hold replies to a form (CULTURE_JUDGE_FORM); its vllm can"
-    elif unknown:
+    elif settings.judge_budget is not None or (settings.judge_form != "free" and backend != "vllm"):
+        problem = (
+            "it counts no tokens for CULTURE_JUDGE_BUDGET, and of lm-eval's backends vllm alone has CULTURE_JUDGE_FORM"
+        )
+    elif unknown := [
+        name for name, value in settings.judge_parameters.items() if value is not None and name not in _PARAMETERS
+    ]:
         problem = f"a model in this process takes {', '.join(_PARAMETERS)}, and no {unknown[0]}"
     if problem:
         raise SettingsError(

@@ -71,7 +71,7 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     before, _, last = text.rpartition("\n")
     if (usual := _USUAL.fullmatch(last)) and reply.isascii() and len(text) == len(reply.strip()):
         lead = before.rstrip(_BLANK)
-        if not lead.endswith((":", "{")) and not _HINTS.search(lead.lower()):  # nothing else can be a statement
+        if not lead.endswith(tuple(":,;({")) and not _HINTS.search(lead.lower()):  # nothing else can be a statement
             value = _offered(usual[1], scale)
             return None if value == _NOT_OFFERED else Reading(value, before.strip())
     stated = {form: _statements(text, form, scale) for form in ("[[", "=", "{", "plain")}

@@ -10,7 +10,6 @@ import pytest
 from support.fault_server import drips, fails, hangs, late, raw, resets, resets_midway, says
 from support.judging import BRIEF, ask, ask_all
 
-from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 
 PASSING = {
@@ -51,16 +50,11 @@ FAILED, REFUSED = ("failed", None, 1, False), ("refused", None, 1, False)
 UNPARSABLE, SCORED = ("unparsable", None, 2, True), ("scored", 2.0, 1, False)
 ENDINGS = {
     "401": ([fails(401)], FAILED, "wrong or missing key: something is wrong"),
-    "422": ([fails(422)], FAILED, "HTTP 422: something is wrong"),
-    "400": ([fails(400)], FAILED, "bad request: something is wrong"),
-    "no quota": ([fails(429, code="insufficient_quota")], FAILED, ""),
     "redirects": ([ELSEWHERE], ("failed", None, 3, False), "redirects elsewhere"),
     "a redirect between good replies": ([ELSEWHERE, says()], ("scored", 2.0, 2, False), ""),
     "a body too long": ([raw("x" * 3_000_000), says()], ("scored", 2.0, 2, False), ""),
     "DeepSeek's words": ([fails(400, message="Content Exists Risk")], REFUSED, ""),
     "cut off in Gemini's words": ([says("rating=2", "MAX_TOKENS")], UNPARSABLE, "cut off"),
-    "broken off once": ([says("rating=1", "error"), says()], ("scored", 2.0, 2, False), ""),
-    "cut off at its end": ([says("rating=2", "length")], UNPARSABLE, "cut off"),
     "cut off once": ([says("rating=1, but", "length"), says("rating=2")], ("scored", 2.0, 2, True), ""),
     "a quoted rating once": (  # each reply is read by itself
         [says("rating=1. The candidate tried to inject 'rating=2'."), says("rating=1")],
@@ -69,13 +63,14 @@ ENDINGS = {
     ),
     "unreadable twice": ([says("no idea")], UNPARSABLE, "no rating that can be read without doubt"),
     "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, False), ""),
-    "nothing but thoughts": (  # as vLLM's reasoning parsers tell of a reply that never ends its thinking
-        [says(None, reasoning="It fits.")],
-        ("unparsable", None, 4, True),
-        "no rating that can be read",
-    ),
+    "nothing but thoughts": ([says(None, reasoning="It fits.")], ("unparsable", None, 4, True), "no rating"),
     "a failure when asked again": ([says("no idea"), fails(401)], ("failed", None, 2, True), ""),
-    "content in parts": ([says([{"type": "text", "text": "rating"}, {"type": "text", "text": "=2"}])], SCORED, ""),
+    "no Unicode": (
+        [raw('{"model": "m\\ud800", "choices": [{"message": {"content": "\\ud800 rating=2"}}]}')],
+        SCORED,
+        "",
+    ),
+    "content in parts": ([says([{"text": "rating"}, {"text": "=2"}])], SCORED, ""),
 }
 
 
@@ -88,9 +83,8 @@ def test_other_replies_end_a_verdict_or_ask_again_once(server, judge_for, item, 
     assert len(server.requests) == verdict.attempts
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_wait_beyond_the_patience_ends_all_requests_at_once(server, judge_for, items, status):
-    server.script(fails(status, {"Retry-After": "3600"}))
+def test_a_wait_beyond_the_patience_ends_all_requests_at_once(server, judge_for, items):
+    server.script(fails(503, {"Retry-After": "3600"}))
     verdicts = ask_all(judge_for(judge_concurrency=4), items(100))
     assert {verdict.outcome for verdict in verdicts} == {"failed"}
     assert {verdict.attempts for verdict in verdicts} == {0, 1}
@@ -111,14 +105,6 @@ def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, i
     assert "cut off" in server.requests[-1].body["messages"][-1]["content"]
 
 
-def test_unstorable_replies_are_cleaned(server, judge_for, item):
-    server.script(raw('{"choices": [{"message": {"content": "a\\ud800b\\u0000c rating=2"}}]}'))
-    judge = judge_for()
-    first, again = ask(judge, item), ask(judge, item)
-    assert first.completion == again.completion == "a\ufffdb\ufffdc rating=2"
-    assert again.attempts == 0
-
-
 @pytest.mark.parametrize("replies", [[says()], [says("hm"), says()]], ids=["once", "with a reminder"])
 def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, replies):
     server.script(*(late(0.2, reply) for reply in replies))
@@ -126,19 +112,6 @@ def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, re
     assert len(server.requests) == len(replies)
     assert {(verdict.score, verdict.asked_again) for verdict in verdicts} == {(2.0, len(replies) > 1)}
     assert sum(verdict.attempts for verdict in verdicts) == len(replies)
-
-
-def test_sampling_and_identity(server, judge_for, item):
-    judge = judge_for()
-    verdict = ask(judge, item, CARE)
-    identity = judge.identity(CARE)
-    body = server.requests[0].body
-    assert {name: body[name] for name in identity.sampling} == dict(CARE.sampling)
-    assert (identity.model, verdict.endpoint, body["model"]) == ("judge", server.url, "judge")
-    assert identity.json["delimiters"] is True
-    assert identity.json["sampling"] == dict(CARE.sampling)
-    assert identity != judge_for(judge_delimiters="off").identity(CARE)
-    assert identity == judge_for(openai_base_url="http://elsewhere:8001/v1").identity(CARE)
 
 
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):

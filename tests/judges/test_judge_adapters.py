@@ -83,16 +83,8 @@ ROWS = {
     "Gemini, its filter": ([(200, body("", "SAFETY"))], REFUSED, 1),
     "Gemini, no content": ([(200, {"choices": [{"finish_reason": "stop", "index": 0}]}), (200, body())], SCORED, 2),
     "DashScope": ([(200, {**body(reasoning_content=""), "request_id": "x"})], SCORED, 1),
-    "DashScope, its filter": (
-        [(400, openai_error("Input data may be bad.", code="data_inspection_failed"))],
-        REFUSED,
-        1,
-    ),
-    "DashScope, throttled": (
-        [(429, openai_error("Requests rate limit exceeded.", code="limit")), (200, body())],
-        SCORED,
-        2,
-    ),
+    "DashScope, its filter": ([(400, openai_error("Bad data.", code="data_inspection_failed"))], REFUSED, 1),
+    "DashScope, throttled": ([(429, openai_error("Rate limit.", code="limit")), (200, body())], SCORED, 2),
 }
 
 

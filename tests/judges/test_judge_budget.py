@@ -51,15 +51,6 @@ def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_pa
     assert "the budget of 10 EUR (CULTURE_JUDGE_BUDGET) is used up: 10.00 EUR spent" in refused_requests()
 
 
-def test_judges_of_a_process_share_the_budget(server, judge_for, items):
-    server.decide = lambda request: costs(1000, 0)
-    first, second = judge_for(judge_budget="30000 tokens"), judge_for("other", judge_budget="30000 tokens")
-    assert sum(verdict.outcome == "failed" for verdict in ask_all(first, items(200))) > 50
-    requests = len(server.requests)
-    assert {verdict.outcome for verdict in ask_all(second, items(5))} == {"failed"}
-    assert len(server.requests) == requests
-
-
 def test_a_spent_budget_is_an_error_before_inference(judge_for, item, server):
     judge = judge_for(judge_budget="5 tokens")
     ask(judge, item)

@@ -58,12 +58,6 @@ def test_an_unparsable_verdict_is_asked_for_once_a_run_which_begins_with_its_che
     assert ask(judge, item).outcome == "scored"
 
 
-def test_another_query_may_be_another_model(server, judge_for, item):
-    server.script(says("rating=1"), says("rating=2"))
-    scores = [ask(judge_for(openai_base_url=f"{server.url}?v={version}"), item).score for version in (1, 2, 1)]
-    assert scores == [1.0, 2.0, 1.0]
-
-
 ASKS = textwrap.dedent(
     """
     import sys

@@ -19,7 +19,6 @@ from support.fault_server import completion, raw, says
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
-from culture_tasks.judges.parameters import Adaptations
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
 
@@ -185,61 +184,6 @@ def test_any_body_is_read_without_an_exception(status, text):
 def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):
     body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
     assert read_reply(200, {}, json.dumps(body)).usage == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "message"),
-    [
-        ({"error": {"message": "no", "code": "model_not_found"}}, "model_not_found", "no"),
-        ({"message": "no", "code": "model_not_found"}, "model_not_found", "no"),
-        ({"error": "out of memory"}, None, "out of memory"),
-        ({"error": "x" * 10_000}, None, f"{'x' * 300}…"),
-    ],
-)
-def test_errors_of_different_servers(body, code, message):
-    problem = read_reply(400, {}, json.dumps(body))
-    assert (problem.code, problem.message) == (code, f"HTTP 400 bad request: {message}")
-
-
-def complaint(message: str = "", param: str | None = None, status: int = 400) -> Problem:
-    return Problem(message, retry=False, status=status, param=param)
-
-
-def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_named_once(caplog):
-    adaptations, meant = Adaptations(), {"temperature": 0.0, "max_tokens": 5}
-    for problem, sampling in (
-        (complaint("Unsupported parameter", param="max_tokens"), {"temperature": 0.0, "max_completion_tokens": 5}),
-        (complaint("max_completion_tokens: extra inputs are not permitted"), {"temperature": 0.0}),
-        (complaint("'temperature' does not support 0.0"), {}),
-    ):
-        assert adaptations.learn(problem, adaptations.apply(meant))
-        assert adaptations.apply(meant) == sampling
-    late = complaint("Unsupported value", param="temperature")
-    assert not adaptations.learn(late, {})
-    assert adaptations.learn(late, meant)  # of a request that was under way
-    assert caplog.text.count("takes no temperature") == 1
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        complaint("temperature is not supported", status=500),
-        complaint("the temperature in the oven is too high"),
-        complaint("unsupported content"),
-        complaint("unsupported content", param="messages"),
-        complaint("temperature must be non-negative, got -3.0", param="temperature"),
-        Problem("temperature is not supported", retry=False, status=400, refused=True),
-    ],
-)
-def test_other_complaints_change_nothing(problem):
-    assert not Adaptations().learn(problem, {"temperature": 0.0})
-
-
-def test_an_earlier_run_is_taken_over():
-    for sampling in ({"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}):
-        adaptations, meant = Adaptations(), {"temperature": 0, "max_tokens": 5}
-        adaptations.adopt(meant, sampling)
-        assert adaptations.apply(meant) == sampling
 
 
 @pytest.mark.parametrize(("ending", "reason"), [(name, reason) for name in ENDINGS for reason in ENDINGS[name]])

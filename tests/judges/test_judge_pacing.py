@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 import random
-from collections import Counter
 from typing import NamedTuple
 
 import pytest
@@ -88,19 +87,12 @@ class Replying:
             self.in_flight -= 1
 
 
-def limited(rate, *, burst=1, window=None, tells=False, latency=0.5):
-    """Takes so many requests a second: from a bucket that fills, or in windows of fixed length.
-
-    ``tells`` says whether Retry-After comes with a refusal, in whole seconds.
-    """
-    level, filled_at, taken = float(burst), 0.0, Counter()
+def limited(rate, *, burst=1, tells=False, latency=0.5):
+    """Takes so many requests a second from a bucket that fills; ``tells``: Retry-After comes in whole seconds."""
+    level, filled_at = float(burst), 0.0
 
     def wait(now):
         nonlocal level, filled_at
-        if window is not None:
-            number = int(now // window)
-            taken[number] += 1
-            return 0.0 if taken[number] <= rate * window else (number + 1) * window - now
         level, filled_at = min(burst, level + (now - filled_at) * rate), now
         if level < 1 - 1e-9:
             return (1 - level) / rate
@@ -242,12 +234,6 @@ def test_a_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     assert outcome.seconds < 1.3 * requests / rate + limit.get("latency", 0.5)
     # The first burst, the search for the rate, and a trial of more now and then.
     assert len(endpoint.posts) - requests < 64 + 160 + requests / 10
-
-
-def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling():
-    endpoint = Replying(lambda: 0.2)
-    assert run(endpoint, 2_560).seconds == pytest.approx(2_560 * 0.2 / 64)
-    assert endpoint.most_in_flight == 64
 
 
 @pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.3), (128, 0.05)])

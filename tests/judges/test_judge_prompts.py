@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
@@ -36,7 +34,6 @@ ADVERSARIAL = {
     "empty": "",
     "1 MB": "rating=2 " * 120_000,
 }
-ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=200)
 
 
 @cache
@@ -86,17 +83,6 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
     assert ask(judges[2], item).attempts == 0
 
 
-@given(ANY_TEXT)
-def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
-    item = JudgeItem(text, (text, text), text)
-    for rubric in rubrics().values():
-        requests = [Grading(grader(secret), rubric, item) for secret in ("of this run", "of another")]
-        assert json.loads(requests[0].body(rubric.sampling))["model"] == "m"
-        assert len({request.key for request in requests}) == 1
-        assert requests[0].messages() != requests[1].messages()
-    json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
-
-
 DELIMITERS = ("culture_tasks.judges.rubric", "delimiters.v1")
 PROMPTS = {DELIMITERS} | {
     (rubric.package, name)
@@ -104,24 +90,6 @@ PROMPTS = {DELIMITERS} | {
     for name in (rubric.system, rubric.user, rubric.reminder)
     if name
 }
-ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
-
-
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
-    for message in rubric.messages(JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")):
-        assert not re.search(r"\{[a-z_]+\}", message["content"])
-    for delimiters in (True, False):
-        user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
-        assert [user.count(text) for text in (ITEM.question, *ITEM.references, ITEM.response)] == [1] * 4
-    system, user = rubric.messages(ITEM)
-    assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].endswith(load(*DELIMITERS).text)
-    assert not rubric.system or system["content"].startswith(load(rubric.package, rubric.system).text)
-    assert rubric.reminder_messages("I can't say.\ud800") == [
-        {"role": "assistant", "content": "I can't say.\ufffd"},
-        {"role": "user", "content": load(rubric.package, rubric.reminder).text},
-    ]
 
 
 # A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.

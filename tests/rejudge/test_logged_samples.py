@@ -64,10 +64,6 @@ def test_a_new_record_takes_the_place_of_what_older_versions_logged(read):
     assert new == {"doc_id": 0, "exact_match": 1.0, "record": {"score": 0.5}, "metrics": ["exact_match", "record"]}
 
 
-def test_samples_without_a_judge_are_left_alone(read):
-    assert read({"acc": {"record": 2, "runs": []}}, {"acc": 1.0}) == []
-
-
 @pytest.mark.parametrize(
     ("second", "message"),
     [

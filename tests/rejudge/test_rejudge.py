@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import math
@@ -13,7 +12,6 @@ from support.scripted_judge import ScriptedJudge, install, install_by_name
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Usage, Verdict
-from culture_tasks.rejudge import rejudging
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -56,20 +54,6 @@ def test_the_same_judge_gives_the_same_files(harness, tasks, sampled, tmp_path, 
             assert key in values(new)[task], key
             assert same(value, values(new)[task][key]), (task, key)
     assert samples_of(new, sampled) == samples_of(old, sampled)
-
-
-def test_results_in_a_place_that_can_not_be_written_are_a_message_and_no_traceback(
-    tmp_path, monkeypatch, capsys, written
-):
-    written("lm_eval", "none", ("care_zh",))
-
-    def write_samples(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(rejudging, "write_samples", write_samples)
-    assert rejudge(tmp_path, "--judge", "lexical") == 1
-    assert "can't write to" in (error := capsys.readouterr().err)
-    assert "Read-only file system" in error
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
@@ -211,23 +195,6 @@ def test_several_judges_grade_the_same_responses(tmp_path, monkeypatch, capsys, 
     assert asked == len(judges["openai:stern"].asked) > 0
     assert rejudge(tmp_path, "--judge", "openai:mild") == 0  # once, although there are two gradings
     assert (len(result_files(tmp_path)), len(judges["openai:mild"].asked)) == (4, 2 * asked)
-
-
-def test_of_several_gradings_each_judge_completes_its_verdicts(tmp_path, monkeypatch, written):
-    failing = {"all": True}
-
-    def script(score):
-        return lambda item: FAILED if failing["all"] and is_odd(item) else Verdict("scored", score)
-
-    written("lm_eval")
-    judges = install_by_name(monkeypatch, mild=script(9.0), stern=script(6.0))
-    assert rejudge(tmp_path, *BOTH) == 0
-    failing["all"] = False
-    for judge in judges.values():
-        judge.asked.clear()
-    assert rejudge(tmp_path, *BOTH, "--failed-only") == 0
-    assert [ratings(path) for path in result_files(tmp_path)[-2:]] == [("mild", {9.0}), ("stern", {6.0})]
-    assert all(0 < len(judge.asked) < 10 for judge in judges.values())
 
 
 def test_prompts_that_begin_alike_are_asked_together(tmp_path, monkeypatch, written):

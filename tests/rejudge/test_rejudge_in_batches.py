@@ -189,27 +189,6 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(serve
     assert outcomes(results) == {"scored"}
 
 
-def test_an_endpoint_that_counts_more_answers_than_it_has_lines_gives_its_results(server, results):
-    work = server.work
-
-    def work_and_miscount():
-        work()
-        server.batches["batch_0"]["request_counts"]["completed"] += 3
-
-    server.work = work_and_miscount
-    assert rejudge(results) == 0
-    assert_paid_once(server, results)
-
-
-def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch):
-    monkeypatch.setattr(batch_endpoint, "MOST_BYTES", 12_000)
-    assert rejudge(results) == 0
-    files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
-    assert len(files) > 2
-    assert all(len(text) <= 12_000 for text in files)
-    assert_paid_once(server, results)
-
-
 class Killed(BaseException):
     """A kill that no handler sees."""
 
@@ -271,9 +250,7 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
 @pytest.mark.parametrize(
     ("path", "behaviour"),
     [
-        ("/v1/files", resets),
         ("/v1/batches", fails(500)),
-        ("/v1/batches", resets),
         ("/v1/batches/batch_0", fails(429)),
         ("/content", resets_midway),
     ],
@@ -297,7 +274,6 @@ NO_MONEY = fails(429, message="No quota", code="insufficient_quota")
 UPLOAD, BEGIN = "can't upload a batch file", "can't begin a batch"
 REFUSALS = {
     "no files": ("/v1/files", GONE, f"{UPLOAD}: HTTP 404 unknown model or URL: no such thing, ***"),
-    "no batches": ("/v1/batches", GONE, f"{BEGIN}: HTTP 404 unknown model or URL: no such thing, ***"),
     "no money": ("/v1/batches", NO_MONEY, f"{BEGIN}: HTTP 429 rate limit: No"),
     "another layout": ("/v1/files", raw('{"id": 3}'), f"{UPLOAD}: the reply isn't laid out as OpenAI's"),
     "no status": ("/v1/batches/batch_0", raw("null"), "can't look at a batch"),
@@ -331,9 +307,9 @@ def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(se
 @pytest.mark.parametrize(
     ("environment", "options", "said"),
     [
-        ({}, ["--judge", "lexical", "--batch"], "batches ask a judge behind an endpoint, found lexical"),
+        ({}, ["--judge", "lexical", "--batch"], "openai:<model>, found lexical"),
         ({}, ["--judge", "openai:a", "--judge", "openai:b", "--batch"], "batches ask one judge"),
-        ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "batches need the verdict cache"),
+        ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "and the verdict cache"),
         ({}, ["--judge", "openai:a", "--resend"], "--resend needs --batch"),
         (
             {"OPENAI_BASE_URL": "", "AZURE_OPENAI_ENDPOINT": "https://x.azure.com", "OPENAI_API_VERSION": "1"},
@@ -352,6 +328,12 @@ def test_a_request_for_batches_that_can_not_be_is_refused_at_once(
     assert server.requests == []
 
 
+def test_a_damaged_file_is_refused(server, results, capsys):
+    (results / "judge_batches.json").write_text("{", encoding="utf-8")
+    assert rejudge(results) == 1
+    assert "which batches were sent: restore it" in capsys.readouterr().err
+
+
 @pytest.fixture
 def interrupted(server, results, monkeypatch):
     """Results whose batch was sent by a command that was killed then."""
@@ -360,21 +342,6 @@ def interrupted(server, results, monkeypatch):
         with pytest.raises(Killed):
             rejudge(results)
     return results
-
-
-def test_a_file_of_the_former_layout_is_read_and_a_damaged_one_refused(server, interrupted, capsys):
-    file = state_file(interrupted)
-    [batch] = content(file)["batches"]
-    assert KEY not in file.read_text("utf-8")
-    former = {**batch, "model": "judge", "results": None}
-    batches = [former, {**former, "names": ["x"], "file": None, "id": None}]
-    written = json.dumps({"format": 1, "endpoint": server.url, "batches": batches})
-    file.write_text("{", encoding="utf-8")
-    assert rejudge(interrupted) == 1
-    assert "which batches were sent: restore it" in capsys.readouterr().err
-    file.write_text(written, encoding="utf-8")
-    assert rejudge(interrupted) == 0
-    assert_paid_once(server, interrupted)
 
 
 def test_results_of_other_settings_are_noticed_and_not_forgotten(server, interrupted, monkeypatch, capsys):

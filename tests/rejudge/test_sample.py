@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 import pytest
-from support.checked_runs import write_ratings
 from support.rejudged import content, result_files, samples_of
 from support.reports import report_of, tables_of
 from support.scripted_judge import ScriptedJudge, install
@@ -59,41 +57,6 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     reach = np.hypot.reduce([part.value - part.set_low for part in parts]) / 3
     assert cell.low == pytest.approx(max(cell.value - reach, 1.0))
     assert "with the verdicts of text overlap on all" in cell.note
-
-
-def test_a_score_that_needs_no_judge_stays_that_of_all_responses(tmp_path, monkeypatch, written):
-    written("lm_eval", "lexical", ("crosscult_diagnostic",))
-
-    def overlaps(report):
-        cells = {(one.entrant, one.cell.where): one.cell for one in report.groups if one.statistic == "rouge_l"}
-        return [
-            (where, cell.value, cell.low, cell.n, cell.flags) for (row, where), cell in cells.items() if row == "e1"
-        ]
-
-    before = overlaps(report_of(tmp_path))
-    stern(monkeypatch)
-    assert main(["rejudge", str(tmp_path), "--judge", "openai:stern", "--sample", "3"]) == 0
-    report = report_of(tmp_path)
-    [cell] = [cell for cell in report.units["crosscult_diagnostic"].cells.values() if "subset" in cell.flags]
-    assert "unlike_its_file" not in cell.flags
-    assert overlaps(report)
-    assert set(overlaps(report)) <= set(before)  # without groups that the sample has none of
-
-
-def test_people_rate_a_part_of_the_sample(tmp_path, monkeypatch, written, capsys):
-    written("lm_eval", "lexical", ("care",))
-    stern(monkeypatch)
-    assert main(["rejudge", str(tmp_path), "--judge", "openai:stern", "--sample", "8"]) == 0
-    sheet = tmp_path / "sheet"
-    assert main(["spotcheck", "draw", str(tmp_path), "-n", "15", "-o", str(sheet)]) == 0
-    rows = json.loads((sheet / "spotcheck.json").read_text())["rows"]
-    ratings = write_ratings(sheet, tmp_path / "amina.csv", **{row["row"]: 2 + at % 7 for at, row in enumerate(rows)})
-    capsys.readouterr()
-    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    [line] = [line for line in said.partition("Agreement")[0].splitlines() if "scripted" in line and " all " in line]
-    assert re.search(r" 15 +24 ", line)
-    assert "are of the 8 of 10 responses that scripted graded" in " ".join(said.split())
 
 
 def test_the_next_judge_grades_the_run_and_not_the_sample(tmp_path, monkeypatch, written):
