@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.fields import spelled
-from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -51,9 +51,6 @@ from culture_tasks.data.tables import Release, Table
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.human_ratings import HumanRatings
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
@@ -117,10 +114,7 @@ def _table(language: str) -> Table[CareRow]:
         config=name.lower(),
         aliases={"cul_type": "culture_type"},
         id="id",
-        release=Release(
-            rows=QUESTIONS,
-            questions=20,  # 40 of each language are known
-        ),
+        release=Release(QUESTIONS, questions=20),  # 40 of each language are known
         counts=lambda rows: [
             count(f"{language}: questions", len(rows), QUESTIONS),
             *tally(f"{language}: {{}}", (row.culture_type for row in rows), CATEGORIES, QUESTIONS_PER_CATEGORY),

@@ -167,11 +167,8 @@ EXAMPLES = 3
 def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION_TABLE, country: str = "") -> Documents:
     """Loads the questions, and their images where the model will be shown them.
 
-    Args:
-        shown: What the model is shown of a question; only then a document has it, since harnesses copy every field.
-        settings: The user's settings.
-        table: The questions: the released ones, or those of an own culture.
-        country: The country that all of them are about; empty for the one that each row names.
+    A document has what the model is ``shown`` and no more, since harnesses copy every field. The questions of an own
+    culture are about one ``country``; else each row names its own.
     """
     found = table.rows(settings, images=set() if shown in WITH_IMAGE else None)
     if table is QUESTION_TABLE:
