@@ -69,13 +69,11 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
         from lm_eval.api.registry import get_model
 
-        from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.lm_eval.task import refuse_examples
         from culture_tasks.harness.loading import check_judge, load_ahead
         from culture_tasks.harness.results import command_output
 
         command_output.set(self.output_path)
-        check_engine(self.model, self.batch_size, advice="auto")
         try:
             manager = original(self, *args, **kwargs)
         except ValueError as error:

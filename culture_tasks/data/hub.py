@@ -43,7 +43,10 @@ def load_split(
         commit = revision
         if revision and not _COMMIT.fullmatch(revision):
             commit = str(HfApi().dataset_info(name, revision=revision).sha)
-        data = datasets.load_dataset(name, config, split=split, revision=commit)
+        if commit and split != "all" and (files := _prepared_files(name, config, split, commit)):
+            data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
+        else:
+            data = datasets.load_dataset(name, config, split=split, revision=commit)
         found = {Path(file["filename"]).parent.name for file in data.cache_files}
         if commit and found - {commit}:  # `datasets` took what it had
             raise ConnectionError(f"commit {commit[:8]} can't be downloaded")
@@ -55,9 +58,15 @@ def load_split(
 
 
 def is_downloaded(name: str, config: str | None, split: str, revision: str | None) -> bool:
-    """Whether ``datasets`` has prepared a split, found out without a connection; at a revision if that is a commit.
+    """Whether ``datasets`` has prepared a split, found out without a connection; at a revision if that is a commit."""
+    commit = revision if revision and _COMMIT.fullmatch(revision) else "[0-9a-f]" * 40
+    return bool(_prepared_files(name, config, split, commit))
 
-    Its files are in ``<owner>___<name_in_snake_case>/<config>/<version>/<commit>/``. While data are being prepared, and
+
+def _prepared_files(name: str, config: str | None, split: str, commit: str) -> list[Path]:
+    """Returns the files of a split that ``datasets`` has prepared, in order.
+
+    They are in ``<owner>___<name_in_snake_case>/<config>/<version>/<commit>/``. While data are being prepared, and
     after that has failed, the folder's name has another ending.
     """
     import datasets
@@ -67,8 +76,7 @@ def is_downloaded(name: str, config: str | None, split: str, revision: str | Non
     short_name = camelcase_to_snakecase(short_name)
     folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{short_name}" / (config or "default")
     file = re.compile(rf"{re.escape(short_name)}-{'.*' if split == 'all' else split}(-\d+-of-\d+)?\.arrow")
-    commit = revision if revision and _COMMIT.fullmatch(revision) else "[0-9a-f]" * 40
-    return any(file.fullmatch(path.name) for path in folder.glob(f"*/{commit}/*.arrow"))
+    return sorted(path for path in folder.glob(f"*/{commit}/*.arrow") if file.fullmatch(path.name))
 
 
 def _explanation(name: str, config: str | None, revision: str | None, error: BaseException) -> str:

@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.data.images import as_rgb
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import all_documents, check_judge, loaded_task
+from culture_tasks.harness.loading import check_judge, loaded_task
 from culture_tasks.harness.records import RECORD, Records
 from culture_tasks.harness.subsets import Subset
 
@@ -86,9 +86,9 @@ def name_of(task: Any) -> str | None:
 
 def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     """Returns the images that a document's prompt shows, in order; other documents may show the same objects."""
-    rows = (part.row for part in prompt.parts if isinstance(part, Picture))
-    images = [(doc if row is None else all_documents(task.name)[row])["image"] for row in rows]
-    return list(map(as_rgb, images))
+    loaded = loaded_task(task.name)
+    rows = [part.row for part in prompt.parts if isinstance(part, Picture)]
+    return [as_rgb((doc if row is None or loaded is None else loaded.all_data[row])["image"]) for row in rows]
 
 
 def describe_documents(task: Any) -> None:

@@ -35,7 +35,7 @@ class LoadedTask:
     Attributes:
         documents: Those of its subset, if a subset is evaluated.
         data: The same as a data set.
-        all_data: All of the task's documents.
+        all_data: All of the task's documents, among which few-shot examples are.
         subset: The subset that they are; None where they are all.
         needs_judge: Whether a judge grades them and still has to be checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
@@ -103,19 +103,6 @@ def _warn_of_own_data(benchmark: str, folder: Path | None, file: str, difference
 def loaded_task(name: str | None) -> LoadedTask | None:
     """Returns the documents of a task that this process has loaded last; None if it has loaded none, and for others."""
     return _tasks.get(name or "")
-
-
-def task_dataset(name: str) -> datasets.Dataset:
-    """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
-    task = _tasks.get(name)
-    is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
-    return task.data if task is not None and is_there else load_for_evaluation(name)
-
-
-def all_documents(name: str) -> datasets.Dataset:
-    """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
-    task_dataset(name)
-    return _tasks[name].all_data
 
 
 def check_judge(name: str | None) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from culture_tasks.benchmarks.interface import Harness, Prompt
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
-from culture_tasks.harness.engines import check_engine
+from culture_tasks.harness.extending import check_engine
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -134,7 +134,7 @@ class _LmEvalModel(HarnessModel):
         from lm_eval.api.instance import Instance
         from lm_eval.models.openai_completions import LocalChatCompletion
 
-        from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
+        from culture_tasks.harness.prompts import images_first, render_prompt
 
         text = render_prompt(prompt)
         message = {"role": "user", "content": images_first(text) if self.is_remote else text}
@@ -153,16 +153,17 @@ class _LmmsEvalModel(HarnessModel):
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
         from lmms_eval.api.instance import Instance
 
-        from culture_tasks.harness.lmms_eval.prompts import conversation, render_prompt
+        from culture_tasks.harness.prompts import conversation, images_first, render_prompt
 
         generation |= {"max_new_tokens": new_tokens}
         place = (0, "selftest", "test")
         self.lm.task_dict = {"selftest": {"test": [{}]}}
         arguments: tuple[Any, ...]
+        text = images_first(render_prompt(prompt))
         if self.lm.is_simple:
-            arguments = (render_prompt(prompt), generation, lambda _: images, *place)
+            arguments = (text, generation, lambda _: images, *place)
         else:
-            arguments = (render_prompt(prompt), lambda _: conversation(prompt, images), generation, *place)
+            arguments = (text, lambda _: conversation(prompt, images), generation, *place)
         metadata = {"task": "selftest", "doc_id": 0, "repeats": 1}
         return self.lm.generate_until([Instance("generate_until", arguments, 0, metadata)])[0]
 
@@ -178,7 +179,7 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
     Raises:
         SettingsError: If no harness has the type, or an endpoint has no address.
     """
-    check_engine(name, "auto", advice="auto")
+    check_engine(name)
     if name == "steered":
         _log.warning("--model steered unpickles the file steer_path, which can run any code.")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output

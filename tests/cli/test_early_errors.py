@@ -20,10 +20,9 @@ from culture_tasks.errors import (
     DataError,
     ImagesNotShownError,
     JudgeNotConfiguredError,
-    MissingExtraError,
     SettingsError,
 )
-from culture_tasks.harness import engines, loading
+from culture_tasks.harness import extending, loading
 from culture_tasks.harness.lmms_eval import plugin
 
 
@@ -129,23 +128,6 @@ def test_tasks_with_images_are_refused_before_a_model_that_can_not_see_them_is_l
     process_tasks("cedar_text_en", model="hf")
 
 
-def test_an_engine_that_is_missing_stops_lm_eval_and_one_request_at_a_time_is_told_of(loads, monkeypatch, caplog):
-    install = r", which is not installed\. Install it with: pip install 'culture-tasks\[vllm\]'$"
-    for model, missing, message in (
-        ("vllm-vlm", "ray", f"--model vllm-vlm needs the package 'ray'{install}"),
-        ("sglang", "sglang", "--model sglang needs the package 'sglang'"),
-    ):
-        monkeypatch.setattr(engines, "find_spec", lambda package, missing=missing: None if package == missing else 1)
-        with pytest.raises((MissingExtraError, SettingsError), match=message):
-            process_tasks("care_zh", model=model)
-    assert loads == []
-    monkeypatch.setattr(engines, "find_spec", lambda package: package)
-    process_tasks("care_zh", model="vllm", batch_size="auto")
-    assert "--batch_size auto" not in caplog.text
-    process_tasks("care_zh", model="vllm", batch_size=1)
-    assert "one request at a time. Add --batch_size auto." in caplog.text
-
-
 def test_a_second_run_and_changed_settings_read_the_data_again(loads, monkeypatch):
     for _ in range(2):
         loading.load_ahead(["care_zh"])
@@ -165,16 +147,16 @@ def manager():
 
 
 def test_lmms_eval_s_command_loads_data_once_and_ends_with_an_error_of_ours(loads, manager, monkeypatch, tmp_path):
+
     from lmms_eval import evaluator
 
     names = manager.match_tasks(["care", "culturalvqa_blind"])
     assert loads == ["care_ar", "care_ja", "care_zh", "culturalvqa_blind"]
     manager.load_task_or_group(names)
     assert len(loads) == 4
-    with monkeypatch.context() as patch:
-        patch.setattr(engines, "find_spec", lambda package: None)
-        with pytest.raises(SystemExit, match=r"^culture-tasks: error: --model vllm needs the package 'vllm'"):
-            evaluator.simple_evaluate(model="vllm", tasks=manager.match_tasks(["care_zh"]))
+    monkeypatch.setattr(extending, "find_spec", lambda package: None)
+    with pytest.raises(SystemExit, match=r"^culture-tasks: error: --model vllm needs the package 'vllm'"):
+        evaluator.simple_evaluate(model="vllm", tasks=manager.match_tasks(["care_zh"]))
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setattr(plugin, "_in_a_command", False)
     with pytest.raises(DataError, match="nowhere"):  # in a program

@@ -100,7 +100,7 @@ def gaps_of_texts(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[float
 def gap_of_messages(folder: Path, task: str, place: int, text: str, limit: int) -> float:
     """Returns the gap of an answer to a document of ours, as messages."""
     model, processor = transformers_vision(folder)
-    shown = messages(task_named(task), loading.task_dataset(task)[place])
+    shown = messages(task_named(task), loading.load_for_evaluation(task)[place])
     inputs = processor.apply_chat_template(
         [[{**each, "content": [_as_transformers_has_it(part) for part in each["content"]]} for each in shown]],
         add_generation_prompt=True,
@@ -114,7 +114,7 @@ def gap_of_messages(folder: Path, task: str, place: int, text: str, limit: int) 
 def gap_of_a_sample(folder: Path, name: str, sample: Mapping[str, Any]) -> float:
     """Returns the gap of an answer in lm-eval, whose prompt is logged with places for the document's images."""
     model, processor = transformers_vision(folder)
-    task, doc = task_named(name), loading.task_dataset(name)[sample["doc_id"]]
+    task, doc = task_named(name), loading.load_for_evaluation(name)[sample["doc_id"]]
     prompt, options, *_ = sample["arguments"]["gen_args_0"].values()
     images = images_of(task, doc, task.prompt(doc)) or None
     inputs = processor(images=images, text=prompt, return_tensors="pt")

@@ -274,7 +274,8 @@ def downloads(monkeypatch, tmp_path, fixture_data):
         folder = tmp_path / "downloads" / "geyang627___care-eval" / "chinese" / "0.0.0" / commit
         datasets.Dataset.from_list(rows(fixture_data, "Chinese-test.json")).save_to_disk(folder)
         (folder / "data-00000-of-00001.arrow").rename(folder / "care-eval-test.arrow")
-        (folder / "dataset_info.json").write_text('{"config_name": "chinese", "splits": {"test": {}}}')
+        splits = '{"test": {"name": "test", "num_examples": 10}}'
+        (folder / "dataset_info.json").write_text(f'{{"config_name": "chinese", "splits": {splits}}}')
         os.utime(folder / "dataset_info.json", (age, age))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "downloads")
     monkeypatch.setenv("CULTURE_JUDGE", "none")

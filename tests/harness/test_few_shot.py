@@ -10,7 +10,7 @@ from support.scripted_lm import ScriptedLM
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.decoded import DecodedDataset
-from culture_tasks.harness.loading import task_dataset
+from culture_tasks.harness.loading import load_for_evaluation
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -26,7 +26,7 @@ def test_our_tasks_are_asked_without_examples(lm):
     run_lmms_eval(chat, tasks, limit=1, num_fewshot=2)
     declared = []
     for task in ("care_ar", "care_ja", "care_zh", "culturalvqa"):
-        prompt = task_named(task).prompt(task_dataset(task)[0])
+        prompt = task_named(task).prompt(load_for_evaluation(task)[0])
         declared.append([part for part in prompt.parts if isinstance(part, str)])
     for shown in (lm.prompts, [one.text for one in chat.seen]):
         assert sorted(text.removeprefix("<image>\n") for text in shown) == sorted(map("\n".join, declared))

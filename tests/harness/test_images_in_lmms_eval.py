@@ -13,7 +13,7 @@ from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.lmms_eval import plugin, prompts
+from culture_tasks.harness.lmms_eval import looks, plugin
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -74,11 +74,11 @@ def test_a_command_ends_with_the_message(monkeypatch):
 
 @pytest.mark.parametrize("way", WAYS_TO_LOOK)
 def test_every_way_to_read_pixels_counts_as_looking(way):
-    [image] = prompts.watch_images({"id": "1"}, [Image.new("RGB", (8, 8))])
+    [image] = looks.watch_images({"id": "1"}, [Image.new("RGB", (8, 8))])
     with pytest.raises(ImagesNotShownError, match="0 of 1 images"):
-        prompts.refuse_unseen({"id": "1"})
+        looks.refuse_unseen({"id": "1"})
     WAYS_TO_LOOK[way](image)
-    prompts.refuse_unseen({"id": "1"})
+    looks.refuse_unseen({"id": "1"})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ from support.in_process import run_lm_eval, run_lmms_eval
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.harness.loading import task_dataset
+from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.selftest.findings import finding_of
 from culture_tasks.selftest.models import load_model
 from culture_tasks.selftest.probes import looks_at
@@ -82,7 +82,7 @@ def server(model):
 
 def questions(task: str) -> list[str]:
     """What the first documents ask, one text each."""
-    prompts = [task_named(task).prompt(task_dataset(task)[number]) for number in range(DOCS)]
+    prompts = [task_named(task).prompt(load_for_evaluation(task)[number]) for number in range(DOCS)]
     return [str(text) for prompt in prompts for text in prompt.parts]
 
 

@@ -26,8 +26,8 @@ from support.tiny_world import write_release
 from transformers import PreTrainedModel
 
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.harness.lmms_eval.prompts import conversation
-from culture_tasks.harness.loading import task_dataset
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.prompts import conversation
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.store import Store
@@ -181,7 +181,7 @@ def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, 
     arguments = [f"pretrained={folders(name)}", "device=cpu", "answers=off", stock.ours if stock else ""]
     with recorded(name) as calls:
         answers = run("knowledge_insertion", arguments, tasks, limit=2)
-    docs = [(task, task_dataset(task)[number]) for task in tasks for number in range(2)]
+    docs = [(task, load_for_evaluation(task)[number]) for task in tasks for number in range(2)]
     prompts = {rendered(name, task, doc): (task, doc) for task, doc in docs}
     ours = {call.text: call for call in calls}
     assert ours.keys() == prompts.keys()

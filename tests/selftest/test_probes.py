@@ -11,7 +11,7 @@ from support.judging import KEY
 
 from culture_tasks.benchmarks.interface import Prompt
 from culture_tasks.cli.main import main
-from culture_tasks.errors import MissingExtraError, SettingsError
+from culture_tasks.errors import SettingsError
 from culture_tasks.selftest import findings as findings_module
 from culture_tasks.selftest.findings import Finding, advised_without_gpu, finding_of
 from culture_tasks.selftest.models import Arrival, HarnessModel, load_model
@@ -143,7 +143,7 @@ def test_an_endpoint_is_given_the_words_that_its_address_lacks(server):
     [
         ("endpoint", "model=toy", SettingsError, "with model in --model_args. Expected model=NAME and base_url"),
         ("hff", "", SettingsError, "neither harness has the model type 'hff'. Did you mean 'hf'"),
-        ("vllm", "pretrained=x", MissingExtraError, "vllm"),
+        ("vllm", "pretrained=x", SettingsError, "vllm"),
     ],
 )
 def test_a_model_that_cannot_be_loaded(name, arguments, error, message):

@@ -8,7 +8,6 @@ ours without, and of others in turn, and an error is raised where an image would
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -34,17 +33,14 @@ from culture_tasks.harness.hooks import (
     images_of,
     with_defaults,
 )
-from culture_tasks.harness.lm_eval.prompts import images_first, render_prompt
 from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.prompts import images_first, render_prompt
 from culture_tasks.harness.records import RECORD, scorer_of
 from culture_tasks.harness.session import start_prediction
-from culture_tasks.secret_texts import is_secret_name, shown_text
 from culture_tasks.text import failure_in
 
 BY_LIKELIHOOD = "multiple_choice"
 """lm-eval's type of tasks that compare log-likelihoods; their requests are lm-eval's own."""
-
-_log = logging.getLogger(__name__)
 
 
 class Images(list[Any]):
@@ -196,7 +192,6 @@ def _with_our_requests(original: Callable[..., Any]) -> Callable[..., Any]:
         lm: Any = kwargs.get("lm", args[0] if args else None)
         model = lm
         if isinstance(lm, CachingLM):
-            _check_cache(lm)
             model = lm.lm
         generate_until, failures = model.generate_until, list[Instance]()
 
@@ -256,36 +251,6 @@ def _answer(model: Any, generate_until: Callable[..., Any], requests: Sequence[I
     ]
 
 
-_MODEL = "culture_tasks: model"
-"""Key of a response cache under which it names the model whose responses it holds."""
-
-
-def _check_cache(cached: Any) -> None:
-    """Refuses a response cache of another model: lm-eval finds responses by the prompt alone."""
-    identity, cache = _identity(cached.lm), cached.dbdict
-    if cache.get(_MODEL, {} if len(cache) else identity) != identity:
-        raise SettingsError(
-            f"--use_cache: {cached.cache_db} holds responses of another model, or of one that it doesn't name. Name "
-            "another file: one for each model and its arguments."
-        )
-    cache[_MODEL] = identity
-
-
-def _identity(model: Any) -> dict[str, str]:
-    """Returns what tells a model from others: its class, and its arguments as far as it keeps them, without secrets.
-
-    Devices and batches are no part of it.
-    """
-    arguments = {**vars(model), **(getattr(model, "model_args", None) or {})}  # vllm's are apart
-    facts = {name: str(value) for name, value in arguments.items() if isinstance(value, (str, bool))}
-    config = getattr(getattr(model, "_model", None), "config", None)
-    facts |= {name: str(getattr(config, name, "")) for name in ("_name_or_path", "_commit_hash", "dtype")}
-    is_kept = {name: not is_secret_name(name) and "device" not in name and "batch" not in name for name in facts}
-    return {"class": type(model).__qualname__} | {
-        name: shown_text(text) for name, text in facts.items() if is_kept[name]
-    }
-
-
 def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequence[Instance]) -> list[str]:
     """Asks an API model for each run by itself, with its own seed: one seed would give one answer again and again.
 
@@ -304,11 +269,6 @@ def _run_by_run(model: Any, generate_until: Callable[..., Any], requests: Sequen
     for index, request in enumerate(requests):
         runs.setdefault(times[id(request)], []).append(index)
         times[id(request)] += 1
-    if len(runs) > 1 and any("seed" in request.args[1] for request in requests):
-        _log.warning(
-            "gen_kwargs has a seed, which goes with every repeat: a server that honours it repeats its answer. "
-            "Give it by --model_args seed=… instead, and each repeat gets the next one."
-        )
     answers = [""] * len(requests)
     first, create_payload = model._seed, model._create_payload
     model._create_payload = create_payload_without_empty_stop

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,16 +21,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from culture_tasks.harness import results
-from culture_tasks.harness.engines import check_engine
-from culture_tasks.harness.extending import extend
+from culture_tasks.harness.extending import check_engine, extend
 from culture_tasks.harness.handing_over import handed_over, may_say_nothing, thinking_of
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, in_a_command, our_tasks
 from culture_tasks.harness.loading import check_judge, loaded_task
 from culture_tasks.harness.model_costs import KEY, ModelCosts
-from culture_tasks.text import failure_in, may_be_cut
-
-_log = logging.getLogger(__name__)
+from culture_tasks.text import failure_in
 
 _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 
@@ -63,7 +59,7 @@ def _with_checked_engine_and_judge(original: Callable[..., Any]) -> Callable[...
         names = our_tasks(kwargs.get("tasks") or ())
         if in_a_command() and names:
             with exit_on_error():
-                check_engine(kwargs.get("model"), kwargs.get("batch_size"), advice="256")
+                check_engine(kwargs.get("model"))
                 for name in [] if kwargs.get("predict_only") else names:
                     check_judge(name)
         return original(*args, **kwargs)
@@ -106,30 +102,21 @@ def _handing_over(model: Any) -> Iterator[None]:
     """Has a model hand its responses to our tasks over as files can hold them, and failures as such."""
     from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
 
-    original, thinking, has_warned = model.generate_until, thinking_of(model), False
+    original, thinking = model.generate_until, thinking_of(model)
 
     def generate_until(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
         responses = original(requests, *args, **kwargs)
         first = {request.task_name: request for request in requests}
         ours = {name for name, request in first.items() if _is_ours(request)}
         return [
-            clean(request, response) if request.task_name in ours else response
+            clean(response) if request.task_name in ours else response
             for request, response in zip(requests, responses, strict=True)
         ]
 
-    def clean(request: Any, response: Any) -> Any:
-        nonlocal has_warned
+    def clean(response: Any) -> Any:
         if response is None or isinstance(response, list):
             return handed_over(response, may_be_empty=False)
         text, counts = unwrap_generation_output(response)
-        read, characters = (counts and counts.input_tokens) or 0, len(request.args[0])
-        if not has_warned and may_be_cut(characters, read):
-            has_warned = True
-            _log.warning(
-                "%s: the model reports %d tokens of a prompt of %d characters, so the endpoint may have cut it. Give "
-                "the model a longer context, such as by OLLAMA_CONTEXT_LENGTH=16384 for Ollama.",
-                *(request.task_name, read, characters),
-            )
         may_be_empty = may_say_nothing(model, tokens=counts.output_tokens if counts else None)
         return GenerationResult(handed_over(text, may_be_empty=may_be_empty, thinking=thinking), counts)
 

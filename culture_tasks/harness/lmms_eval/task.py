@@ -21,9 +21,10 @@ from culture_tasks.harness.hooks import (
     name_of,
     with_defaults,
 )
+from culture_tasks.harness.lmms_eval.looks import refuse_unseen, watch_images
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error, task_type
-from culture_tasks.harness.lmms_eval.prompts import Message, conversation, refuse_unseen, render_prompt, watch_images
 from culture_tasks.harness.loading import load_for_evaluation, loaded_task
+from culture_tasks.harness.prompts import Message, conversation, images_first, render_prompt
 from culture_tasks.harness.records import RECORD, scorer_of
 from culture_tasks.harness.session import start_prediction
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def text(task: Task, doc: Doc) -> str:
     """Returns the prompt as one text, for simple model types."""
-    return render_prompt(task.prompt(doc))
+    return images_first(render_prompt(task.prompt(doc)))
 
 
 def visuals(task: Task, doc: Doc) -> list[Image]:

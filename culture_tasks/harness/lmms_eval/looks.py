@@ -1,60 +1,17 @@
-"""A prompt as lmms-eval's models take it, and whether they look at its images.
-
-A prompt reaches chat models as messages. The simple model types put all images before one text: a prompt with several
-images numbers them there.
-"""
+"""Whether lmms-eval's models look at the images of a document: one that wasn't shown all of them has no score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from culture_tasks.benchmarks.interface import Picture, Prompt
 from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.session import Session, current_session
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Message = dict[str, Any]
-
-
-def render_prompt(prompt: Prompt) -> str:
-    """Returns a prompt as one text for models that put all images before it: the system message first."""
-    numbered = sum(isinstance(part, Picture) for part in prompt.parts) > 1
-    lines = [prompt.system] if prompt.system else []
-    number = 0
-    for part in prompt.parts:
-        if isinstance(part, str):
-            lines.append(part)
-        elif numbered:
-            number += 1
-            lines.append(f"Image {number}:")
-    return "\n".join(lines)
-
-
-def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
-    """Returns a prompt with its images, in order, as messages."""
-    pictures = iter(images)
-    content = [
-        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(pictures)}
-        for part in prompt.parts
-    ]
-    user = {"role": "user", "content": content}
-    if not prompt.system:
-        return [user]
-    return Conversation([{"role": "system", "content": [{"type": "text", "text": prompt.system}]}, user])
-
-
-class Conversation(list[Message]):
-    """Messages whose system message stays the only one: lmms-eval's Qwen backends insert their own before it."""
-
-    def insert(self, index: SupportsIndex, message: Message) -> None:
-        """Inserts a message, unless it would be a second system message."""
-        if message.get("role") != "system" or all(earlier["role"] != "system" for earlier in self):
-            super().insert(index, message)
 
 
 class _Looks:
