@@ -32,7 +32,6 @@ from culture_tasks.benchmarks.own_culture import (
     LikeBenchmark,
     Line,
     Ratings,
-    by_statistic,
 )
 from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
@@ -318,9 +317,9 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
         level="ordinal",
         scale=(1, 10),
         measures={
-            "Pearson's r": by_statistic("pearson"),
-            "Spearman's rho": by_statistic("spearman"),
-            "Kendall's tau": by_statistic("kendall_tau_b"),
+            "Pearson's r": "pearson",
+            "Spearman's rho": "spearman",
+            "Kendall's tau": "kendall_tau_b",
         },
     )
 

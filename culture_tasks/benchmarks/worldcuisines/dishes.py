@@ -71,7 +71,7 @@ class Dishes:
             pictures: The file or address of each question's image, by where the question is from.
             most: Largest number of pixels.
         """
-        first = {picture: where for where, picture in reversed(pictures.items())}
+        first = {picture: where for where, picture in reversed(list(pictures.items()))}
         if "" in first:
             raise DataError(
                 f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file."
