@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from culture_tasks.metrics.means import (
 from culture_tasks.metrics.resampling import bootstrapped, replicates
 
 Record = Mapping[str, Any]
-Number = float | Literal["N/A"]
-"""A number of a harness's result table, or the text in place of one that isn't defined."""
-
 LEXICAL = "_lexical"
 
 _log = logging.getLogger(__name__)
@@ -51,14 +48,10 @@ def parts_of(metric: Metric) -> list[Part]:
 
 
 class Measured(NamedTuple):
-    """A value with its standard error, as result files have them; NaN and "N/A" where there is none."""
+    """A value with its standard error; NaN where there is none."""
 
     value: float
-    error: Number = "N/A"
-
-
-def _measured(value: float, error: float) -> Measured:
-    return Measured(value, "N/A" if math.isnan(error) else error)
+    error: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +111,9 @@ class Statistic:
                 strata = np.repeat(np.arange(len(columns)), [scores.size for scores, _ in columns])
                 weights = np.array(shares, dtype=np.float64) if by_size else None
                 influence = contributions(np.concatenate([scores for scores, _ in columns]), strata, weights)
-                return _measured(value, mean_and_error(influence, clusters).error)
-        terms = [share * part.error for share, part in zip(shares, parts, strict=True) if part.error != "N/A"]
-        return Measured(value, math.hypot(*terms) / sum(shares) if len(terms) == len(tasks) else "N/A")
+                return Measured(value, mean_and_error(influence, clusters).error)
+        errors = [share * part.error for share, part in zip(shares, parts, strict=True)]
+        return Measured(value, math.hypot(*errors) / sum(shares))
 
 
 def coverage(_: Statistic, records: Sequence[Record]) -> Measured:
@@ -136,7 +129,7 @@ def coverage(_: Statistic, records: Sequence[Record]) -> Measured:
     if len(set(clusters)) == len(clusters):
         return Measured(share, math.sqrt(share * (1.0 - share) / requests))
     counts = np.array([_counts([record]) for record in records], dtype=np.float64)
-    return _measured(share, mean_and_error(ratio_contributions(counts[:, 0], counts[:, 1]), clusters).error)
+    return Measured(share, mean_and_error(ratio_contributions(counts[:, 0], counts[:, 1]), clusters).error)
 
 
 def unscored(_: Statistic, records: Sequence[Record]) -> Measured:
@@ -175,7 +168,7 @@ def mean(statistic: Statistic, records: Sequence[Record]) -> Measured:
     scores, clusters = _scores(statistic, records)
     if not scores.size:
         return Measured(math.nan)
-    return _measured(float(scores.mean()), mean_and_error(scores, clusters).error)
+    return Measured(float(scores.mean()), mean_and_error(scores, clusters).error)
 
 
 def _is_covered(records: Sequence[Record]) -> bool:
@@ -231,11 +224,11 @@ def computed(statistic: Statistic, records: Sequence[Record]) -> Measured:
     if not inputs:
         return Measured(value)
     if metric.stderr is not None:
-        return _measured(value, metric.stderr(inputs, clusters))
+        return Measured(value, metric.stderr(inputs, clusters))
     if not statistic.is_main:
         return Measured(value)
     resampled = replicates(lambda indices: metric.value([inputs[index] for index in indices]), clusters)
-    return _measured(value, bootstrapped(value, resampled, n=len(inputs), clusters=len(set(clusters))).error)
+    return Measured(value, bootstrapped(value, resampled, n=len(inputs), clusters=len(set(clusters))).error)
 
 
 def computed_from(statistic: Statistic, records: Iterable[Record]) -> tuple[list[Any], list[Hashable]]:
@@ -353,4 +346,5 @@ def write_group_row(
 
 
 def _write(row: Row, name: str, filter_name: str, measured: Measured) -> None:
-    row[f"{name},{filter_name}"], row[f"{name}_stderr,{filter_name}"] = measured
+    row[f"{name},{filter_name}"] = measured.value
+    row[f"{name}_stderr,{filter_name}"] = "N/A" if math.isnan(measured.error) else measured.error

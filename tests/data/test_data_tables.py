@@ -223,15 +223,6 @@ def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(capl
     assert validated(Rows("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
 
 
-def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text("question,answer\nq,a\nq,\n")
-    with pytest.raises(DataError, match=r"data\.csv, row 3, field 'answer': found ''"):
-        validated(read_file(path), Row)
-    with pytest.raises(DataError, match="x, row 4, field 'answer'"):
-        validated(Rows("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
-
-
 # Fingerprints
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from support.cedar_data import row, rows, write_folder
+from support.cedar_data import row, write_folder
 
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.errors import SettingsError
 from culture_tasks.harness.lm_eval import task as lm
 from culture_tasks.harness.lmms_eval import task as lmms
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.records import scorer_of
-from culture_tasks.harness.rows import statistics_of
 
 
 @pytest.fixture
@@ -33,10 +31,6 @@ def results(doc, responses, task="cedar_text"):
     return scorer_of(task)(doc, responses)
 
 
-def statistics(task, records=()):
-    return {number.name: number for number in statistics_of(task_named(task).metrics(), "acc", records)}
-
-
 def languages_of(doc):
     return doc["prompt_language"], doc["language"]
 
@@ -51,31 +45,6 @@ def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_pat
     data = load(tmp_path, "cedar_multimodal_matrix", images=True)
     assert list(map(languages_of, data))[:49] == list(product(LANGUAGES, LANGUAGES))
     assert [doc["image"].getpixel((0, 0))[0] for doc in data] == [0] * 49 + [20] * 49 + [40] * 7
-
-
-def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
-    content = rows()
-    content["es"][1]["minority"] = "dolor"
-    data = load(tmp_path, "cedar_text", content)
-    assert set(data["minority"]) == {"none", "pain"}
-    records = [results(doc, ["pain"]) for doc in data]
-    found = [record["inputs"]["top2_macro_f1"] for record in records]
-    assert found.count(("sadness", "pain", "pain")) == 1
-    assert found.count(("happiness", None, "pain")) == 7
-    # One true positive of pain, 14 false ones: F1 2/16. happiness 7, sadness 5, embarrassment and fear missed: 0.
-    assert statistics("cedar_text")["top2_macro_f1"].measured(records).value == pytest.approx(2 / 16 / 5)
-
-
-def test_every_document_has_every_metric(load, tmp_path, monkeypatch):
-    data = load(tmp_path, "cedar_text")
-    keys = {tuple(results(doc, ["joy?"])["inputs"]) for doc in data}
-    listed = {name for name, number in statistics("cedar_text").items() if number.part is None}
-    listed -= {"acc", "top2_macro_f1"}
-    assert keys == {tuple(results(data[0], ["happiness"])["inputs"])}
-    assert set(next(iter(keys))) == listed
-    monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en")
-    data = load(tmp_path, "cedar_text")
-    assert {tuple(results(doc, ["joy?"])["inputs"]) for doc in data} == keys
 
 
 def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
@@ -98,32 +67,6 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     assert len(record["prompt_sha256"]) == 64
     for responses in ([""], [[""]]):
         assert results(doc, responses, "cedar_text_en")["inputs"]["unparsed"] == ("en", "sadness", None)
-
-
-def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, monkeypatch):
-    for value, said in (("en,fr", "unknown language 'fr'"), ("EN", "'EN'"), (",", "unknown language")):
-        monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", value)
-        with pytest.raises(SettingsError, match=f"CULTURE_TASKS_LANGUAGES: .*{said}"):
-            load(tmp_path, "cedar_text_en")
-
-
-def test_metrics_of_no_documents_are_nan():
-    for number in (*statistics("cedar_text").values(), *statistics("cedar_text_en").values()):
-        value = number.measured([]).value
-        assert value != value, number.name
-
-
-@pytest.mark.parametrize(("prompt", "language"), [("ar", "en"), ("zh", "sw"), ("ar", "ar")])
-def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, language):
-    task, content = task_named("cedar_text_matrix"), rows() | {language: [row(1, language, "awe")]}
-    docs = load(tmp_path, task.name, content)
-    [doc] = (doc for doc in docs if (doc["id"], *languages_of(doc)) == ("1", prompt, language))
-    filled = {"narrative": f"N {language} 1.", "question": f"Q {language} 1?"}
-    asked = prompt_file(prompt, "text").fill(filled)
-    assert lm.text(task, doc) == lmms.text(task, doc) == asked
-    assert lmms.messages(task, doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
-    assert lmms.visuals(task, doc) == []
-    assert task.target(doc) == "awe"
 
 
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):

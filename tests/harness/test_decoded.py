@@ -52,14 +52,6 @@ def test_what_is_derived_from_it_is_what_is_derived_from_any(data, derive):
     assert list(data) == ROWS
 
 
-def test_a_format_set_in_place_holds_until_it_is_reset(data):
-    data.set_format("numpy", columns=["id"])
-    assert list(data[0]) == ["id"]
-    assert [list(row) for row in data] == [["id"], ["id"]]
-    data.reset_format()
-    assert list(data) == ROWS
-
-
 @pytest.mark.parametrize("name", ["care_ar", "culturalvqa_lens"])
 def test_documents_are_what_arrow_would_give(name):
     loaded = load_for_evaluation(name)

@@ -9,7 +9,6 @@ from support.scripted_lm import ScriptedLM
 
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.decoded import DecodedDataset
 from culture_tasks.harness.loading import load_for_evaluation
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -47,14 +46,6 @@ def test_a_question_is_not_among_its_own_examples(lm, tmp_path):
     results = run_lm_eval(lm, tasks, include=tmp_path)
     for sample in results["samples"]["variant"]:
         assert sample["arguments"][0][0].count(sample["doc"]["question"]) == 1
-
-
-def test_images_beyond_the_limit_are_not_read(lm, monkeypatch):
-    """lm-eval lists all documents for its sampler of examples."""
-    read, row = set(), DecodedDataset._row
-    monkeypatch.setattr(DecodedDataset, "_row", lambda self, place: (read.add(place), row(self, place))[1])
-    run_lm_eval(lm, ["culturalvqa"], limit=1)
-    assert read == {0}
 
 
 def test_lmms_eval_has_no_examples_for_our_tasks(tmp_path):

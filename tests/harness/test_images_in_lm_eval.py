@@ -139,17 +139,6 @@ def test_every_way_to_look_at_all_images_or_to_hand_them_on_counts(look):
     assert images.unseen == set()
 
 
-def test_answers_from_the_response_cache_count_as_shown_and_answers_without_images_stay_out_of_it(tmp_path):
-    cache = str(tmp_path / "responses")
-    with pytest.raises(ImagesNotShownError):
-        run_lm_eval(Model(len), ["culturalvqa"], limit=2, use_cache=cache)
-    first, again = Model(list), Model(list)
-    results = [run_lm_eval(model, ["cedar", "culturalvqa"], limit=2, use_cache=cache) for model in (first, again)]
-    assert (first.asked, again.asked) == (6, 0)
-    one, two = (result["results"]["cedar_multimodal"]["acc,none"] for result in results)
-    assert one == two
-
-
 def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
     from lm_eval.models.hf_vlms import HFMultimodalLM
 
@@ -188,9 +177,3 @@ def test_each_repeat_has_the_next_seed_and_seeds_and_stop_strings_of_the_user_ar
     server.requests.clear()
     run_api(server, tasks, model, include=tmp_path, limit=1, gen_kwargs={"seed": 5, "until": ["END"]})
     assert [(seen.body["seed"], seen.body["stop"]) for seen in server.requests] == [(5, ["END"])] * 3
-
-
-def test_documents_that_show_the_same_scene_share_its_image():
-    shown = []
-    run_lm_eval(Model(lambda images: shown.extend(images)), ["cedar_multimodal", "cedar_multimodal_en"])
-    assert (len(shown), len({id(image) for image in shown})) == (8 * 4, 4)

@@ -8,7 +8,6 @@ import pytest
 from support.in_process import run_lm_eval, variant
 from support.scripted_lm import ScriptedLM
 
-from culture_tasks.benchmarks.blend.questions import REGIONS
 from culture_tasks.benchmarks.registry import entries
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -54,30 +53,6 @@ def test_the_likeliest_reply_to_the_other_task_s_prompt_and_a_cue_is_scored_as_i
             assert prompt.startswith(written.rstrip())
             assert prompt.removeprefix(written.rstrip()) in ("", cue)
     assert {"A", "B"} < chosen
-
-
-def test_rows_and_groups_are_those_of_the_task_whose_model_writes(results):
-    hard = results["results"]["culturalbench_hard_ll"]
-    assert {"acc,none", "acc_stderr,none", "row_acc,none", "said_true,none", "unparsed,none"} < hard.keys()
-    row = results["results"]["blend_mcq_ll"]
-    regions = [row[f"acc_{region.label},none"] for region in REGIONS]
-    assert row["acc,none"] == pytest.approx(sum(regions) / len(regions))
-    assert row["unparsed,none"] == 0.0
-
-
-def test_a_log_likelihood_is_the_sum_of_the_tokens_log_probabilities(model, results):
-    import torch
-
-    sample = results["samples"]["normad_rule_ll"][0]
-    for (prompt, reply), (likelihood, _) in zip(sample["arguments"], sample["filtered_resps"], strict=True):
-        before = model.tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        tokens = model.tokenizer(prompt + reply, add_special_tokens=False)["input_ids"]
-        assert tokens[: len(before)] == before
-        with torch.no_grad():
-            logits = model.model(torch.tensor([tokens])).logits[0].float()
-        of_next = torch.log_softmax(logits, dim=-1)[len(before) - 1 : -1]
-        expected = sum(float(row[token]) for row, token in zip(of_next, tokens[len(before) :], strict=True))
-        assert likelihood == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_chat_template_ends_the_prompt_and_the_reply_begins_without_a_blank(model):

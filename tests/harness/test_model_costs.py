@@ -24,13 +24,6 @@ def test_ranks_are_combined_by_what_they_counted():
     assert both.way == "A100, batches of 8, 2 processes"
 
 
-def test_uncounted_costs_have_no_mean():
-    both = total_costs([ModelCosts(device="CPU"), ModelCosts(device="A100", one_at_a_time=True)])
-    assert (both.request_ms, both.insert_ms, both.peak_gib) == (None, None, None)
-    assert (both.device, both.one_at_a_time) == ("CPU + A100", False)
-    assert ModelCosts(device="CPU", one_at_a_time=True).way == "CPU, one at a time"
-
-
 def test_costs_are_read_as_they_were_written_and_files_without_costs_have_none():
     costs = ModelCosts(device="CPU", request_ms=1.5, requests=3)
     assert ModelCosts.read({KEY: costs.model_dump(mode="json")}) == costs

@@ -19,9 +19,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.loading import load_for_evaluation
-from culture_tasks.selftest.findings import finding_of
-from culture_tasks.selftest.models import load_model
-from culture_tasks.selftest.probes import looks_at
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -153,10 +150,3 @@ def test_a_served_model_is_given_the_question_alone_and_its_reply_comes_back(mod
     assert logged(run(server)) == expected(model)
     asked = {(text_of(request), request.body["max_tokens"]) for request in server.requests}
     assert asked == {(text, task_named(task).decoding.max_tokens) for task in TASKS for text in questions(task)}
-
-
-@pytest.mark.parametrize("kind", ["hf", "endpoint"])
-def test_selftest_finds_it_well(real_model, server, kind):
-    arguments = {"hf": f"pretrained={real_model},dtype=float32", "endpoint": f"model=m,base_url={server.url}"}
-    states = {subject: finding_of(look).state for subject, look in looks_at(load_model(kind, arguments[kind]))}
-    assert states == {"stop strings": "ok", "images": "note"}

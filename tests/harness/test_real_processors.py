@@ -20,20 +20,12 @@ import pytest
 import torch
 from PIL import Image
 from support.in_process import run_lmms_eval
-from support.insertion_requests import made
 from support.tiny_families import FAMILIES, family, save_family
-from support.tiny_world import write_release
 from transformers import PreTrainedModel
 
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.prompts import conversation
-from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -75,14 +67,6 @@ STOCK: Mapping[str, Stock] = {
     "mistral3": Stock("mistral3_vl", alike=()),
 }
 
-METHODS = {
-    "finetune": ["steps=3", "learning_rate=0.05"],
-    "ike": {"encoder": "lexical", "demonstrations": 2},
-    "mcki": {"route_dim": 16},
-    "mend": {"layers": 2, "rank": 4, "edit_rate": 0.05},
-}
-"""Arguments of a run, or options of a fit."""
-
 
 class Call(NamedTuple):
     """A request as a processor was given it, and the model's inputs; those are left out of a batch of several."""
@@ -108,12 +92,6 @@ def pictures(tmp_path_factory, fixture_data):
     for path in folder.rglob("*.png"):
         Image.open(path).convert("RGB").resize((SIDE, SIDE)).save(path)
     return folder
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Two scenarios to fit methods on, and two for each test."""
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
 
 
 @pytest.fixture(autouse=True)
@@ -205,37 +183,3 @@ def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, 
         assert sum(all(part.strip() in one for part in texts) for one in shown) == 1
     for task in stock.alike:
         assert [reply.strip() for reply in theirs[task]] == answers[task]
-
-
-def fitted(checkpoint, name, world, folder):
-    """Saves a fitted method, which uses what was inserted for every request."""
-    method = made(name, MultimodalModel.load(str(checkpoint)), **METHODS[name])
-    method.fit(load_training_data(Settings(data=world)), Store(None))
-    if name == "mcki":
-        method.threshold = -1.0
-    method.save(folder)
-    return folder
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_every_method_shows_the_model_each_prompt_and_image_once(name, folders, world, tmp_path, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    tasks = ["crosscult_single_reliability", "crosscult_single_cross_scenario_locality"]
-    plain = [f"pretrained={folders(name)}", "device=cpu", "answers=off", "batch_size=2"]
-    with recorded(name) as calls:
-        base = run("knowledge_insertion", [*plain, "method=base"], tasks, limit=2)
-    check_placeholders(name, calls)
-    prompts = {call.text for call in calls}
-    for method, chosen in METHODS.items():
-        if issubclass(method_class(method), WeightMethod) and name != "internvl":
-            continue  # the model is shown what the plain one is shown: one family tells
-        with recorded(name) as calls:
-            if method_class(method).needs_state:
-                chosen = [f"state={fitted(folders(name), method, world, tmp_path / method)}"]
-            fit = len(calls)
-            answers = run("knowledge_insertion", [*plain, f"method={method}", *chosen], tasks, limit=2)
-        check_placeholders(name, calls)
-        pairs = [pair for task in tasks for pair in zip(answers[task], base[task], strict=True)]
-        assert any(after[0] != before[0] for after, before in pairs)
-        shows_more = {call.text for call in calls[fit:]} - prompts
-        assert bool(shows_more) != issubclass(method_class(method), WeightMethod)

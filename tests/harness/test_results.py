@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from statistics import mean, stdev
-from types import SimpleNamespace
 
 import pytest
-from support.cedar_data import said, write_folder
-from support.crosscult_cases import rows as crosscult_rows
-from support.crosscult_cases import write_folder as write_crosscult
-from support.in_process import variant
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_models import run_scripted
 
@@ -29,79 +23,6 @@ HARNESSES = ("lm_eval", "lmms_eval")
 def run(harness, tasks, *, answer=lambda doc: "x", **options):
     """Runs tasks with a model that always says the same, or what a script for CEDAR says."""
     return run_scripted(harness, answer, tasks, **options)[1]
-
-
-def _withheld(folder, monkeypatch, fixture_data):
-    home = folder / "culturalvqa"
-    home.mkdir(parents=True)
-    lines = (fixture_data / "culturalvqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[:2]
-    rows = [{name: json.loads(line)[name] for name in ("u_id", "question")} for line in lines]
-    (home / "test.json").write_text(json.dumps(rows), encoding="utf-8")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
-    monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", str(folder / "submissions"))
-
-
-def results_of(kind, harness, folder, monkeypatch, fixture_data):
-    """Runs one kind of task whose metrics differ from run to run."""
-    if kind == "repeats" and harness == "lm_eval":
-        return run(harness, variant(folder, "lm_eval", "care_zh", repeats=3), include=folder)
-    if kind == "repeats":
-        return run(harness, ["care_zh"], repeats=3)
-    if kind == "withheld":
-        _withheld(folder, monkeypatch, fixture_data)
-        return run(harness, ["culturalvqa_blind"])
-    if kind == "cedar":
-        monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(folder)))
-        return run(harness, ["cedar_text", "cedar_text_zh"], answer=said)
-    if kind == "crosscult":
-        write_crosscult(folder, crosscult_rows())
-        monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
-        return run(harness, ["crosscult_diagnostic"])
-    monkeypatch.setenv("CULTURE_JUDGE", kind)
-    return run(harness, ["care_zh", "culturalvqa_blind"], limit=3)
-
-
-KINDS = ("lexical", "none", "repeats", "withheld", "cedar", "crosscult")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_sample_has_one_record_and_the_results_have_all_numbers(harness, kind, tmp_path, monkeypatch, fixture_data):
-    results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
-    for task, samples in results["samples"].items():
-        assert [metric["metric"] for metric in results["configs"][task]["metric_list"]] == ["record"]
-        keys = results["results"][task].keys() - _stability(results, task)
-        names = {key.removesuffix(",none") for key in keys if key.endswith(",none") and "_stderr" not in key}
-        assert names
-        assert "record" not in names
-        assert {f"{name}_stderr,none" for name in names} == {key for key in keys if "_stderr" in key}
-        assert ("care_rating_lexical_run_sd" in names) is (kind == "repeats")  # a spread is over repeats alone
-        assert len(_rows(names)) <= 12
-        assert set(results["higher_is_better"][task]) == set(names)
-        assert all(isinstance(sample["record"], dict) for sample in samples)
-    # the harness's own logger of samples reads every listed metric from every sample
-    module = __import__(f"{harness}.loggers.wandb_logger", fromlist=["WandbLogger"])
-    logger = module.WandbLogger.__new__(module.WandbLogger)
-    recorded = {}
-    logger.run, logger.step = SimpleNamespace(log=lambda values, step=None: recorded.update(values)), None
-    logger.post_init(results)
-    logger.task_configs = results["configs"]
-    monkeypatch.setattr(logger, "_log_samples_as_artifact", lambda *_: None, raising=False)
-    logger.log_eval_samples(results["samples"])
-    assert recorded
-
-
-def _rows(names):
-    """The names that have a row: parts of the data and emotions are in the columns."""
-    overall = {name for name in names if not any(name.startswith(f"{base}_") for base in names)}
-    beside = {f"{base}_{rest}" for base in overall for rest in ("coverage", "unscored", "run_sd", "avg", "var")}
-    return {name for name in overall | (beside & set(names)) if not name.startswith(("gepp_", "lsepp_"))}
-
-
-def _stability(results, task):
-    """lmms-eval's own numbers over repeats."""
-    endings = ("_expected_accuracy", "_consensus_accuracy", "_internal_variance", "_consistency_rate")
-    return {key for key in results["results"][task] if key.partition(",")[0].endswith(endings)}
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -143,20 +64,6 @@ def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
         assert row["care_rating_nationwide,none"] == pytest.approx(mean(nationwide))
     assert not [key for key in row if "worldwide" in key]  # no question of that scope
     assert results["groups"]["care"]["care_rating,none"] == row["care_rating,none"]
-
-
-def test_the_mean_of_roles_weighs_them_the_same(tmp_path, monkeypatch):
-    write_crosscult(tmp_path, crosscult_rows())
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
-    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")
-    endings = [Verdict("scored", 3.0), Verdict("failed", error="503"), Verdict("scored", 9.0)]
-    install(monkeypatch, ScriptedJudge(lambda item: endings[len(item.question) % 3]))
-    results = run("lmms_eval", ["crosscult_single"])
-    tasks = [results["results"][task] for task in results["samples"]]
-    row = results["results"]["crosscult_single"]
-    for name in ("rouge_l", "judge_score"):
-        assert row[f"{name},none"] == pytest.approx(mean(task[f"{name},none"] for task in tasks), nan_ok=True)
-    assert row["judge_score_unscored,none"] == sum(task["judge_score_unscored,none"] for task in tasks)
 
 
 def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):

@@ -1,14 +1,13 @@
 """Designed draws of a task's documents in both harnesses, and what their results and the report say of them."""
 
 import json
-import math
 import shutil
 from pathlib import Path
 
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.lmms_models import ChatEcho
-from support.reports import report_of, tables_of
+from support.reports import report_of
 from support.scripted_lm import ScriptedLM
 from support.written_runs import content, write_lm_eval, write_lmms_eval
 
@@ -91,45 +90,6 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     )
     [test] = report.comparisons
     assert (test.n, test.difference) == (4, 0.0)
-
-
-def test_the_interval_of_a_score_of_questions_isnt_that_of_their_rows(monkeypatch, tmp_path):
-    monkeypatch.setenv("CULTURE_SUBSET", "12")
-    write_lm_eval(tmp_path, ["culturalbench_hard"], lambda prompt, _: "True" if len(prompt) % 2 else "False")
-    report = report_of(tmp_path)
-    [whole] = report.units["culturalbench_hard"].cells.values()
-    [row] = tables_of(report)["culturalbench"].rows
-    options = row.cells[1]
-    assert (whole.n, options.n) == (3, 12)
-    assert options.high - options.low > 20  # of rows that share questions, with no correction for those not drawn
-
-
-@pytest.mark.parametrize("subset", ["4", "5"], ids=["subsets of all tasks", "one task has no more"])
-def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch, tmp_path):
-    data = tmp_path / "data" / "care"
-    data.mkdir(parents=True)
-    for name, rows in (("Arabic", 5), ("Chinese", 10), ("Japanese", 10)):
-        given = json.loads((EXAMPLES / "care" / f"{name}-test.json").read_text("utf-8"))
-        (data / f"{name}-test.json").write_text(json.dumps(given[:rows]), "utf-8")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(data.parent))
-    monkeypatch.setenv("CULTURE_SUBSET", subset)
-    path = write_lm_eval(tmp_path / "runs", ["care"], lambda prompt, _: prompt[-30:])
-    rows = content(path)["results"]
-    key = "care_rating_lexical,none"
-    weights = {"care_ar": 5, "care_ja": 10, "care_zh": 10}
-    mean = sum(weight * rows[task][key] for task, weight in weights.items()) / 25
-    assert rows["care"][key] == pytest.approx(mean)
-    assert rows["care"]["alias"] == "care (own data) (subsets)"
-    [cell] = report_of(tmp_path / "runs").units["care"].cells.values()
-    assert cell.value == pytest.approx(mean)
-    reaches = []
-    for task, weight in weights.items():
-        if drawn := Subset.read(content(path)["configs"][task]["metadata"]):  # a task that was run whole adds nothing
-            scores = [line["record"]["score"] for line in lines(path, f"samples_{task}_*")]
-            found = subset_interval(scores, None, drawn.frame)
-            reaches.append(weight / 25 * (found.high - found.value))
-    assert len(reaches) == (3 if subset == "4" else 2)
-    assert cell.high - cell.value == pytest.approx(math.hypot(*reaches))
 
 
 def run(harness, tasks, **options):
