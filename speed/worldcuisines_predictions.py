@@ -23,7 +23,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from culture_tasks.benchmarks.registry import task_folders, task_named, tasks_below
-from culture_tasks.benchmarks.worldcuisines.benchmark import KNOWLEDGE_BASE, PUBLISHED, TYPES, Format, group_name
+from culture_tasks.benchmarks.worldcuisines.benchmark import PUBLISHED, TYPES, Format, group_name
+from culture_tasks.benchmarks.worldcuisines.dishes import KNOWLEDGE_BASE
 from culture_tasks.harness.loading import load_ahead
 from culture_tasks.published import load, number
 

@@ -80,20 +80,6 @@ class _RatingRow(TableRow):
     person: Identifier
 
 
-_Measure = Callable[[Sequence[Any], Sequence[Any]], float]
-
-
-def by_statistic(name: Statistic) -> _Measure:
-    """Returns a measure of the agreement of two people's ratings."""
-
-    def measure(first: Sequence[float], second: Sequence[float]) -> float:
-        from culture_tasks.metrics.rater_agreement import statistic
-
-        return statistic(name, first, second).value
-
-    return measure
-
-
 class AgreementRow(NamedTuple):
     """Agreement of people: the measure, whose it is, on how many items, and its value; NaN with the reason."""
 
@@ -112,13 +98,13 @@ class Ratings:
         level: The level of Krippendorff's alpha.
         scale: Lowest and highest rating, in the column ``rating``; None for labels, in the column ``label``.
         labels: The labels; empty for any.
-        measures: Measures of the agreement of two people.
+        measures: Measures of the agreement of two people, by their names: a statistic, or a function of both's values.
     """
 
     level: Level
     scale: tuple[int, int] | None = None
     labels: Collection[str] = ()
-    measures: Mapping[str, _Measure] = field(default_factory=dict)
+    measures: Mapping[str, Statistic | Callable[[Sequence[Any], Sequence[Any]], float]] = field(default_factory=dict)
 
     def read(self, folder: Path, settings: Settings | None = None) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
         """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
@@ -139,7 +125,7 @@ class Ratings:
 
     def agreement(self, values: Mapping[tuple[str, str], Any]) -> Iterator[AgreementRow]:
         """Yields Krippendorff's alpha of all people, and each measure of each pair of them and its mean over pairs."""
-        from culture_tasks.metrics.rater_agreement import krippendorff_alpha
+        from culture_tasks.metrics.rater_agreement import krippendorff_alpha, statistic
 
         people, items = (sorted(set(names)) for names in zip(*values, strict=True))
         codes = {value: value if self.scale else float(code) for code, value in enumerate(sorted(set(values.values())))}
@@ -150,7 +136,10 @@ class Ratings:
             pairs = []
             for pair in combinations(people, 2):
                 both = [item for item in items if all((person, item) in values for person in pair)]
-                value = measure(*([values[person, item] for item in both] for person in pair)) if both else math.nan
+                first, second = ([values[person, item] for item in both] for person in pair)
+                value = math.nan
+                if both:
+                    value = measure(first, second) if callable(measure) else statistic(measure, first, second).value
                 reason = "" if math.isfinite(value) else "too few items, or too much alike"
                 pairs.append(AgreementRow(name, " and ".join(pair), len(both), value, reason))
             defined = [row for row in pairs if math.isfinite(row.value)]

@@ -177,44 +177,32 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path, capsys):
 
 def test_every_bad_row_is_listed_with_its_field(tmp_path, capsys):
     folder = make(tmp_path / "own", "care")
-    facts = {"culture_type": "Opinion", "associated_culture": "Native", "geographic_scope": "Nationwide"}
-    rows = [
-        {"id": 1, "question": "q1", "answer": "a", **facts},
-        {"id": 1, "question": "", "answer": "a", **facts},
-        {"id": 1, "question": "q3", "answer": "a", **facts | {"culture_type": "Opinoin"}},
-        {"id": 1, "question": "q4", "answer": "a", **facts},
-        {"id": 2, "question": "q5", "answer": "a", **facts},
-    ]
-    write_csv(folder / "data" / "questions.csv", rows, "utf-8-sig")  # with a byte order mark, which is read
-    (folder / "ratings.csv").write_text(f"{RATED}d,p1,4\nd,p2,11\ne,p2,x\n,p1,1\n", "utf-8")
-    problems = check(folder, capsys)["problems"]
-    table, ratings = folder / "data" / "questions.csv", folder / "ratings.csv"
+    columns = "id,question,answer,culture_type,associated_culture,geographic_scope"
+    lines = [columns, *(f"{line},a,Opinion,Native,Nationwide" for line in ("1,q", "1,", "1,q"))]
+    (folder / "data" / "questions.csv").write_text(
+        "\n".join(lines), "utf-8-sig"
+    )  # with a byte order mark, which is read
+    (folder / "ratings.csv").write_text(f"{RATED}d,p1,4\nd,p2,11\n,p1,1\n", "utf-8")
+    problems = [problem.removeprefix(f"{folder}/") for problem in check(folder, capsys)["problems"]]
     assert [problem.partition(": ")[0] for problem in problems] == [
-        f"{table}, row 3, field 'question'",
-        f"{table}, row 4, field 'culture_type'",
-        f"{table}, row 5, field 'id'",
-        f"{ratings}, row 10, field 'rating'",
-        f"{ratings}, row 11, field 'rating'",
-        f"{ratings}, row 12, field 'item'",
-        f"{ratings}, row 9, field 'item'",
+        "data/questions.csv, row 3, field 'question'",
+        "data/questions.csv, row 4, field 'id'",
+        "ratings.csv, row 10, field 'rating'",
+        "ratings.csv, row 11, field 'item'",
+        "ratings.csv, row 9, field 'item'",
     ]
-    assert "found '11'. Input should be less than or equal to 10." in problems[3]
+    assert "found '11'. Input should be less than or equal to 10." in problems[2]
 
 
 def test_names_that_are_taken_and_folders_that_are_missing_are_refused(tmp_path):
-    with (
-        cultures_in(make(tmp_path / "own", "care", name="ja")),
-        pytest.raises(CultureTasksError, match="care's already"),
-    ):
-        registry.benchmarks()
     one, two = make(tmp_path / "one", "care"), make(tmp_path / "two", "care")
-    with (
-        cultures_in(one, two, one),
-        pytest.raises(CultureTasksError, match=f"{two}: its name 'korea' is that of {one}"),
+    for folders, said in (
+        ([make(tmp_path / "ja", "care", name="ja")], "care's already"),
+        ([one, two, one], f"{two}: its name 'korea' is that of {one}"),
+        ([tmp_path / "none"], r"none: holds no culture\.toml"),
     ):
-        registry.benchmarks()
-    with cultures_in(tmp_path / "none"), pytest.raises(CultureTasksError, match=r"none: holds no culture\.toml"):
-        registry.benchmarks()
+        with cultures_in(*folders), pytest.raises(CultureTasksError, match=said):
+            registry.benchmarks()
 
 
 # Agreement

@@ -127,7 +127,7 @@ def test_questions_are_chosen_by_language_and_category_and_unknown_characters_ar
     rows = rows_of(4) + [row("كيف", text, rating, **about) for text, rating in (("a\ud800", 3), ("b", 9))]
     path = tmp_path / "rated.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    options = ("--language", "ar", "--category", "Opinions", "--dev", 0)
+    options = ("--language", "ar", "--category", "OPINION", "--dev", 0)
     assert build(path, "-o", tmp_path / "ar", *options) == 0
     assert manifest_of(tmp_path / "ar")["counts"]["questions_of_another_language"] == 4
     (pair,) = lines(tmp_path / "ar/dpo/train.jsonl")

@@ -8,6 +8,7 @@ from support.rated_data import CARE_JUDGE, care_sample, row, rows_of, write_mode
 from support.sample_files import write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import DataError
 from culture_tasks.preferences.ratings import ResultSelection, read_ratings
 from culture_tasks.settings import Settings
@@ -114,7 +115,7 @@ def test_cares_rows_come_from_the_data_folder_or_the_hub(tmp_path, monkeypatch):
     write_rows(tmp_path / "care_ratings" / "train.jsonl", rows_of(2))
     assert len(read("care", data=tmp_path).questions) == len(read("geyang627/CARE", data=tmp_path).questions) == 2
     monkeypatch.setattr(
-        "culture_tasks.data.tables.load_split", lambda *_: (datasets.Dataset.from_list(rows_of(1200)), "c0")
+        "culture_tasks.data.tables.load_split", lambda *_: (datasets.Dataset.from_list(rows_of(1200)), DataReading())
     )
     rated = read("geyang627/CARE")
     assert len(rated.questions) == 1200

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.fields import spelled
-from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -32,7 +32,6 @@ from culture_tasks.benchmarks.own_culture import (
     LikeBenchmark,
     Line,
     Ratings,
-    by_statistic,
 )
 from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
@@ -51,9 +50,6 @@ from culture_tasks.data.tables import Release, Table
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.human_ratings import HumanRatings
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
@@ -117,10 +113,7 @@ def _table(language: str) -> Table[CareRow]:
         config=name.lower(),
         aliases={"cul_type": "culture_type"},
         id="id",
-        release=Release(
-            rows=QUESTIONS,
-            questions=20,  # 40 of each language are known
-        ),
+        release=Release(QUESTIONS, questions=20),  # 40 of each language are known
         counts=lambda rows: [
             count(f"{language}: questions", len(rows), QUESTIONS),
             *tally(f"{language}: {{}}", (row.culture_type for row in rows), CATEGORIES, QUESTIONS_PER_CATEGORY),
@@ -324,9 +317,9 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
         level="ordinal",
         scale=(1, 10),
         measures={
-            "Pearson's r": by_statistic("pearson"),
-            "Spearman's rho": by_statistic("spearman"),
-            "Kendall's tau": by_statistic("kendall_tau_b"),
+            "Pearson's r": "pearson",
+            "Spearman's rho": "spearman",
+            "Kendall's tau": "kendall_tau_b",
         },
     )
 

@@ -18,7 +18,8 @@ _CATEGORY_OF = {
 
 
 def _category_named(text: str) -> str | None:
-    if (category := _CATEGORY_OF.get(text.strip().casefold())) is None and (hint := nearest(text, _CATEGORY_OF)):
+    names = (*RELEASED_NAMES.values(), *CATEGORIES)
+    if (category := _CATEGORY_OF.get(text.strip().casefold())) is None and (hint := nearest(text, names)):
         raise DataError(f"care: unknown category {text!r}.{hint} Expected one of {', '.join(RELEASED_NAMES.values())}.")
     return category
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 NO_MINORITY = "none"
-_STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}  # the ends of the tables' names
+_FILES: Mapping[Modality, str] = {"text": "text/{}_nq*", "multimodal": "multilingual/{}_inq*"}
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
 
@@ -133,23 +133,21 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
 
 
 def _beside_table_4(modality: Modality, language: Language, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    """Compares a language with Table 4: all labels of complete data, else the labels that the paper has fewer of."""
+    """Compares a language with Table 4, complete data label by label."""
     items = Counter(translated(row.english_ver_answer or row.answer, labels_of(language)) for row in rows)
     published, name = gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
     yield count(f"{name} items", len(rows), ITEMS[modality])
-    for emotion in EMOTIONS:
-        is_comparable = len(rows) >= ITEMS[modality] or items[emotion] > published[emotion]
-        if is_comparable and items[emotion] != published[emotion]:
+    for emotion in EMOTIONS if len(rows) >= ITEMS[modality] else ():
+        if items[emotion] != published[emotion]:
             yield count(f"{name} {emotion}", items[emotion], published[emotion])
 
 
 def _table_of(modality: Modality, language: Language) -> Table[CedarRow]:
     """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    stem = f"{FILE_NAMES[language]}_{_STEMS[modality]}"
     return Table(
         model=CedarRow,
         folder="cedar",
-        stems=(f"{'text' if modality == 'text' else 'multilingual'}/{stem}*",),
+        stems=(_FILES[modality].format(FILE_NAMES[language]),),
         id="id",
         image_column="image" if modality == "multimodal" else None,
         image_of=lambda row, _: row.image or f"{row.id}.png",

@@ -42,7 +42,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
 from culture_tasks.data.checking import DataReport, count, tally
 from culture_tasks.data.files import Rows
@@ -167,11 +167,8 @@ EXAMPLES = 3
 def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION_TABLE, country: str = "") -> Documents:
     """Loads the questions, and their images where the model will be shown them.
 
-    Args:
-        shown: What the model is shown of a question; only then a document has it, since harnesses copy every field.
-        settings: The user's settings.
-        table: The questions: the released ones, or those of an own culture.
-        country: The country that all of them are about; empty for the one that each row names.
+    A document has what the model is ``shown`` and no more, since harnesses copy every field. The questions of an own
+    culture are about one ``country``; else each row names its own.
     """
     found = table.rows(settings, images=set() if shown in WITH_IMAGE else None)
     if table is QUESTION_TABLE:
@@ -189,7 +186,8 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
     keys = Images(found, [row.image for row in rows]).keys()
     data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
 
-    shown_alone: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
+    fields_of: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
+        **dict.fromkeys(("vlm", "blind"), lambda _: {}),
         "fewshot": lambda _: {"examples": next(examples)},
         "country": lambda row: {"country_name": row.country},
         "lens": lambda row: {"entities": ", ".join(row.entities)},
@@ -203,7 +201,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
             "facet": facet_of(row.facet),
             "image_id": key,  # the same for questions about one image
             "data": data,
-            **shown_alone.get(shown, lambda _: {})(row),
+            **fields_of[shown](row),
         }
         for (identifier, row), key in zip(found, keys, strict=True)
     ]
@@ -354,7 +352,7 @@ class _AskedAsInCulturalVqa(Benchmark):
 class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
     """The questions about images of a culture of the user's; people rate models' answers, 1 is best (Appendix K)."""
 
-    ratings = Ratings(level="ordinal", scale=(1, 5), measures={"Spearman's rho": by_statistic("spearman")})
+    ratings = Ratings(level="ordinal", scale=(1, 5), measures={"Spearman's rho": "spearman"})
 
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
         super().__init__(folder, file, like)

