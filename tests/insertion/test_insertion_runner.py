@@ -167,15 +167,6 @@ def test_batches_have_requests_of_several_chains_and_stored_answers_need_no_edit
     assert again.texts == run.texts
 
 
-def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
-    store = Store(None)
-    run, again = Run(Replacing, PAIRS, store), Run(Replacing, PAIRS, store)
-    assert sorted(run.asked) == ["b", "plain", "weather"]
-    assert sorted(run.method.other.asked) == ["en b", "zh a", "zh c"]
-    assert again.answers == run.answers
-    assert again.asked == again.method.other.asked == []
-
-
 @each_kind
 def test_each_insertion_is_made_once_chains_go_on_and_no_more_than_a_window_is_prepared(kind):
     chains = [(EN,), (EN, ZH), (EN, ZH, AR), (ZH,), (EN, ZH, AR), (EN,)]
@@ -187,8 +178,11 @@ def test_each_insertion_is_made_once_chains_go_on_and_no_more_than_a_window_is_p
         assert run.method.prepared == [16] * 6 + [4]  # eight batches of two
 
 
-def test_later_runs_and_other_methods_find_plain_answers():
+def test_later_runs_and_other_methods_find_plain_answers_and_those_of_a_methods_own_model():
     store = Store(None)
+    run, again = Run(Replacing, PAIRS, store), Run(Replacing, PAIRS, store)
+    assert (sorted(run.asked), sorted(run.method.other.asked)) == (["b", "plain", "weather"], ["en b", "zh a", "zh c"])
+    assert (again.answers, again.asked, again.method.other.asked) == (run.answers, [], [])
     plain, other, again = (Run(kind, SAME, store) for kind in (BaseModelMethod, Recording, BaseModelMethod))
     assert plain.texts == ["same", "same"]
     assert other.texts == ["en same", "same"]
