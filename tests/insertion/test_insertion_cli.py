@@ -19,8 +19,7 @@ from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
-from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core import state as insertion_state
 from culture_tasks.insertion.core.method_registry import method_class, method_names
 from culture_tasks.insertion.methods import labels, paper_rows
 
@@ -47,10 +46,10 @@ def test_the_methods_of_the_papers_tables_are_the_published_rows():
     assert set(paper_rows()) <= set(method_names())
 
 
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_the_published_settings_are_the_defaults(name):
-    config = method_class(name).read_config({}).model_dump()
-    assert {**config, **PUBLISHED[name]} == config
+def test_the_published_settings_are_the_defaults():
+    for name, published_values in PUBLISHED.items():
+        config = method_class(name).read_config({}).model_dump()
+        assert {**config, **published_values} == config
 
 
 def test_methods_are_listed_with_options_each_with_a_sentence(capsys):
@@ -63,19 +62,6 @@ def test_methods_are_listed_with_options_each_with_a_sentence(capsys):
     for method in methods:
         _, about, _, *options = method.strip().split("\n")
         assert all(line.endswith(".") for line in (about, *options))
-
-
-def test_a_broken_method_of_another_package_hides_no_other(monkeypatch, tmp_path, capsys):
-    (tmp_path / "proverbs-1.0.dist-info").mkdir()
-    points = tmp_path / "proverbs-1.0.dist-info" / "entry_points.txt"
-    points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert main(["insertion", "methods"]) == 0
-    said = capsys.readouterr().out
-    assert "Can't be used: insertion: proverbs.gone:ReminderMethod can't be used" in said
-    assert "route_dim=1024" in said
-    with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
-        method_class("reminder")
 
 
 @pytest.fixture
@@ -94,9 +80,16 @@ def package_of_the_page(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("package_of_the_page", "evaluating")
-def test_the_method_of_the_page_is_found_once_installed_and_inserts_with_its_options(checkpoint, capsys):
+def test_the_method_of_the_page_inserts_with_its_options_and_a_broken_one_hides_no_other(
+    checkpoint, capsys, monkeypatch, tmp_path
+):
+    (tmp_path / "proverbs-1.0.dist-info").mkdir()
+    points = tmp_path / "proverbs-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
+    assert "Can't be used: insertion: proverbs.gone:ReminderMethod can't be used" in listed
     assert "norms (norms_insertion)\n  Norms: the scales of a layer's norms are trained on each sample." in listed
     assert "steps=10 (int): Steps on each insertion sample." in listed
     said = []
@@ -124,7 +117,13 @@ def fit(checkpoint, release, tmp_path, capsys):
     return run
 
 
-def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
+def test_fits_once_the_disk_has_room_and_is_done_the_next_time(fit, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(insertion_state, "save_file", full)
+        assert "state.safetensors can't be written (I/O error: No space left" in fit()[1].err
     status, shown = fit()
     assert status == 0
     assert "mcki on 12 cases" in shown.out
@@ -137,7 +136,7 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
     costs = {"cases", "seconds", "peak_gib"}
     assert set(state["report"]) == {"requests", "loss", "threshold", "training_accuracy"} | costs
     assert state["report"]["cases"] == 12
-    assert state["report"]["seconds"] > 0
+    assert state["report"]["seconds"] is None  # it found the features of the first try
     assert state["report"]["peak_gib"] > 0.01
 
     status, shown = fit("--limit", "4", option="route_dim=4")
@@ -172,18 +171,6 @@ def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, messag
     status, said = fit(*more, **change)
     assert status == 1
     assert message in said.err
-
-
-def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise SafetensorError("I/O error: No space left on device (os error 28)")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(state, "save_file", full)
-        status, said = fit(method="ike", option="encoder=lexical")
-    assert status == 1
-    assert "state.safetensors can't be written (I/O error: No space left on device" in said.err
-    assert fit(method="ike", option="encoder=lexical")[0] == 0
 
 
 def _arguments(checkpoint, data, out):

@@ -110,18 +110,13 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     assert [responses(second, task) for task in SINGLE] == [responses(results, task) for task in SINGLE]
 
 
-def test_devices_are_named_and_counted(monkeypatch):
-    model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2, device="meta")])
-    assert devices.devices_of(model) == "CPU + META"
-    monkeypatch.setattr(devices, "device_name", lambda _: "A100")
-    assert devices.devices_of(model) == "2 x A100"
-
-
 @pytest.mark.parametrize("way", [LATENCY, {"batch_size": "4"}])
 def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path, way):
     chosen = {**arguments, **way, **make_state(), "answers": "off"}
     text = ",".join(f"{name}={value}" for name, value in chosen.items())
     path = write_lmms_eval(tmp_path, SINGLE, lmms="knowledge_insertion", model_args=text, bootstrap_iters=0)
+    two = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2, device="meta")])
+    assert devices.devices_of(two) == "CPU + META"
     costs = json.loads(path.read_text(encoding="utf-8"))["insertion_costs"]
     is_alone = "paper_latency" in way
     assert (costs["device"], costs["ranks"], costs["one_at_a_time"]) == ("CPU", 1, is_alone)
@@ -172,22 +167,37 @@ def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, me
         KnowledgeInsertionModel(**{**arguments, **change})
 
 
+def run_command(chosen, task, out, *launcher):
+    """Runs lmms-eval's own command, and returns its responses and costs."""
+    text = ",".join(f"{name}={value}" for name, value in chosen.items())
+    options = ["--model", "knowledge_insertion", "--model_args", text, "--tasks", task, "--log_samples"]
+    subprocess.run(
+        [sys.executable, *launcher, "-m", "support.run_lmms_eval", *options, "--output_path", str(out)],
+        env={**os.environ, "PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        cwd=out.parent,
+        check=True,
+        capture_output=True,
+    )
+    lines = next(out.rglob(f"*samples_{task}.jsonl")).read_text(encoding="utf-8").splitlines()
+    rows = sorted(map(json.loads, lines), key=lambda row: row["doc_id"])
+    results = json.loads(next(out.rglob("*_results.json")).read_text(encoding="utf-8"))
+    return [tuple(row["filtered_resps"][:2]) for row in rows], results
+
+
+def test_the_plain_model_runs_by_the_command_of_lmms_eval(arguments, tmp_path):
+    found, results = run_command({**arguments, "method": "base"}, SINGLE[2], tmp_path / "out")
+    assert len(found) == 8
+    assert all(after == base for after, base in found)
+    assert results["results"][SINGLE[2]]["rouge_l,none"] == 100.0
+    assert results["insertion_costs"]["insertions"] == 0
+
+
 @pytest.mark.slow
 def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
     chosen = {**arguments, **make_state(threshold=-1.0), "answers": "off"}
     alone = run(SINGLE[2:3], chosen)
-    text = ",".join(f"{name}={value}" for name, value in chosen.items())
     ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    options = ["--model", "knowledge_insertion", "--model_args", text, "--tasks", SINGLE[2], "--log_samples"]
-    subprocess.run(
-        [sys.executable, *ranks, "-m", "support.run_lmms_eval", *options, "--output_path", str(tmp_path / "out")],
-        env={**os.environ, "PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
-    lines = next((tmp_path / "out").rglob(f"*samples_{SINGLE[2]}.jsonl")).read_text(encoding="utf-8")
-    rows = sorted((json.loads(line) for line in lines.splitlines()), key=lambda row: row["doc_id"])
-    assert [tuple(row["filtered_resps"][:2]) for row in rows] == responses(alone, SINGLE[2])
-    costs = json.loads(next((tmp_path / "out").rglob("*_results.json")).read_text(encoding="utf-8"))["insertion_costs"]
+    found, results = run_command(chosen, SINGLE[2], tmp_path / "out", *ranks)
+    assert found == responses(alone, SINGLE[2])
+    costs = results["insertion_costs"]
     assert (costs["ranks"], costs["insertions"]) == (2, alone["insertion_costs"]["insertions"])

@@ -108,37 +108,24 @@ def _scores(method, cases):
     return {name: mean(scores[place * len(cases) :][: len(cases)]) for place, name in enumerate(asked)}
 
 
-@pytest.mark.parametrize(
-    ("name", "least", "most"),
-    [
-        # The plain model doesn't know the answers; all that is inserted is learned.
-        ("base", {"cross_language": 100, "cross_scenario": 100}, {"reliability": 30}),
-        ("mcki", {"reliability": 25, "cross_language": 95}, {}),
-        ("ike", {"reliability": 25}, {}),
-        ("serac", {"reliability": 25, "cross_language": 90}, {}),
-        ("mscke", {"reliability": 25, "cross_language": 90}, {}),
-        ("finetune", {"reliability": 95}, {"cross_language": 50, "cross_scenario": 50}),
-    ],
-)
-def test_answers_are_as_reliable_and_local_as_the_method_promises(scores, name, least, most):
-    plain = scores["base"]["reliability"] if name in ("mcki", "ike", "serac", "mscke") else 0
-    floors = {part: value + plain * (part == "reliability") for part, value in least.items()}
-    assert {part: scores[name][part] for part, floor in floors.items() if scores[name][part] < floor} == {}
-    assert {part: scores[name][part] for part, ceiling in most.items() if scores[name][part] >= ceiling} == {}
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "part", "margin"),
-    [
+def test_answers_are_as_reliable_and_local_as_the_methods_promise(scores):
+    # The plain model doesn't know the answers; all that is inserted is learned.
+    plain = scores["base"]
+    assert plain["reliability"] < 30
+    assert plain["cross_language"] == plain["cross_scenario"] == 100
+    for name, gain, cross_language in (("mcki", 25, 95), ("ike", 25, 0), ("serac", 25, 90), ("mscke", 25, 90)):
+        assert scores[name]["reliability"] >= plain["reliability"] + gain, name
+        assert scores[name]["cross_language"] >= cross_language, name
+    assert scores["finetune"]["reliability"] >= 95
+    assert max(scores["finetune"][part] for part in ("cross_language", "cross_scenario")) < 50
+    for better, worse, part, margin in (
         ("mcki", "ike", "cross_language", 40),
         ("mcki", "ike", "cross_scenario", 25),
         ("mend", "untrained mend", "reliability", 20),
         ("mend", "finetune", "cross_language", 25),
         ("mend", "finetune", "cross_scenario", 25),
-    ],
-)
-def test_one_method_keeps_or_learns_more_than_another(scores, better, worse, part, margin):
-    assert scores[better][part] > scores[worse][part] + margin
+    ):
+        assert scores[better][part] > scores[worse][part] + margin, (better, worse, part)
 
 
 def test_the_router_and_seracs_classifier_are_right_about_held_out_cases_and_mends_loss_falls(methods, held_out):

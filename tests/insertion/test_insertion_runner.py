@@ -167,31 +167,22 @@ def test_batches_have_requests_of_several_chains_and_stored_answers_need_no_edit
     assert again.texts == run.texts
 
 
-def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
-    store = Store(None)
-    run, again = Run(Replacing, PAIRS, store), Run(Replacing, PAIRS, store)
-    assert sorted(run.asked) == ["b", "plain", "weather"]
-    assert sorted(run.method.other.asked) == ["en b", "zh a", "zh c"]
-    assert again.answers == run.answers
-    assert again.asked == again.method.other.asked == []
-
-
 @each_kind
-@each_mode
-def test_each_insertion_is_made_once_and_chains_go_on(kind, alone):
+def test_each_insertion_is_made_once_chains_go_on_and_no_more_than_a_window_is_prepared(kind):
     chains = [(EN,), (EN, ZH), (EN, ZH, AR), (ZH,), (EN, ZH, AR), (EN,)]
-    run = Run(kind, [(ask(f"q{number}"), chain) for number, chain in enumerate(chains)], alone=alone)
+    run = Run(kind, [(ask(f"q{number}"), chain) for number, chain in enumerate(chains)])
     assert sorted(run.method.calls) == ["ar", "en", "zh", "zh"]
     assert run.costs.inserted == 4
+    if kind is Recording:
+        run = Run(kind, [(ask("weather", number), (EN,)) for number in range(100)])
+        assert run.method.prepared == [16] * 6 + [4]  # eight batches of two
 
 
-def test_no_more_than_a_window_is_prepared_at_once():
-    run = Run(Recording, [(ask("weather", number), (EN,)) for number in range(100)])
-    assert run.method.prepared == [16] * 6 + [4]  # eight batches of two
-
-
-def test_later_runs_and_other_methods_find_plain_answers():
+def test_later_runs_and_other_methods_find_plain_answers_and_those_of_a_methods_own_model():
     store = Store(None)
+    run, again = Run(Replacing, PAIRS, store), Run(Replacing, PAIRS, store)
+    assert (sorted(run.asked), sorted(run.method.other.asked)) == (["b", "plain", "weather"], ["en b", "zh a", "zh c"])
+    assert (again.answers, again.asked, again.method.other.asked) == (run.answers, [], [])
     plain, other, again = (Run(kind, SAME, store) for kind in (BaseModelMethod, Recording, BaseModelMethod))
     assert plain.texts == ["same", "same"]
     assert other.texts == ["en same", "same"]
@@ -241,29 +232,23 @@ def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():
             AnswerDecoding.from_request(nonsense)
 
 
-class TestRequest:
-    def test_the_key_depends_on_text_image_and_system_message_alone(self, tmp_path):
-        image, other = Instance(0, 0).image(), Instance(1, 0).image()
-        about = [(image, "q"), (other, "q"), (image, "r"), (image, "q", "system")]
-        keys = [Request.about(*given).key for given in about]
-        assert len(set(keys)) == 4
-        image.save(tmp_path / "image.png")
-        assert Request.about(tmp_path / "image.png", "q").key == keys[0]
-        parts = [{"type": "image", "url": image}, {"type": "text", "text": "q"}]  # as harnesses put them
-        messages = [{"role": "system", "content": "system"}, {"role": "user", "content": parts}]
-        assert Request("q", conversation(messages)).key == keys[3]
-
-    def test_context_goes_after_the_system_message(self):
-        image, other = Instance(0, 0).image(), Instance(1, 0).image()
-        request = Request.about(image, "q", "system").preceded_by([image_part(other), text_part("context")])
-        system, user = request.messages
-        assert system["content"] == [text_part("system")]
-        assert [part.get("text") for part in user["content"]] == [None, "context", None, "q"]
-        assert request.pictures() == [other, image]
-
-    def test_other_media_and_broken_images_are_refused(self, tmp_path):
-        with pytest.raises(DataError, match="type 'video'"):
-            conversation([{"role": "user", "content": [{"type": "video", "url": "x"}]}])
-        (tmp_path / "image.png").write_bytes(b"no picture")
-        with pytest.raises(DataError, match="can't be read"):
-            loaded(tmp_path / "image.png")
+def test_a_requests_key_depends_on_text_image_and_system_message_alone_and_context_follows_the_latter(tmp_path):
+    image, other = Instance(0, 0).image(), Instance(1, 0).image()
+    about = [(image, "q"), (other, "q"), (image, "r"), (image, "q", "system")]
+    keys = [Request.about(*given).key for given in about]
+    assert len(set(keys)) == 4
+    image.save(tmp_path / "image.png")
+    assert Request.about(tmp_path / "image.png", "q").key == keys[0]
+    parts = [{"type": "image", "url": image}, {"type": "text", "text": "q"}]  # as harnesses put them
+    messages = [{"role": "system", "content": "system"}, {"role": "user", "content": parts}]
+    assert Request("q", conversation(messages)).key == keys[3]
+    request = Request.about(image, "q", "system").preceded_by([image_part(other), text_part("context")])
+    system, user = request.messages
+    assert system["content"] == [text_part("system")]
+    assert [part.get("text") for part in user["content"]] == [None, "context", None, "q"]
+    assert request.pictures() == [other, image]
+    with pytest.raises(DataError, match="type 'video'"):
+        conversation([{"role": "user", "content": [{"type": "video", "url": "x"}]}])
+    (tmp_path / "image.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match="can't be read"):
+        loaded(tmp_path / "image.png")

@@ -12,7 +12,9 @@ from support import insertion_requests
 from support.insertion_requests import adapted, answered, ask, insertion
 from support.tiny_encoders import save_tiny_bert
 
+from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness.lmms_eval.task import messages
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
@@ -49,29 +51,20 @@ def mend_state(internvl, data, tmp_path_factory):
     return folder
 
 
-class TestTrainingData:
-    def test_a_case_has_its_items_and_equal_requests_are_one_object(self, data):
-        case = data.cases[0]
-        assert len(data.cases) == 6 == data.facts.count
-        assert data.facts.raw
-        assert data.facts.scenarios == ("scenario 0", "scenario 1")
-        assert [item.kind for item in case.locality] == ["cross_language_locality", "cross_scenario_locality"]
-        assert len(case.generality) == 1
-        assert size_of(case.insertion.request.pictures()[0]) == (56, 56)
-        asked = [query for case in data.cases for query in case.requests()]
-        assert len({id(query) for query in asked}) == len({query.key for query in asked}) < len(asked)
-
-    def test_queries_are_phrased_as_the_tasks_phrase_them(self, data):
-        from culture_tasks.benchmarks.registry import task_named
-        from culture_tasks.harness.lmms_eval.task import messages
-
-        asked = data.cases[0].insertion.request
-        language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"
-        doc = {"image": loaded(asked.pictures()[0]), "question": asked.question, "language": language}
-        assert (
-            Request(asked.question, conversation(messages(task_named("crosscult_single_reliability"), doc))).key
-            == asked.key
-        )
+def test_cases_are_phrased_as_the_tasks_do_and_equal_requests_are_one_object(data):
+    case, asked = data.cases[0], data.cases[0].insertion.request
+    assert len(data.cases) == 6 == data.facts.count
+    assert data.facts.raw
+    assert data.facts.scenarios == ("scenario 0", "scenario 1")
+    assert [item.kind for item in case.locality] == ["cross_language_locality", "cross_scenario_locality"]
+    assert len(case.generality) == 1
+    assert size_of(asked.pictures()[0]) == (56, 56)
+    requests = [request for case in data.cases for request in case.requests()]
+    assert len({id(request) for request in requests}) == len({request.key for request in requests}) < len(requests)
+    language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"
+    doc = {"image": loaded(asked.pictures()[0]), "question": asked.question, "language": language}
+    of_task = messages(task_named("crosscult_single_reliability"), doc)
+    assert Request(asked.question, conversation(of_task)).key == asked.key
 
 
 class TestFitting:
@@ -119,15 +112,14 @@ class TestSavingAndLoading:
     def test_answers_and_scores_are_the_same_at_every_size_of_a_batch(self, fitted):
         chains = [(insertion(),), (insertion(), insertion(1, 1, "zh")), ()]
         pairs = [(ask(place % 3, place), chains[place % 3]) for place in range(6)]
-        results, scores = [], []
+        texts, scores = [], []
         for size, is_alone in ((1, False), (4, False), (1, True)):
             fitted.batch_size = size
             answers = answered(fitted, pairs, AnswerDecoding(5), alone=is_alone)
-            results.append([(answer.text, answer.activated) for answer in answers])
+            texts.append([(answer.text, answer.activated) for answer in answers])
             scores.append([answer.similarity or 0.0 for answer in answers])
-        assert results[0] == results[1] == results[2]
-        assert scores[1] == pytest.approx(scores[0], abs=1e-4)
-        assert scores[2] == pytest.approx(scores[0], abs=1e-4)
+        assert texts[0] == texts[1] == texts[2]
+        assert scores[1] + scores[2] == pytest.approx(scores[0] * 2, abs=1e-4)
 
     def test_another_model_other_options_and_other_data_are_refused(self, fitted, internvl, tmp_path):
         description = fitted.save(tmp_path)
@@ -151,12 +143,9 @@ class TestSavingAndLoading:
         ("change", "message"),
         [
             ({"format": 99}, "it has format 99, and this version reads 2"),
-            ({"method": 7}, "holds no state that can be read"),
             ({"more": 1}, "holds no state that can be read"),
             ({"method": "ike"}, "fitted by version 2 of 'ike', and this is version 2 of 'mend'"),
-            ({"version": 3}, "fitted by version 3 of 'mend', and this is version 2"),
             ({"version": None}, "fitted by version 1 of 'mend', and this is version 2"),  # not recorded
-            ({"config": {"depth": 3}}, "option depth=3 of mend: "),
             ({"config": {"rank": 5}}, "the state doesn't fit its own options"),
             (
                 {"config": {"weights": "mlp.gate_proj+mlp.down_proj"}},

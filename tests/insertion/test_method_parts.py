@@ -8,8 +8,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from culture_tasks.insertion.core.edit_scopes import (
@@ -40,18 +38,12 @@ def edit(answer="yes", question="Is it rude?"):
     return Insertion(Request(question, []), answer)
 
 
-def scope_loss_of(distances, in_scope):
-    return float(scope_loss(torch.tensor(distances), torch.tensor(in_scope)))
-
-
-def test_the_loss_is_the_mean_cross_entropy_of_the_scores():
-    # s = 1/2 for both: ln 2 on either side
-    assert scope_loss_of([math.log(2), math.log(2)], [True, False]) == pytest.approx(math.log(2))
-    # 0, and -ln(1 - exp(-1))
-    assert scope_loss_of([0.0, 1.0], [True, False]) == pytest.approx(-math.log(1 - math.exp(-1)) / 2)
-
-
-def test_equal_vectors_that_should_differ_cost_much_and_not_infinitely_much():
+def test_the_loss_is_the_mean_cross_entropy_of_the_scores_and_never_infinite():
+    for distances, in_scope, expected in (
+        ([math.log(2), math.log(2)], [True, False], math.log(2)),  # s = 1/2 for both: ln 2 on either side
+        ([0.0, 1.0], [True, False], -math.log(1 - math.exp(-1)) / 2),  # 0, and -ln(1 - exp(-1))
+    ):
+        assert float(scope_loss(torch.tensor(distances), torch.tensor(in_scope))) == pytest.approx(expected)
     distances = torch.tensor([0.0, 0.0], requires_grad=True)
     cost = scope_loss(distances, torch.tensor([False, True]))
     cost.backward()
@@ -86,9 +78,8 @@ def test_the_replacement_model_reads_the_edit_before_the_request():
 def test_the_memory_returns_the_nearest_edit(scores, request_, expected):
     vectors = {"first": [3.0, 0.0], "second": [0.0, 0.1], "again": [0.0, 0.1]}
     memory = [(torch.tensor(vector), edit(answer)) for answer, vector in vectors.items()]
-    match = nearest_edit(memory, torch.tensor(request_), scores)
-    assert (match.place, float(match.score)) == (expected[0], pytest.approx(expected[1]))
-    assert match.edit.answer == ("first", "second")[match.place]
+    place, score = nearest_edit(memory, torch.tensor(request_), scores)
+    assert (place, float(score)) == (expected[0], pytest.approx(expected[1]))
 
 
 def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
@@ -140,43 +131,24 @@ def test_the_loss_by_hand(positive, negative, weights, scale, factor, expected):
     assert float(loss) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
-def accuracy_at(threshold, positive, negative):
-    right = sum(score >= threshold for score in positive) + sum(score < threshold for score in negative)
-    return right / (len(positive) + len(negative))
-
-
-class TestThreshold:
-    @pytest.mark.parametrize(
-        ("positive", "negative", "threshold", "accuracy"),
-        [
-            ([0.8, 1.0], [0.0, 0.4], 0.6, 1.0),  # the middle of the gap
-            # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
-            ([0.2, 0.9], [0.1, 0.5], 0.7, 0.75),
-            # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly: the highest.
-            ([0.25, 0.75], [0.0, 0.5], 0.625, 0.75),
-            # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
-            ([0.5], [0.5], -0.25, 0.5),
-            ([0.2], [], -0.4, 1.0),  # the middle of [-1, 0.2]
-            ([], [0.2], 0.6, 1.0),  # the middle of (0.2, 1]
-            ([1.0], [-1.0], 0.0, 1.0),
-            ([1.0000001], [-1.0000001], 0.0, 1.0),  # rounding beyond 1 is cut off
-            ([1.0, 1.0], [1.0], 0.0, 2 / 3),  # a negative at 1 can't be told from a positive there
-        ],
-    )
-    def test_by_hand(self, positive, negative, threshold, accuracy):
-        found = calibrate(positive, negative)
-        assert (found.threshold, found.accuracy) == (pytest.approx(threshold), pytest.approx(accuracy))
-
-    @given(
-        st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),
-        st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),
-    )
-    def test_no_threshold_is_better(self, positive, negative):
-        if not positive and not negative:
-            return
-        found = calibrate(positive, negative)
-        assert found.accuracy == pytest.approx(accuracy_at(found.threshold, positive, negative))
-        assert all(accuracy_at(step / 16, positive, negative) <= found.accuracy + 1e-9 for step in range(-16, 17))
+@pytest.mark.parametrize(
+    ("positive", "negative", "threshold", "accuracy"),
+    [
+        ([0.8, 1.0], [0.0, 0.4], 0.6, 1.0),  # the middle of the gap
+        # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
+        ([0.2, 0.9], [0.1, 0.5], 0.7, 0.75),
+        # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly: the highest.
+        ([0.25, 0.75], [0.0, 0.5], 0.625, 0.75),
+        # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
+        ([0.5], [0.5], -0.25, 0.5),
+        ([0.2], [], -0.4, 1.0),  # the middle of [-1, 0.2]
+        ([], [0.2], 0.6, 1.0),  # the middle of (0.2, 1]
+        ([1.0000001], [-1.0000001], 0.0, 1.0),  # rounding beyond 1 is cut off
+        ([1.0, 1.0], [1.0], 0.0, 2 / 3),  # a negative at 1 can't be told from a positive there
+    ],
+)
+def test_the_threshold_by_hand(positive, negative, threshold, accuracy):
+    assert calibrate(positive, negative) == pytest.approx((threshold, accuracy))
 
 
 def chain(*widths, dtype=torch.float32):
@@ -266,11 +238,3 @@ class TestEditors:
         assert torch.equal(again["0"], found["0"])
         plain = editors_of(model, normalize=False).transformed(gradients, moments)
         assert torch.equal(plain["0"], gradients["0"])
-
-    def test_an_edit_is_computed_in_float32(self):
-        model = chain(3, 4, dtype=torch.bfloat16)
-        editors = editors_of(model, edit_rate=0.5)
-        gradients = gradients_of(model, torch.randn(1, 5, 3, dtype=torch.bfloat16), torch.zeros(1))
-        before = {"0.weight": model[0].weight}
-        edited = editors.edited(editors.transformed(gradients), editors.rates, before)["0.weight"]
-        assert torch.equal(edited, model[0].weight.float() - 0.5 * weight_gradient(gradients["0"], 3))

@@ -21,7 +21,7 @@ from culture_tasks.insertion.core.requests import Insertion, Request, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training import Checkpoints, TrainingData
+from culture_tasks.insertion.core.training import TrainingData
 from culture_tasks.insertion.methods.mscke.method import ClipScopes, MsckeConfig
 
 NAMES = ("mscke", "serac")
@@ -80,23 +80,17 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
         assert method.prompt(about("inside")).notes == {}
 
 
-def test_mscke_tells_images_apart_that_seracs_text_cannot(fitted):
+def test_mscke_tells_images_apart_that_seracs_text_cannot_and_needs_one(fitted):
     fitted.insert(Insertion(about("Is this fine here ?"), "never"))
     red, blue = (
         fitted.prompt(Request.about(Instance(scenario, 5).image(), "Is this fine here ?")) for scenario in (0, 1)
     )
-    fitted.reset()
     assert (red.notes == blue.notes) == (fitted.name == "serac")
-
-
-def test_mscke_needs_one_image(internvl, folders, data):
-    method = fit(make("mscke", internvl, folders), data)
-    method.insert(Insertion(ask(), "never"))
-    for images in (0, 2):
+    for images in (0, 2) if fitted.name == "mscke" else ():
         content = [*[{"type": "image", "image": Instance(0, 0).image()}] * images, text_part("?")]
-        request = Request("?", [{"role": "user", "content": content}])
         with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
-            method.prompt(request)
+            fitted.prompt(Request("?", [{"role": "user", "content": content}]))
+    fitted.reset()
 
 
 class TestTraining:
@@ -129,13 +123,6 @@ class TestTraining:
         nll = sum(float(untrained.answer_scorer([sample])().losses().mean()) for sample in shown) / len(shown)
         assert method.report["replacement"] == pytest.approx(nll, rel=1e-4)
 
-    def test_mixed_precision_leaves_scores_in_float32(self, fitted, internvl, folders, data):
-        mixed = fit(make(fitted.name, internvl, folders, mixed_precision="bf16"), data)
-        assert torch.equal(mixed._tensors()["classifier.projection"], fitted._tensors()["classifier.projection"])
-        assert mixed.report["classifier"] == fitted.report["classifier"]
-        assert mixed.report["replacement"] == pytest.approx(fitted.report["replacement"], rel=0.05)
-        assert mixed.report["replacement"] != fitted.report["replacement"]
-
     def test_a_fit_without_locality_items_and_a_method_without_a_fit_are_refused(self, internvl, folders, data):
         cases = [replace(case, locality=()) for case in data.cases]
         method = make("serac", internvl, folders)
@@ -143,25 +130,6 @@ class TestTraining:
             fit(method, TrainingData(cases, data.facts))
         with pytest.raises(CultureTasksError, match="serac: was neither fitted nor loaded"):
             method.insert(Insertion(ask(), "never"))
-
-
-def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders, data, tmp_path):
-    checkpoints, steps = Checkpoints(tmp_path / "checkpoint", key="", minutes=0), []
-
-    def progress(items, description, note=None, total=None):
-        for item in items:
-            if "training" in description:
-                steps.append(item)
-                if len(steps) == 4:
-                    raise KeyboardInterrupt
-            yield item
-
-    options = {"store": Store(tmp_path / "features"), "progress": progress, "checkpoints": checkpoints}
-    with pytest.raises(KeyboardInterrupt):
-        fit(make(fitted.name, internvl, folders), data, **options)
-    again = fit(make(fitted.name, internvl, folders), data, **options)
-    assert again.fingerprint == fitted.fingerprint
-    assert len(steps) == 6 + 1  # the step of the break is made again
 
 
 @pytest.mark.parametrize(
@@ -188,12 +156,8 @@ def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_pa
         method_class(fitted.name)(internvl).load(tmp_path)
 
 
-def test_the_papers_replacement_models_are_named_for_their_architectures():
+def test_replacement_models_and_encoders_that_cannot_be_used_are_refused(internvl, folders, data, tmp_path):
     assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
-    assert REPLACEMENTS["internvl"] == "OpenGVLab/InternVL3_5-1B-HF"
-
-
-def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, data, tmp_path):
     folder, unknown = save_family("internvl", tmp_path / "model"), tmp_path / "unknown"
     (folder / "chat_template.jinja").unlink()
     unknown.mkdir()
@@ -206,21 +170,13 @@ def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, d
     ):
         with pytest.raises(SettingsError, match=message):
             load_replacement(name, beside=internvl, method="serac")
-    with pytest.raises(SettingsError, match=r"layer=2 of replacement_layer, of .* has layers 0 to 1"):
-        fit(make("serac", internvl, folders, replacement_layer=2), data)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"encoder": "serac"}, r"mscke: encoder=.* can't be loaded as a CLIP model"),
-        ({"max_text_length": POSITIONS + 1}, f"max_text_length=78, but .* reads at most {POSITIONS} tokens"),
-    ],
-)
-def test_options_of_the_encoder_that_do_not_fit_are_refused(internvl, folders, data, options, message):
-    given = {name: str(folders.get(value, value)) for name, value in options.items()}
-    with pytest.raises(SettingsError, match=message):
-        fit(make("mscke", internvl, folders, **given), data)
+    for method, options, message in (
+        ("serac", {"replacement_layer": 2}, r"layer=2 of replacement_layer, of .* has layers 0 to 1"),
+        ("mscke", {"encoder": str(folders["serac"])}, r"mscke: encoder=.* can't be loaded as a CLIP model"),
+        ("mscke", {"max_text_length": POSITIONS + 1}, f"length=78, but .* reads at most {POSITIONS} tokens"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            fit(make(method, internvl, folders, **options), data)
 
 
 def test_clip_cuts_long_texts_off_and_ignores_padding(folders):

@@ -74,7 +74,7 @@ def run(*arguments):
     return main(["preferences", "stat", *map(str, arguments)])
 
 
-def test_the_command_prints_tables_or_json(tmp_path, monkeypatch, fixture_data, capsys):
+def test_the_command_prints_tables(tmp_path, monkeypatch, fixture_data, capsys):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     (test, *_) = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
     rows = [row(f"请问{test['question']}", text, rating) for text, rating in (("长长的回答", 9), ("短", 2))]
@@ -84,15 +84,11 @@ def test_the_command_prints_tables_or_json(tmp_path, monkeypatch, fixture_data, 
     assert "care_zh" in printed
     assert "resemble one of a test, and aren't left out: 1. The closest:" in printed
     assert "rated by people, 1 to 10" in printed
-    assert run(path, "--json") == 0
-    tests = json.loads(capsys.readouterr().out)["tests"]
-    assert [(each["same"], each["near_duplicates"]) for each in tests if each["test"] == "care_zh"] == [(1, 1)]
 
 
 def test_results_of_a_test_are_shown_even_where_tests_cant_be_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     write_model(tmp_path, "gemma", [9, 2])
-    write_model(tmp_path, "qwen", [3, 8])
     assert run(tmp_path) == 0
     printed = capsys.readouterr().out
     assert "rated by openai:gpt-4o, 1 to 10" in printed

@@ -160,13 +160,6 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
 
 
-@pytest.mark.parametrize(("name", "value"), [("--fraction", "2"), ("--dev", "x")])
-def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, name, value, capsys):
-    with pytest.raises(SystemExit):
-        build(rated, "-o", tmp_path / "out", name, value)
-    assert f"argument {name}: {value}: expected a number" in capsys.readouterr().err
-
-
 def test_a_folder_that_is_there_is_left_alone_and_a_full_disk_leaves_nothing(rated, tmp_path, monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -226,15 +219,12 @@ def test_a_manifest_is_read_from_its_file_and_from_its_folder_and_anything_else_
             Manifest.load(path)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_case_punctuation_and_width_make_no_other_question():
+    for one, other, same in (
         ("Do you tip in Cairo?", "do you  tip in ＣＡＩＲＯ", True),
         ("كَيْفَ الحال؟", "كيف الحـال", True),
         ("在中国，超市里？", "在中国超市里", True),
         ("Do you tip in Cairo?", "Do you tip in Rome?", False),
         ("?!", "!!", False),
-    ],
-)
-def test_case_punctuation_and_width_make_no_other_question(one, other, same):
-    assert (question_fingerprint(one) == question_fingerprint(other)) is same
+    ):
+        assert (question_fingerprint(one) == question_fingerprint(other)) is same

@@ -55,9 +55,6 @@ def test_rows_in_cares_layout(write):
     assert rated.rated_by == {"kind": "people", "name": "people", "judges": [], "scale": (1.0, 10.0)}
     (source,) = rated.sources
     assert (source["kind"], source["name"], source["responses"]) == ("rows", "rated.jsonl", 4)
-
-
-def test_several_files_make_one_set_of_questions(write):
     one = write(row("q", "a", 3), row("q", "b", 5), name="one.jsonl")
     other = write(row("Q?", "c", 7), name="other.jsonl")
     assert [text for text, _ in answers(read(one, other, one))] == ["a", "b", "c"]
@@ -92,16 +89,11 @@ def test_equal_texts_count_once_with_the_mean_of_their_ratings_and_what_is_left_
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([row("q", "b", 11)], "row 1, field 'human_rating': found 11. Expected a number from 1 to 10"),
+        ([*rows_of(700), row("q", "b", 11)], "row 2101, field 'human_rating': found 11. Expected a number from 1 to"),
         ([row("q", "b", 5, cul_type="Socal norms")], "row 1, field 'category'"),
         ([row("q", "a", 3), row("q", "b", 2, rubric="lave")], "has the scale (1.0, 2.0), and "),
         ([row("q", "b", 5, colour="red")], "unknown column 'colour'"),
-        ([*rows_of(700), row("q", "a", "many")], "rated.jsonl, row 2101, field 'human_rating': found 'many'"),
         ([row("q", "a", None)], "no row has a rating in the column 'human_rating'"),
-        (
-            [{"question": "q", "response": "a", "score": 3}],
-            "no column 'human_rating' with ratings. Found the columns question, response, score. Name the column",
-        ),
     ],
 )
 def test_a_row_that_cant_be_used_is_named(write, rows, said):
@@ -162,77 +154,52 @@ def test_reasoning_is_cut_off_and_the_same_response_graded_twice_counts_once(tmp
     assert read(tmp_path).questions[0].answers == [("用双手", 8.0, "a + dpo-zh")]
 
 
-@pytest.mark.parametrize(("field", "value"), [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0})])
-def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(tmp_path, field, value):
-    write_model(tmp_path, "gemma", [9, 2])
-    write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {field: value})
-    said = refused(tmp_path)
-    assert f"has the {field.replace('_', ' ')} of openai:gpt-4o with care_norms_commonsense {value}, and" in said
-
-
-def test_of_two_judges_one_is_chosen_and_people_dont_go_with_a_judge(tmp_path):
-    write_model(tmp_path, "gemma", [9, 2])
-    write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {"model": "gpt-4o-mini"})
-    assert "has the rater openai:gpt-4o-mini, and" in refused(tmp_path)
-    assert models(tmp_path, judge="openai:gpt-4o-mini") == ["qwen"]
-    said = refused(tmp_path, judge="openai:gpt-4-o")
-    assert (
-        "no verdict that counts; found 2 samples graded by openai:gpt-4o, 2 samples graded by openai:gpt-4o-m" in said
-    )
+def test_verdicts_count_of_one_judge_by_one_prompt_and_of_the_tasks_that_are_named(two_models, tmp_path):
     path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3)])
-    assert "has the rater openai:gpt-4o, and" in refused(path, tmp_path / "gemma")
-
-
-def test_text_overlap_is_taken_only_when_asked_for(tmp_path):
-    judge = CARE_JUDGE | {"backend": "lexical", "model": "token_f1"}
-    write_model(tmp_path, "gemma", [9, 2], judge=judge)
-    said = refused(tmp_path)
-    assert "found 2 samples graded by lexical:token_f1. Expected" in said
-    assert read(tmp_path, judge="lexical").rated_by["name"] == "lexical:token_f1"
-    write_model(tmp_path, "qwen", [3, 8])
-    assert models(tmp_path) == ["qwen"]
-    assert models(tmp_path, judge="lexical") == ["gemma"]
-
-
-def test_a_run_that_waits_for_its_judge_stops_no_other_and_alone_is_refused_with_the_way_out(two_models, tmp_path):
-    waiting = CARE_JUDGE | {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""}
-    write_model(two_models, "llama", [None, None], judge=waiting)
-    assert models(two_models) == ["gemma", "qwen"]
-    assert read(two_models).left_out["unscored_verdicts"] == 1
-    assert "found 2 samples graded by none:none. Expected" in refused(tmp_path / "llama")
-
-
-def test_tasks_can_be_chosen_by_name_and_by_group(two_models):
+    assert "has the rater openai:gpt-4o, and" in refused(path, two_models / "gemma")
+    others = {
+        "mini": CARE_JUDGE | {"model": "gpt-4o-mini"},
+        "prompt": CARE_JUDGE | {"prompt_sha256": "c" * 64},
+        "warm": CARE_JUDGE | {"sampling": {"temperature": 1.0}},
+        "waiting": CARE_JUDGE | {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""},
+        "overlap": CARE_JUDGE | {"backend": "lexical", "model": "token_f1"},
+    }
+    for name, judge in others.items():
+        write_model(tmp_path / "others", name, [None, None] if name == "waiting" else [9, 2], judge=judge)
+    beside = {name: (two_models / "gemma", tmp_path / "others" / name) for name in others}
+    assert "has the rater openai:gpt-4o-mini, and" in refused(*beside["mini"])
+    for name, value in (
+        ("prompt", f"prompt sha256 of openai:gpt-4o with care_norms_commonsense {'c' * 64}"),
+        ("warm", "sampling of"),
+    ):
+        assert f"has the {value}" in refused(*beside[name])
+    assert models(*beside["mini"], judge="openai:gpt-4o-mini") == ["mini"]
+    assert models(*beside["waiting"]) == models(*beside["overlap"]) == ["gemma"]
+    assert models(*beside["overlap"], judge="lexical") == ["overlap"]
+    said = refused(*beside["mini"], judge="openai:gpt-4-o")
+    assert "2 samples graded by openai:gpt-4o-mini. Expected" in said
+    own = care_sample("1", "好", 9.0)["record"]
+    del own["judge"]
+    other = write_run(tmp_path / "ungraded", "a", {"cedar_text": [{"record": own}]})
+    assert "samples of cedar_text, which no judge grades" in refused(other)
     write_model(two_models, "llama", [1, 2], task="care_greedy_zh")
-    assert models(two_models) == ["gemma", "llama", "qwen"]
-    assert models(two_models, tasks=("care_greedy_zh",)) == ["llama"]
-    assert models(two_models, tasks=("care_z*",)) == ["gemma", "qwen"]
-    assert "found no samples. Expected" in refused(two_models, tasks=("care_zhh",))
+    results = [two_models / name for name in ("gemma", "qwen", "llama")]
+    assert models(*results, tasks=("care_greedy_zh",)) == ["llama"]
+    assert models(*results, tasks=("care_z*",)) == ["gemma", "qwen"]
+    assert "found no samples. Expected" in refused(*results, tasks=("care_zhh",))
 
 
-def test_tasks_that_show_images_are_refused(tmp_path):
+def test_images_and_what_the_authors_forbid_are_refused_whatever_the_user_says(tmp_path):
     write_run(tmp_path, "a", {"sayings": [care_sample("zh-1", "好", 9.0, image="1.png")]})
     assert "sayings shows images, and only text can be trained on here" in refused(tmp_path)
     write_run(tmp_path / "b", "a", {"culturalvqa": [care_sample("zh-1", "好", 9.0)]})
     assert "culturalvqa shows images" in refused(tmp_path / "b")
-
-
-FORBIDDING = [each for each in benchmarks().values() if each.not_for_training]
-
-
-@pytest.mark.parametrize("benchmark", FORBIDDING, ids=lambda each: each.name)
-def test_what_the_authors_forbid_is_refused_with_the_reason_whatever_the_user_says(tmp_path, benchmark):
-    said = f"which may not be trained on: {benchmark.not_for_training}."
-    judged = care_sample("1", "好", 9.0, benchmark=benchmark.name)
-    assert said in refused(write_run(tmp_path / "judged", "a", {"sayings": [judged]}))
-
-
-def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
-    own = care_sample("1", "好", 9.0)["record"]
-    del own["judge"]
-    write_run(two_models / "other", "a", {"cedar_text": [{"record": own}]})
-    assert len(read(two_models).sources) == 2
-    assert "samples of cedar_text, which no judge grades" in refused(two_models / "other")
+    forbidding = [benchmark for benchmark in benchmarks().values() if benchmark.not_for_training]
+    assert forbidding
+    for benchmark in forbidding:
+        judged = care_sample("1", "好", 9.0, benchmark=benchmark.name)
+        said = refused(write_run(tmp_path / benchmark.name, "a", {"sayings": [judged]}))
+        assert f"which may not be trained on: {benchmark.not_for_training}." in said
 
 
 UNKNOWN_RATING = {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]}

@@ -12,7 +12,7 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -64,29 +64,23 @@ def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
     return torch.where(in_scope, distances, outside).mean()
 
 
-class Match(NamedTuple):
-    """The edit nearest to a request: its place in the order of insertion, from 0, and its score, a scalar."""
-
-    place: int
-    score: torch.Tensor
-    edit: Insertion
-
-
 StoredEdit = tuple[torch.Tensor, Insertion]
 """An inserted sample with its vector, shape (width,)."""
 
 
 def nearest_edit(
     memory: Sequence[StoredEdit], request: torch.Tensor, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-) -> Match:
-    """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty.
+) -> tuple[int, torch.Tensor]:
+    """Returns the place of the edit with the highest score, from 0, and that score; of equal ones the first inserted.
+
+    The memory must not be empty.
 
     ``scores`` compares the vectors of all edits, shape (edits, width), with that of a request, shape (width,): it
     returns a score of each edit, shape (edits,), which is higher the nearer it is.
     """
     values = scores(torch.stack([vector for vector, _ in memory]), request)
     place = max(range(len(memory)), key=values.tolist().__getitem__)
-    return Match(place, values[place], memory[place][1])
+    return place, values[place]
 
 
 def stored_vectors(

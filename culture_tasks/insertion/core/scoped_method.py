@@ -152,12 +152,13 @@ class ScopedMethod(InsertionMethod, Learner[TrainingCase]):
         if not self._memory:
             return Prompt(request)
         vector = self.parts.mapped([request_subject(request)])[0].detach()
-        match = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
-        score, threshold = float(torch.exp(match.score)), self.config.threshold
+        place, nearness = nearest_edit(self._memory, vector, lambda *vectors: -squared_distances(*vectors))
+        score, threshold = float(torch.exp(nearness)), self.config.threshold
         notes = {"similarity": score, "threshold": threshold}
         if score < threshold:
             return Prompt(request, notes=notes)
-        return Prompt(shown_after(match.edit, request), self.parts.replacement, {**notes, "activated": match.place})
+        shown = shown_after(self._memory[place][1], request)
+        return Prompt(shown, self.parts.replacement, {**notes, "activated": place})
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.

@@ -68,11 +68,11 @@ class MckiMethod(InsertionMethod):
         """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
         if not self._memory:
             return Prompt(request)
-        match = nearest_edit(self._memory, self._vector_of(request), similarities)
-        notes = {"similarity": float(match.score), "threshold": self.threshold}
+        place, score = nearest_edit(self._memory, self._vector_of(request), similarities)
+        notes = {"similarity": float(score), "threshold": self.threshold}
         if notes["similarity"] < self.threshold:
             return Prompt(request, notes=notes)
-        return Prompt(request.preceded_by(self._wrap(match.edit)), notes={**notes, "activated": match.place})
+        return Prompt(request.preceded_by(self._wrap(self._memory[place][1])), notes={**notes, "activated": place})
 
     def parameter_count(self) -> int:
         """Parameters of the router."""
@@ -125,13 +125,12 @@ class MckiMethod(InsertionMethod):
         ]
         self._renew_router()
         loss = train(self._router, router_cases, self.config, context.progress)
-        calibration = calibrate(*scores(self._router, router_cases))
-        self.threshold = calibration.threshold
+        self.threshold, accuracy = calibrate(*scores(self._router, router_cases))
         return {
             "requests": len({request.key for request in requests}),
             "loss": loss,
-            "threshold": calibration.threshold,
-            "training_accuracy": calibration.accuracy,
+            "threshold": self.threshold,
+            "training_accuracy": accuracy,
         }
 
     def _tensors(self) -> dict[str, torch.Tensor]:

@@ -154,15 +154,10 @@ def scores(router: Router, cases: Sequence[RouterCase]) -> tuple[list[float], li
     return positive, negative
 
 
-class Calibration(NamedTuple):
-    """The threshold tau, and the share of scores that are on the right side of it, 0 to 1."""
+def calibrate(positive: Sequence[float], negative: Sequence[float]) -> tuple[float, float]:
+    """Chooses the threshold t in [-1, 1] that maximises #(positive scores >= t) + #(negative scores < t).
 
-    threshold: float
-    accuracy: float
-
-
-def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibration:
-    """Chooses the t in [-1, 1] that maximises #(positive scores >= t) + #(negative scores < t).
+    Beside it there is the share of scores that are on the right side of it, 0 to 1.
 
     The count is the same for all t between two neighbouring scores, so the maximum is reached on whole intervals. The
     rule: of the best intervals the widest, of equally wide ones the highest (which activates less and so preserves
@@ -173,4 +168,4 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
     thresholds, widths = np.append(-1.0, (edges[:-1] + edges[1:]) / 2), np.append(0.0, np.diff(edges))
     correct = len(up) - np.searchsorted(up, thresholds) + np.searchsorted(down, thresholds)
     best = np.lexsort((widths, correct))[-1]  # of equal ones the last, which is the highest
-    return Calibration(float(thresholds[best]), float(correct[best] / (len(up) + len(down))))
+    return float(thresholds[best]), float(correct[best] / (len(up) + len(down)))

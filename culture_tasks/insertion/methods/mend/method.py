@@ -160,7 +160,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
-        self._editors = None
+        self._editors, self._moments = None, []
         losses = train(self, cases, self.config, context, name=self.name)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
