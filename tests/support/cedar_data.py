@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from culture_tasks.benchmarks.cedar.benchmark import ACC, TOP2, metrics
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
-from culture_tasks.benchmarks.interface import MeanScore
-from culture_tasks.harness.rows import TaskRecords, statistics_of
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -75,35 +72,3 @@ def said(doc: Mapping[str, Any]) -> str:
     """Returns the scripted reply to a document: the emotion in the prompt's language, in a sentence."""
     emotion = SAID[doc["language"]][int(doc["id"]) - 1]
     return RUBBISH if emotion is None else f"**{OPTION_WORDS[doc['prompt_language']][emotion]}**"
-
-
-def gold(doc: Mapping[str, Any]) -> str:
-    """Returns a reply that is right."""
-    return OPTION_WORDS[doc["prompt_language"]][doc["gold"]] + "."
-
-
-def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict[str, float]:
-    """Works metrics out again from the labels of logged records, with their standard errors."""
-    kinds, plain = metrics("pooled" if is_pooled else "language"), []
-    for record in records:
-        group, read = record["groups"], [run["label"] for run in record["runs"]]
-        labels = (group["language"], group["gold"], *read)
-        inputs: dict[str, Any] = {metric.name: labels for metric in kinds}
-        inputs.pop(TOP2, None)
-        if "minority" in group:
-            inputs[TOP2] = (group["gold"], None if group["minority"] == "none" else group["minority"], *read)
-        plain.append({**record, "inputs": inputs})
-    scores = {}
-    task = TaskRecords(statistics_of(kinds, ACC, plain), plain)
-    for number in task.statistics:
-        of_number = task.of(number)
-        if any(map(number.concerns, of_number)):
-            scores[number.name], error = number.measured(of_number)
-            if isinstance(number.metric, MeanScore) or number.metric.stderr is not None:
-                scores[f"{number.name}_stderr"] = error
-    return scores
-
-
-def counted(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns the records that a task counts: those with a score."""
-    return [record for record in records if "score" in record]
