@@ -139,7 +139,7 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
     if len(clusters) != kept.size:
-        raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; expected one for each.")
+        raise ValueError(f"clusters or strata: {len(clusters)} for {kept.size} items; expected one for each.")
     if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
         return numbered(clusters[kept])[1]
     of_kept = list(compress(clusters, kept.tolist()))

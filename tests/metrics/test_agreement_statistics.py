@@ -41,7 +41,7 @@ def test_by_hand():
         # Expected: 2 * (1*3*4 + 1*3*25 + 1*1*49 + 3*3*9 + 3*1*25 + 3*1*4) = 2 * 304 = 608.
         "krippendorff_alpha": 1 - 7 * 16 / 608,
     }
-    found = agreement((1.0, 2.0, 3.0, 3.0), (2.0, 2.0, 4.0, 3.0), resamples=0).estimates
+    found = agreement((1.0, 2.0, 3.0, 3.0), (2.0, 2.0, 4.0, 3.0)).estimates
     assert {name: one.value for name, one in found.items()} == pytest.approx(expected)
 
 
@@ -58,9 +58,8 @@ def test_alpha_of_krippendorffs_own_example():
     assert found == [0.743, 0.815, 0.849]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_against_scipy_and_the_krippendorff_package(seed):
-    human, judge, _ = simulated(seed=seed)
+def test_against_scipy_and_the_krippendorff_package():
+    human, judge, _ = simulated()
     table = np.stack([human, judge, np.where(np.arange(400) % 3, judge, NAN)])
     for name, reference in (
         ("pearson", stats.pearsonr),
@@ -86,7 +85,6 @@ def test_against_scipy_and_the_krippendorff_package(seed):
 )
 def test_data_without_a_value_have_a_reason(names, human, judge, reason):
     for name in names:
-        assert statistic(name, human, judge).reason == reason
         estimate = agreement(human, judge, resamples=10).estimates[name]
         assert (math.isnan(estimate.value), math.isnan(estimate.low), estimate.reason) == (True, True, reason)
     assert statistic("mean_error", [4, 4], [4, 4]).value == 0.0  # errors need no variation

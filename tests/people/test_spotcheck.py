@@ -112,7 +112,7 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
     assert row["weight"].value == pytest.approx(expected.overall.weight)
     assert (row["rated"].value, row["responses"].value) == (45, 180)
     assert row["judge"].value == pytest.approx(np.mean(verdicts()))
-    assert cells(found, "ja")["corrected"].value == pytest.approx(expected.strata["ja"].value)
+    assert cells(found, "ja")["corrected"].value == pytest.approx(expected.over({"ja": 1.0}).value)
     everyone = np.mean([truth(item) for item, _ in items_of(SIZES)])
     assert row["corrected_here"].low < everyone < row["corrected_here"].high < row["judge"].low
 
@@ -154,8 +154,8 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path)
     assert draw(tmp_path, 90) == 0
     for cultures, populations, reason in (
         ((), (), ""),
-        (("ar", "en"), range(4), "English and Arabic have no ratings yet"),
-        (("ar",), (0,), "Arabic in crosscult_single_reliability has no ratings yet"),
+        (("ar", "en"), range(4), "too few responses are rated for English, Arabic"),
+        (("ar",), (0,), "too few responses are rated for Arabic in crosscult_single_reliability"),
     ):
         ratings = {
             row["row"]: "" if row["culture"] in cultures and row["population"] in populations else 1 + at % 3
@@ -191,7 +191,7 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path):
     row = cells(found["spotcheck"])
     assert (row["corrected"].value, row["corrected"].low) == pytest.approx(expected.overall[:2])
     assert (row["rated"].value, row["responses"].value) == (45, 67)
-    assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.strata["ja"].set_high)
+    assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.over({"ja": 1.0}).set_high)
     errors = [judged(item, 0.3) - truth(item) for item in sorted(row["item"] for row in rows_of(tmp_path))]
     assert cells(found["spotcheck_agreement"])["higher"].value == pytest.approx(np.mean(errors))
     assert "are of the 27 of 80 responses that judge-2 graded" in " ".join(found["spotcheck"].notes)
@@ -228,10 +228,13 @@ def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, 
     said = capsys.readouterr().out
     assert f"{len(others)} of 45 drawn responses have no rating." in said
     assert "were skipped" not in said
-    assert "all: Arabic and Chinese have no ratings yet" in said
+    assert "all: too few responses are rated for Arabic, Chinese" in said
     found = tables(checked)["spotcheck"]
     assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
-    assert (cells(found, "ar")["corrected"].note, cells(found)["corrected"].value) == ("no ratings yet", None)
+    assert (cells(found, "ar")["corrected"].note, cells(found)["corrected"].value) == (
+        "too few responses are rated for Arabic",
+        None,
+    )
 
 
 def edited(path, change):
