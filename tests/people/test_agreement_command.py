@@ -11,7 +11,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Verdict
 
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
-FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
+FILES = {"agreement.json", "agreement.txt", "ratings.csv"}
 
 
 def shifted(shift):
@@ -120,7 +120,7 @@ def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes
     assert fakes["kind"].checked == len({(row["question"], row["response"]) for row in care_rows()})
     pairs = [(pair["first"], pair["second"]) for pair in read_json(tmp_path / "a")["comparisons"]]
     assert pairs == [("human", "openai:kind"), ("human", "openai:strict"), ("openai:kind", "openai:strict")]
-    texts = [(tmp_path / "a" / name).read_text(encoding="utf-8").replace("\\", "") for name in FILES]
+    texts = [(tmp_path / "a" / name).read_text(encoding="utf-8") for name in FILES]
     for text in (capsys.readouterr().out, *texts):
         assert all(name in text for name in ("kind", "http://localhost:1/v1", "care_literacy.v1", "0" * 12))
     rows = [{name: value for name, value in row.items() if name != "human_rating"} for row in care_rows()]
@@ -154,10 +154,8 @@ def test_texts_from_data_can_not_act(run, tmp_path):
     rows = [row | {"cul_type": "=cmd|'[x](http://a)<b>", "question": "=1+1"} for row in care_rows(3, 2)]
     path = write_json(tmp_path / "rows.json", rows)
     run("--judge", "lexical", "--data", path, "--rubric", "care_literacy", "-o", tmp_path / "out", "--resamples", 10)
-    assert r"=cmd\|'\[x\](http://a)\<b\>" in (tmp_path / "out" / "agreement.md").read_text(encoding="utf-8")
-    for name in ("agreement.csv", "ratings.csv"):
-        cells = [cell for row in csv_rows(tmp_path / "out" / name) for cell in (*row, *row.values())]
-        assert not [cell for cell in cells if cell.startswith("=")]
+    cells = [cell for row in csv_rows(tmp_path / "out" / "ratings.csv") for cell in (*row, *row.values())]
+    assert not [cell for cell in cells if cell.startswith("=")]
 
 
 def test_bad_choices_are_named_before_anything_runs(run, capsys):
