@@ -18,10 +18,7 @@ from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at packages, harnesses, judge and data, and say what to do"),
-    "selftest": (
-        "selftest:register",
-        "check that images and stop strings reach the model, and that the judge grades as it should",
-    ),
+    "selftest": ("selftest:register", "check that images reach the model, and that the judge grades as it should"),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, and list what benchmarks share"),

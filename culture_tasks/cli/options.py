@@ -38,7 +38,6 @@ INTERRUPTED = 130
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
-_FORMER_NAMES = {"--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
@@ -57,7 +56,7 @@ class _Form(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with a short usage that takes options with underscores too, as the harnesses do, and by former names."""
+    """A parser with a short usage that takes options with underscores too, as the harnesses do."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": _Form, **options})
@@ -76,11 +75,11 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses words in which each option has its present name, with hyphens."""
+        """Parses words in which each option has hyphens."""
         words = list(sys.argv[1:] if args is None else args)
         for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
             option, equals, value = word.partition("=")
-            hyphenated = _FORMER_NAMES.get(option, option.replace("_", "-"))
+            hyphenated = option.replace("_", "-")
             if option not in self._option_string_actions and hyphenated in self._option_string_actions:
                 words[place] = f"{hyphenated}{equals}{value}"
         return super().parse_known_args(words, namespace)

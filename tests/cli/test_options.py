@@ -1,4 +1,4 @@
-"""Options that are spelt alike in all commands: either spelling, former names, lists of tasks, colours, JSON."""
+"""Options that are spelt alike in all commands: either spelling, lists of tasks, colours, JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from culture_tasks.rejudge.estimates import Bounds
     [
         ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
         ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
-        ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
         ("report r --output o --other_metrics x", "other_metrics", ["x"]),
@@ -30,7 +29,7 @@ from culture_tasks.rejudge.estimates import Bounds
         ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
     ],
 )
-def test_an_option_goes_by_either_spelling_and_its_former_name(words, name, value):
+def test_an_option_goes_by_either_spelling(words, name, value):
     command, *arguments = words.split()
     assert getattr(build_parser(command).parse_args([command, *arguments]), name) == value
 
