@@ -78,7 +78,7 @@ def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, sai
     assert said in message
     assert "CULTURE_JUDGE_PATIENCE='x'" in message  # all problems are named at once
     assert message.startswith("settings: ")
-    assert message.endswith("Correct or unset the variable.")
+    assert message.endswith("Correct or unset it.")
 
 
 def test_a_misspelt_name_is_refused_with_the_nearest():
@@ -88,6 +88,8 @@ def test_a_misspelt_name_is_refused_with_the_nearest():
         ("CULTURETASKS_DATA", "CULTURE_TASKS_DATA"),
     ):
         assert f"unknown environment variable '{name}'. Did you mean '{nearest}'?" in refused(**{name: "x"})
+    said = refused(CULTURE_JUDGE_MAX_TOKENS="9")
+    assert ("Did you mean" in said, "such as max_tokens, are part of CULTURE_JUDGE_EXTRA_BODY" in said) == (False, True)
 
 
 def test_the_process_s_environment_is_read_when_asked_and_variables_of_other_programs_are_left_alone(monkeypatch):
@@ -187,7 +189,7 @@ def test_what_a_file_sets_is_said_once_and_a_pipe_in_its_place_is_not_waited_for
     write(project, 'judge = "openai:gpt-4o"\nsubset = 400')
     write(project.parent / "home", 'subset = "4"')
     assert Settings.from_environment() == Settings.from_environment()
-    assert caplog.messages == [f"settings: judge, subset come from {project / FILE_NAME}."]
+    assert caplog.messages == [f"settings: {project / FILE_NAME} sets judge, subset."]
     (project / FILE_NAME).unlink()
     assert Settings.from_environment().subset == (4, 0)
     assert len(caplog.messages) == 1  # the user's own file
