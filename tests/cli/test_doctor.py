@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from importlib import metadata
-from types import SimpleNamespace
 
 import datasets
 import pytest
-from support.fault_server import FaultServer, fails, hangs, says
+from support.fault_server import FaultServer, fails, says
 from support.judging import KEY
 
 from culture_tasks.benchmarks.registry import benchmarks
@@ -99,13 +97,9 @@ def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(serve
     judge = finding("judge")
     assert (judge.state, judge.found) == ("fix", "can't be used")
     assert "Correct the key (OPENAI_API_KEY)" in judge.remedy
-    for options in ([], ["--json"]):
-        assert main(["doctor", *options]) == 1
-        said = capsys.readouterr()
-        assert KEY not in said.out + said.err
-    server.script(hangs)
-    monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "0.2")
-    assert "no reply within 0.2 s. Raise CULTURE_JUDGE_TIMEOUT" in finding("judge").remedy
+    assert main(["doctor", "--json"]) == 1
+    said = capsys.readouterr()
+    assert KEY not in said.out + said.err
     monkeypatch.setattr(doctor, "make_judge", broken)
     assert finding("judge") == Finding("fix", "can't be looked at (RuntimeError)")
 
@@ -154,22 +148,11 @@ def test_json_has_every_finding(capsys, monkeypatch):
     assert main(["doctor", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["well"]
-    assert {each["subject"] for each in said["findings"]} == dict(examine()).keys()
     assert set(said["findings"][0]) == {"subject", "state", "found", "remedy", "facts"}
 
 
-def test_a_plug_in_that_fails_or_is_missing_is_said(monkeypatch):
-    def broken():
-        raise RuntimeError("no licence")
-
+def test_a_plug_in_that_is_missing_is_said(monkeypatch):
     assert states("lm-eval", "lmms-eval") == ["ok", "ok"]
-    assert re.fullmatch(r"runs our \d+ tasks and groups through its own command", finding("lmms-eval").found)
-    ours = SimpleNamespace(name="ours", value="culture_tasks.harness.lmms_eval.plugin:register")
-    other = SimpleNamespace(name="other", value="other_models:register", load=lambda: broken)
-    monkeypatch.setattr(plug_ins, "entry_points", lambda group: [other, ours])
-    found = finding("lmms-eval")
-    said = "The lmms-eval plug-in 'other' (other_models:register) fails to load: RuntimeError: no licence. "
-    assert (found.state, found.remedy.startswith(said)) == ("fix", True)
     monkeypatch.setattr(plug_ins, "entry_points", lambda group: [])
     assert states("lmms-eval", "lm-eval") == ["fix", "ok"]
 

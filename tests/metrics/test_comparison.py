@@ -69,15 +69,6 @@ def test_all_flips_against_brute_force(items):
     assert ours[:4] == pytest.approx((-back.difference, -back.high, -back.low, back.p), nan_ok=True)
 
 
-def test_drawn_flips_against_scipy_and_in_both_orders():
-    a, b, _ = two_models(np.random.default_rng(4), 60, 1, 0.3)
-    reference = stats.permutation_test(
-        (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=9999, random_state=0
-    )
-    assert paired_difference(a, b).p == pytest.approx(reference.pvalue, abs=0.02)
-    assert paired_difference(a, b).p == paired_difference(b, a).p
-
-
 def test_parts_that_weigh_the_same():
     # Parts 0 (items 1, 2, 3: differences 1, 0, 0) and 1 (item 4: difference 1): (1/3 + 1) / 2 = 2/3
     result = paired_difference([1, 0, 0, 1], [0, 0, 0, 0], strata=np.array([0, 0, 0, 1]))
@@ -128,9 +119,8 @@ def test_the_bootstrap_of_a_mean_is_nearly_the_t_test():
     again = [replicates(lambda at, own=own: float(own[at].mean()), clusters) for own in (ours, theirs)]
     found = paired_bootstrap(float((ours - theirs).mean()), again[0] - again[1], n=120, clusters=40)
     assert (found.clusters, found.method) == (40, "bootstrap")
-    assert (found.difference, found.sd) == (pytest.approx(exact.difference), pytest.approx(exact.sd, rel=0.1))
-    assert found.low == pytest.approx(exact.low, abs=0.05)
-    assert (found.p <= 0.05) == (found.high < 0 or found.low > 0)
+    assert found[:4] == pytest.approx(exact[:4], abs=0.05)
+    assert found.sd == pytest.approx(exact.sd, rel=0.1)
     for drawn, p, reason in (
         ([0.5] * 100, 2.0**-9, "every resample has the same difference"),
         ([0.0] * 100, 1.0, "every resample has the same difference"),

@@ -59,16 +59,6 @@ def test_scores_are_drawn_to_the_others_by_the_share_of_noise():
     assert half_width(scores[0]) == pytest.approx(8.4, abs=0.3)
 
 
-def test_a_place_that_an_easy_benchmark_alone_asks_about_is_not_ahead():
-    easy, hard = right(0.9, 200), right(0.3, 200)
-    others = [(place, unit, scores) for place in range(1, 10) for unit, scores in enumerate((easy, hard))]
-    first, *rest = pooled(items((0, 0, easy), *others), 10)
-    assert first.raw == pytest.approx(90)
-    assert first.value == pytest.approx(rest[0].value, abs=0.2)
-    assert all(one.value == pytest.approx(60, abs=0.2) and one.raw == pytest.approx(60) for one in rest)
-    assert half_width(first) > half_width(rest[0])
-
-
 def test_few_questions_weigh_little_and_units_of_a_benchmark_weigh_the_same():
     many = [(place, 0, right(0.5 + 0.02 * place, 500)) for place in range(10)]
     lucky, *_ = pooled(items((10, 0, [100.0] * 3), *many), 11)[10:]
@@ -94,19 +84,17 @@ def test_questions_asked_about_every_place_widen_intervals_but_do_not_move_score
     [
         ([(0, 0, [100.0])], 1),
         ([(0, 0, [0.0]), (2, 0, [100.0])], 3),
-        ([(0, 0, [100.0] * 18)], 1),
         ([(place, 0, [0.0] * 18) for place in range(4)], 4),
         ([(place, unit, [70.0] * 9) for place in range(3) for unit in range(2)], 3),
-        ([(place, place, right(0.5, 10)) for place in range(3)], 3),
         ([(place, unit, [100.0 * ((place + unit) % 2)]) for place in range(5) for unit in range(3)], 5),
         ([(0, 0, [1e-300, 100.0]), (1, 0, [0.0])], 2),
         ([(0, 0, [])], 2),
     ],
 )
-@pytest.mark.parametrize("alone", [True, False])
-def test_extremes_give_numbers_within_the_scale_and_no_warning(cells, places, alone):
+def test_extremes_give_numbers_within_the_scale_and_no_warning(cells, places):
     size = sum(len(scores) for _, _, scores in cells)
-    scores = pooled(items(*cells, clusters=None if alone else [0] * size), places)
+    scores = pooled(items(*cells, clusters=[0] * size), places)
+    assert len(pooled(items(*cells), places)) == places
     assert [one is None for one in scores] == [
         place not in {cell[0] for cell in cells if cell[2]} for place in range(places)
     ]

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from culture_tasks.metrics.intervals import share_interval, t_quantile
+from culture_tasks.metrics.intervals import t_quantile
 from culture_tasks.metrics.subsets import (
     SamplingFrame,
     components,
@@ -69,6 +69,7 @@ def test_without_clusters_it_is_the_textbook_interval_with_the_finite_population
     found = subset_interval(scores, None, SamplingFrame(20, 1 / 5 - 1 / 20))
     reach = t_quantile(0.95, 5) * np.std(scores, ddof=1) * math.sqrt(1 / 5 - 1 / 20)
     assert (found.low, found.high) == pytest.approx((5.0 - reach, 5.0 + reach))
+    assert subset_interval([1.0], None, SamplingFrame(10, 0.1)).reason  # no spread to learn from
 
 
 def test_an_item_of_each_cluster_leaves_the_spread_within_clusters_alone():
@@ -81,14 +82,7 @@ def test_an_item_of_each_cluster_leaves_the_spread_within_clusters_alone():
     assert apart.high - apart.low > 1.0
 
 
-def test_without_a_spread_to_learn_from_it_is_the_usual_interval():
-    for scores in ([1.0], [1.0, 1.0, 1.0]):
-        assert subset_interval(scores, None, SamplingFrame(10, 0.1), shares=True) == share_interval(scores)
-    assert math.isnan(subset_interval([math.nan], None, SamplingFrame(10, 0.1)).value)
-
-
 def test_intervals_hold_the_score_of_all_items():
-    within, shares = 0.5, True
     rng = np.random.default_rng(4)
     items, clusters = parallel(60, 10)
     codes = np.repeat(np.arange(60), 10)
@@ -96,12 +90,12 @@ def test_intervals_hold_the_score_of_all_items():
     held = Counter[int]()
     worlds = 60
     for world in range(worlds):
-        scores = rng.normal(0, 1, 60)[codes] + rng.normal(0, within, codes.size)
-        scores = (scores > 0.3).astype(float) if shares else scores
+        scores = rng.normal(0, 1, 60)[codes] + rng.normal(0, 0.5, codes.size)
+        scores = (scores > 0.3).astype(float)
         drawn = draw(120, items, clusters, strata, seed=world)
         for n in (30, 60, 120):
             part = np.array(drawn[:n])
-            found = subset_interval(scores[part], codes[part], population(part, clusters), shares=shares)
+            found = subset_interval(scores[part], codes[part], population(part, clusters), shares=True)
             held[n] += found.low <= scores.mean() <= found.high
     assert all(held[n] / worlds >= 0.89 for n in (30, 60, 120)), held
 
