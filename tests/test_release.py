@@ -82,13 +82,9 @@ def test_the_check_finds_what_does_not_belong(project):
             release.check(project, tag)
         return str(ended.value)
 
-    assert "dist/ has no files. Expected culture_tasks-0.1.0.tar.gz and" in refused()
     sdist("README.md", "judges/judge.py")
     wheel("culture_tasks/__init__.py", "culture_tasks-0.1.0.dist-info/METADATA")
     release.check(project, "v0.1.0")
     assert "expected v0.1.0" in refused("v0.2.0")
-    sdist("README.md", "tests/test_x.py")
-    assert refused() == "dist/ holds tests/test_x.py, which doesn't belong there."
-    sdist("README.md")
     wheel("tests/__init__.py", "culture_tasks/__pycache__/x.pyc")
     assert "dist/ holds tests/__init__.py, culture_tasks/__pycache__/x.pyc" in refused()

@@ -2,7 +2,6 @@ import csv
 import json
 import re
 
-import datasets
 import numpy as np
 import pytest
 from support.scripted_judge import ScriptedJudge
@@ -80,18 +79,6 @@ def fakes(monkeypatch):
 
     monkeypatch.setattr("culture_tasks.judges.selection.make_judge", make)
     return made
-
-
-def test_the_commit_of_the_hub_that_was_read_is_reported(run, tmp_path, monkeypatch):
-    commit = "0123456789abcdef" * 2 + "01234567"
-    folder = tmp_path / "geyang627___care" / "default" / "0.0.0" / commit  # as `datasets` leaves what it downloaded
-    datasets.Dataset.from_list(list(care_rows())).save_to_disk(folder)
-    (folder / "data-00000-of-00001.arrow").rename(folder / "care-train.arrow")
-    (folder / "dataset_info.json").write_text('{"config_name": "default", "splits": {"train": {}}}')
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE={commit}")
-    assert run("--judge", "lexical", "-o", tmp_path / "out", "--resamples", 10) == 0
-    assert read_json(tmp_path / "out")["data"]["origin"] == f"geyang627/CARE at commit {commit}"
 
 
 def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run, data, tmp_path, capsys):

