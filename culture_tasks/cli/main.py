@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
-from culture_tasks.cli.options import INTERRUPTED, Parser, coloured
+from culture_tasks.cli.options import INTERRUPTED, Parser
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:
-        print(f"culture-tasks: {coloured('error', 'red', sys.stderr)}: {printable(str(error))}", file=sys.stderr)
+        print(f"culture-tasks: error: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
     except KeyboardInterrupt:
         print("culture-tasks: interrupted", file=sys.stderr)

@@ -6,16 +6,15 @@ import argparse
 import fnmatch
 import json
 import math
-import os
 import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from culture_tasks import __version__
 from culture_tasks.errors import SettingsError, nearest
@@ -25,19 +24,16 @@ from culture_tasks.text_tables import printable
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
     from culture_tasks.insertion.core.adapter import ModelOptions
-    from culture_tasks.selftest.findings import Finding, State
+    from culture_tasks.selftest.findings import Finding
 
 AddParser = Callable[..., argparse.ArgumentParser]
 """Makes the parser of a command, from what :class:`argparse.ArgumentParser` takes."""
 
-Colour = Literal["red", "green", "yellow"]
 Item = TypeVar("Item")
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells report it."""
 
-_COLOURS = {"red": 31, "green": 32, "yellow": 33}
-_STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
@@ -177,12 +173,6 @@ def print_json(content: object) -> None:
     print(escaped(json.dumps(plain, ensure_ascii=False, indent=1)))
 
 
-def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
-    """Returns a text in a colour where a stream (None: standard output) is a terminal and NO_COLOR isn't set."""
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if is_plain or not (stream or sys.stdout).isatty() else f"\033[{_COLOURS[colour]}m{text}\033[0m"
-
-
 def with_progress(items: Sequence[Item], label: str) -> Iterable[Item]:
     """Returns items that show on standard error, if that is a terminal, how many of them are done."""
     from tqdm import tqdm
@@ -214,8 +204,7 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         for text, indent in lines if finding.remedy else lines[:1]:
             blank = " " * len(indent)
             wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=blank)
-            block = "\n".join(wrapped)
-            tqdm.write(coloured(block[:4], _STATES[finding.state]) + block[4:], file=sys.stdout)
+            tqdm.write("\n".join(wrapped), file=sys.stdout)
             sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0

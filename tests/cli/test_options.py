@@ -1,16 +1,15 @@
-"""Options that are spelt alike in all commands: either spelling, lists of tasks, colours, JSON."""
+"""Options that are spelt alike in all commands: either spelling, lists of tasks, JSON."""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from culture_tasks.cli.main import all_commands, build_parser
-from culture_tasks.cli.options import Parser, coloured, print_json
+from culture_tasks.cli.options import Parser, print_json
 from culture_tasks.rejudge.estimates import Bounds
 
 
@@ -47,18 +46,6 @@ def test_options_of_one_meaning_have_one_name():
         actions = parser._option_string_actions
         assert actions.get("-o") is actions.get("--output"), parser.prog
         assert "--tasks" not in actions or actions["--tasks"].metavar == "LIST", parser.prog
-
-
-def test_colours_are_for_terminals_alone(monkeypatch):
-    terminal = SimpleNamespace(isatty=lambda: True)
-    for name in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    assert coloured("x", "red", terminal) == "\033[31mx\033[0m"
-    assert coloured("x", "red") == "x"
-    for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-        assert coloured("x", "red", terminal) == "x"
-        monkeypatch.delenv(name)
 
 
 def test_json_has_no_nan_no_lone_surrogate_and_nothing_that_acts_on_a_terminal(capsys):
