@@ -124,13 +124,9 @@ def probe_effect(
     squares = float(x @ x)
     value = float(x @ d) / squares
     weights = _adjusted(x / math.sqrt(squares), strata_numbers, groups) / math.sqrt(squares)
-    if np.isnan(weights).any():
-        return effect._replace(reason="too few responses differ in it: the responses to one item settle the effect")
     freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), effect.clusters - 1.0)
-    if freedom < LEAST_FREEDOM:
-        return effect._replace(
-            reason=f"too few responses differ in it: {freedom:.1f} degrees of freedom, not 4 or more"
-        )
+    if not freedom >= LEAST_FREEDOM:
+        return effect._replace(reason="too few responses differ in it")
     residuals = d - value * x
     if math.sqrt(float(residuals @ residuals)) <= _TINY * max(1.0, math.sqrt(float(d @ d))):
         return effect._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")

@@ -226,17 +226,6 @@ def centred(values: Floats, strata: Numbers) -> Floats:
     return departures
 
 
-def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
-    """Returns the scores with the mean of its stratum, numbered from 0 to ``many``, in place of one that is NaN.
-
-    Examples:
-        >>> filled(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 1]), 2).tolist()
-        [1.0, 1.0, 3.0, 5.0]
-    """
-    scored = ~np.isnan(scores)
-    return np.where(scored, scores, stratum_means(scores[scored], strata[scored], many)[strata])
-
-
 def ratio_contributions(above: Floats, below: Floats) -> Floats:
     """Returns one value per item, as :func:`contributions` does, for the ratio of two totals.
 

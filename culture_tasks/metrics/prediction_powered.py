@@ -28,7 +28,6 @@ from culture_tasks.metrics.means import (
     centred,
     check_confidence,
     cluster_numbers,
-    filled,
     numbered,
     stratum_means,
     two_lists,
@@ -405,7 +404,8 @@ class _Fit:
         self._codes, self._clusters = codes, clusters
         members = codes[rated]
         self.sizes, self.counts = np.bincount(codes), np.bincount(members)
-        f = filled(judge, codes, shares.size)
+        known = ~np.isnan(judge)
+        f = np.where(known, judge, stratum_means(judge[known], codes[known], shares.size)[codes])
         self.weight = self._tuned(f[rated], people, members, shares)
         scores = self.weight * f
         of_scores = stratum_means(scores, codes)

@@ -67,8 +67,8 @@ def test_a_stratum_whose_responses_are_alike_and_missing_numbers_change_nothing(
         ([], [], "no rated response has a value of it"),
         ([1.0, NAN], [NAN, 1.0], "no rated response has a value of it"),
         ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], "no two responses that compare differ in it"),
-        ([0.0, 0.3] * 20, [0.0] * 39 + [1.0], "too few responses differ in it: the responses to one item settle the"),
-        ([0.0, 0.3] * 20, [0.0] * 37 + [1.0] * 3, "too few responses differ in it: 2."),
+        ([0.0, 0.3] * 20, [0.0] * 39 + [1.0], "too few responses differ in it"),
+        ([0.0, 0.3] * 20, [0.0] * 37 + [1.0] * 3, "too few responses differ in it"),
         ([0.5] * 12, [0.0, 1.0] * 6, "the judge's errors are the same on all responses, or follow from it exactly"),
     ],
 )
