@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.sample_files import LEXICAL, care_sample, rewrite, write_run
+from support.sample_files import LEXICAL, care_sample, write_run
 
 from culture_tasks.cli.main import main
 
@@ -49,18 +49,6 @@ def test_money_is_the_judges_share_and_the_table_says_what_it_means(tmp_path, ca
     assert main(["cost", "--results", str(tmp_path), "--width", "8", "--judge", "lexical"]) == 0
     printed = capsys.readouterr().out
     assert ("| care_zh | 10 | ±8.4 | 5 | - |" in printed, "Set CULTURE_SUBSET" in printed) == (True, True)
-
-
-def test_several_runs_count_as_their_mean_and_a_grading_of_a_sample_not_at_all(tmp_path, capsys):
-    first = write_ratings(tmp_path, [4.0, 6.0] * 5)
-    write_ratings(tmp_path, [3.0, 7.0] * 5, "20260102_000000", "another/model")  # the mean variance is 25 / 9
-    # Of 6, 1.96 * sqrt(25 / 9 * (1 / 6 - 1 / 10)) = 0.843, 9.4 points; of 7, 0.676, 7.5 points.
-    assert widths(capsys, tmp_path, 9)[0]["needed"] == 7
-    sample = write_ratings(tmp_path, [1.0, 10.0], "20260103_000000")
-    subset = {"subset": {"documents": 2, "of_documents": 10, "items": 10, "spread": 0.0, "seed": 0}}
-    rewrite(sample, config={"rejudged_from": first.name}, configs={"care_zh": {"metadata": subset}})
-    [estimate] = widths(capsys, tmp_path, 9)
-    assert (estimate["needed"], estimate["questions"]["low"]) == (7, 10)
 
 
 def test_scores_that_are_all_alike_and_text_overlap_tell_nothing(tmp_path, capsys):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from culture_tasks.metrics.comparison import paired_bootstrap, paired_difference
+from culture_tasks.metrics.means import contributions
 from culture_tasks.metrics.resampling import replicates
 
 score = st.integers(0, 10).map(float) | st.just(math.nan)
@@ -73,6 +74,9 @@ def test_parts_that_weigh_the_same():
     # Parts 0 (items 1, 2, 3: differences 1, 0, 0) and 1 (item 4: difference 1): (1/3 + 1) / 2 = 2/3
     result = paired_difference([1, 0, 0, 1], [0, 0, 0, 0], strata=np.array([0, 0, 0, 1]))
     assert result.difference == pytest.approx(2 / 3)
+    # Each item has 2/3 and its weight times its distance from its part's mean, 1/3 or 1
+    values = contributions(np.array([1.0, 0.0, 0.0, 1.0]), np.array([0, 0, 0, 1]))
+    assert values == pytest.approx([10 / 9, 4 / 9, 4 / 9, 2 / 3])
     # Weights 2/3 and 2: sums 2/3, 0, 0, 2, of which all 2 of 4 signs with both alike are as far from 0
     assert (result.p, result.differing) == (0.5, 2)
 

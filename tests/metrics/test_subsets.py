@@ -35,17 +35,6 @@ def test_a_draw_contains_every_smaller_one_and_depends_on_names_and_seed_alone()
     assert len(draw(9, items[:4], clusters[:4], strata[:4])) == 4
 
 
-def test_strata_and_clusters_are_drawn_from_evenly():
-    items, clusters = parallel(100, 4)
-    strata = ["large" if int(cluster) < 80 else "small" for cluster in clusters]
-    for n in (20, 50, 100):
-        drawn = draw(n, items, clusters, strata, seed=n)
-        assert Counter(strata[at] for at in drawn)["small"] == pytest.approx(n / 5, abs=2)
-        seconds = n - len({clusters[at] for at in drawn})
-        assert n // 15 - 1 <= seconds <= n // 4
-        assert max(Counter(clusters[at] for at in drawn).values()) <= 3
-
-
 def test_every_item_has_the_same_chance_whatever_its_cluster():
     clusters = [f"c{size}-{number}" for size in (1, 2, 6) for number in range(12 // size) for _ in range(size)]
     items = [str(at) for at in range(len(clusters))]

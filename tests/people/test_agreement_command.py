@@ -81,13 +81,10 @@ def fakes(monkeypatch):
     return made
 
 
-def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run, data, tmp_path, capsys):
-    for name in ("out", "again"):
-        assert run("--judge", "lexical", "--data", data, "-o", tmp_path / name, "--resamples", 50) == 0
+def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
+    assert run("--judge", "lexical", "--data", data, "-o", tmp_path / "out", "--resamples", 50) == 0
     printed = capsys.readouterr().out
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
-    for name in FILES:
-        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert run("--judge", "lexical", "--data", data, "--resamples", 50, "--json") == 0
     assert json.loads(capsys.readouterr().out) == read_json(tmp_path / "out")
     assert re.search(r"overall +all +120 +30 +100\.0%", printed)

@@ -3,12 +3,7 @@ import json
 import pytest
 
 from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
-from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
-from culture_tasks.benchmarks.registry import rubric_named
-from culture_tasks.data.rows import TableRow
-from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
-from culture_tasks.people import rated_responses
 from culture_tasks.people.rated_responses import NO_CATEGORY, language_of
 from culture_tasks.people.rated_responses import load as load_responses
 from culture_tasks.settings import Settings
@@ -94,45 +89,6 @@ def test_limit_and_sample(tmp_path):
     assert rows[0] != rows[2]
     assert draws[0].fingerprint == draws[1].fingerprint != draws[2].fingerprint
     assert len(load(path, None, sample=99).responses) == 50
-
-
-class Sayings(OffersHumanRatings):
-    def human_ratings(self):
-        return HumanRatings(
-            about="sayings with ratings",
-            source=Table(model=TableRow, folder="sayings_ratings", stems=("rated",)),
-            aliases={"ending": "reference"},
-            known_by=frozenset({"ending"}),
-            categories=("wise", "silly"),
-            category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
-            rubric_for=lambda category: rubric_named("crosscult" if category == "wise" else "lave"),
-            native_language=lambda culture: "swahili" if culture == "coast" else None,
-            kind_of_culture=lambda _: None,
-            tests=(),
-            published=(PublishedAgreement(name="authors", raters="paper: authors", dimension="category", figures={}),),
-            published_in="Sayings, Table 1",
-        )
-
-
-@pytest.fixture
-def with_sayings(monkeypatch):
-    monkeypatch.setattr(rated_responses, "benchmarks", lambda: {"toy": object(), "sayings": Sayings()})
-    rated_responses.offered.cache_clear()
-    yield
-    rated_responses.offered.cache_clear()
-
-
-def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
-    row = {"question": "A rolling stone", "ending": "gathers no moss", "response": "rolls", "human_rating": 3}
-    rows = [row | {"category": "Wise", "associated_culture": "coast"}, row | {"category": "Wise"}]
-    (tmp_path / "sayings_ratings").mkdir()
-    saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
-    loaded = load("sayings", tmp_path)
-    assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "crosscult")}
-    assert [one.language for one in loaded.responses] == ["sw", "und"]
-    assert loaded.like.published_in == "Sayings, Table 1"
-    with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
-        load(saved(tmp_path, [row | {"category": "sad"}]), None)
 
 
 def test_the_language_is_that_of_the_column_the_culture_or_the_script():
