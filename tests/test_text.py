@@ -15,7 +15,6 @@ from culture_tasks.text import (
     failure_in,
     folded,
     opening_mark,
-    storable,
     token_f1,
     tokens,
     without_reasoning,
@@ -33,24 +32,19 @@ TAGGED = st.lists(
     [
         ("", ""),
         ("<think>x</think>naan", "naan"),
-        ("<think>x</think>a<think>y</think>b", "ab"),
         ("<think>never ends", ""),
         ("naan <think>never ends", "naan <think>never ends"),
         ("opened by the template</think>naan", "naan"),
         ("<Thinking>x</THINKING>naan", "naan"),
         ("<thought>x</thought><reasoning>y</reasoning>naan", "naan"),
-        ("<thinkable>naan</thinkable>", "<thinkable>naan</thinkable>"),
         ("[THINK]x[/THINK]naan", "naan"),
         ("◁think▷x◁/think▷naan", "naan"),
         ("<|begin_of_thought|>x<|end_of_thought|>naan", "naan"),
         ("<unused94>x<unused95>naan", "naan"),
         ("<|channel|>analysis<|message|>x<|channel|>final<|message|>naan", "naan"),
         ("analysisThe user asks.assistantfinalnaan", "naan"),
-        ('analysis"roti"? No.assistantcommentaryAssistantfinal?assistantfinalnaan', "naan"),
         ("assistantfinalnaan", "naan"),
         ("analysisThe user asks and", ""),
-        ("analysis: naan", "analysis: naan"),
-        ("The word assistantfinal is not naan", "The word assistantfinal is not naan"),
         ("<|channel>thought\n<channel|>naan", "naan"),
         ("thought\nnaan", "naan"),
         ("<seed:think>x<seed:cot_budget_reflect>y</seed:cot_budget_reflect></seed:think>naan", "naan"),
@@ -59,13 +53,11 @@ TAGGED = st.lists(
         ("<|think:start|>x<|think:end|>naan", "naan"),
         ("[unused16]x[unused17]naan", "naan"),
         ("<reflection>x</reflection>naan", "naan"),
-        ("<summary>x</summary>naan", "naan"),
         ("naan. <reflection>x</reflection>", "naan. <reflection>x</reflection>"),
         ("naan</reflection>", "naan</reflection>"),
         ("naan, as the tag </think> closes a block", "naan, as the tag </think> closes a block"),
         ("naan. `</think>` is a tag", "naan. `</think>` is a tag"),
         ("Here is my thought process: x Here is my response:naan", "naan"),
-        ("Here is my thought process: it is naan", "Here is my thought process: it is naan"),
     ],
 )
 def test_reasoning_is_cut_out(reply, kept):
@@ -137,11 +129,6 @@ def test_long_replies_take_linear_time():
     marks = ("<think>", "</think>", "<", "<think", "[", "<|channel|>", "analysis", "assistant")
     for piece in (*marks, "<think>x</think>y", "a<think>b</think"):
         without_reasoning(piece * 300_000)
-
-
-def test_halves_of_characters_are_joined_or_replaced():
-    texts = ("a\x00b", "a\ud800b", "b\ud800", "\ud83d\ude00", "\ufeffa\ud800")
-    assert [storable(text) for text in texts] == ["a\ufffdb", "a\ufffdb", "b\ufffd", "😀", "\ufeffa\ufffd"]
 
 
 @pytest.mark.parametrize(

@@ -92,18 +92,6 @@ def test_a_plug_in_that_is_missing_or_fails_is_named(capsys, monkeypatch):
     assert "lmms-eval doesn't see this package: reinstall it" in tasks(capsys)
 
 
-def test_what_is_available_is_said_in_a_few_words(tmp_path):
-    assert availability((ON_THE_HUB, ON_THE_HUB), None) == "not downloaded"
-    assert availability((BY_REQUEST,), None) == "missing: put it into asked/ of CULTURE_TASKS_DATA"
-    file = tmp_path / "asked" / "test.json"
-    file.parent.mkdir()
-    lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:0"
-    for content, said in ((" \n", "is empty"), (lfs, "git lfs pull"), ("[]", "local")):
-        file.write_text(content)
-        assert said in availability((BY_REQUEST,), tmp_path)
-    assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and not downloaded"
-
-
 def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch, capsys):
     """``datasets`` writes names in snake case below the owner, and each configuration and revision apart."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)

@@ -59,17 +59,6 @@ def test_scores_are_drawn_to_the_others_by_the_share_of_noise():
     assert half_width(scores[0]) == pytest.approx(8.4, abs=0.3)
 
 
-def test_few_questions_weigh_little_and_units_of_a_benchmark_weigh_the_same():
-    many = [(place, 0, right(0.5 + 0.02 * place, 500)) for place in range(10)]
-    lucky, *_ = pooled(items((10, 0, [100.0] * 3), *many), 11)[10:]
-    assert (lucky.raw, lucky.n) == (100.0, 3)
-    assert 59 < lucky.value < 75
-    assert lucky.low < 59
-    # Mean of unit 0 is 80, of unit 1 (with a tenth of the items) 40: 60, not 76.4.
-    (uneven,) = pooled(items((0, 0, right(0.8, 100)), (0, 1, right(0.4, 10)), benchmarks=[0, 0]), 1)
-    assert (uneven.value, uneven.raw) == (pytest.approx(60, abs=0.1), pytest.approx(60))
-
-
 def test_questions_asked_about_every_place_widen_intervals_but_do_not_move_scores():
     cells = [(place, 0, right(0.6, 50)) for place in range(8)]
     own, shared = (pooled(items(*cells, clusters=clusters), 8) for clusters in (None, list(range(50)) * 8))

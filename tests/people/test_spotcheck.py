@@ -377,8 +377,6 @@ def test_raters_share_some_and_divide_the_others(runs):
     assert all(each[:6] == rows[:6] and len(each) == 14 for each in own)
     assert sorted(row for each in own for row in each[6:]) == sorted(rows[6:])
     assert {line["rater"] for line in lines(sheet / "sheet_2.csv")} == {"rater 2"}
-    together = sheet_of(runs, 30, "--raters", "2")
-    assert [len(lines(together / f"sheet_{rater}.csv")) for rater in (1, 2)] == [30, 30]
 
 
 def test_images_are_shown_or_missed(tmp_path, capsys):
