@@ -70,6 +70,13 @@ def test_all_flips_against_brute_force(items):
     assert ours[:4] == pytest.approx((-back.difference, -back.high, -back.low, back.p), nan_ok=True)
 
 
+def test_many_flips_are_drawn_and_from_200_differing_clusters_on_the_test_is_t():
+    # None of 10,000 draws gives all 20 differences one sign: 1 / (1 + 10,000), never 0
+    assert paired_difference(np.arange(1, 21), np.zeros(20)).p == pytest.approx(1 / 10_001)
+    methods = [paired_difference(np.arange(1, many), np.zeros(many - 1)).method for many in (200, 201)]
+    assert methods == ["sign flips", "t"]
+
+
 def test_parts_that_weigh_the_same():
     # Parts 0 (items 1, 2, 3: differences 1, 0, 0) and 1 (item 4: difference 1): (1/3 + 1) / 2 = 2/3
     result = paired_difference([1, 0, 0, 1], [0, 0, 0, 0], strata=np.array([0, 0, 0, 1]))
