@@ -189,8 +189,7 @@ class Settings(BaseModel):
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
         """Sampling parameters of the judge that the user sets; None drops one of the rubric's."""
-        parameters: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
-        return parameters
+        return {**json.loads(self.judge_extra_body or "{}")}
 
     @property
     def cache_file(self) -> Path | None:
@@ -311,9 +310,8 @@ def settings_file() -> Path | None:
 
 
 def _may_be_anybodys(file: Path) -> bool:
-    if not hasattr(os, "getuid"):
-        return False
-    return bool(file.parent.stat().st_mode & stat.S_IWOTH) and file.lstat().st_uid not in (0, os.getuid())
+    is_open = bool(file.parent.stat().st_mode & stat.S_IWOTH)
+    return is_open and hasattr(os, "getuid") and file.lstat().st_uid not in (0, os.getuid())
 
 
 def read_settings_file(file: Path) -> Mapping[str, str]:

@@ -61,14 +61,13 @@ def test_without_clusters_it_is_the_textbook_interval_with_the_finite_population
     assert subset_interval([1.0], None, SamplingFrame(10, 0.1)).reason  # no spread to learn from
 
 
-def test_an_item_of_each_cluster_leaves_the_spread_within_clusters_alone():
-    # Clusters differ, the items of one don't: a draw from all clusters alike knows the score of all items.
-    clusters = [at // 2 for at in range(20)]
-    scores = [float(cluster % 5) for cluster in clusters]
-    found = subset_interval(scores, clusters, SamplingFrame(200, 0.0))
-    assert found.high - found.low == pytest.approx(0.0, abs=1e-9)
-    apart = subset_interval(scores, clusters, SamplingFrame(200, 0.05))
-    assert apart.high - apart.low > 1.0
+def test_clusters_by_hand():
+    # Means 2 and 6 about 4: mean squares 2 * 4 + 2 * 4 = 16 between, (2 + 2) / 2 = 2 within; clusters have 2 items each.
+    # B = (16 - 2) / 2 = 7, W = 2: 7 * 0.1 + 2 * (1/4 - 1/8) = 0.95, as 0.05 * 16 + 0.075 * 2 is.
+    # Satterthwaite: 0.95^2 / (0.8^2 / 1 + 0.15^2 / 2) = 1.3858 degrees of freedom
+    found = subset_interval([1.0, 3.0, 5.0, 7.0], ["a", "a", "b", "b"], SamplingFrame(8, 0.1))
+    assert found.high - 4.0 == pytest.approx(t_quantile(0.95, 2.3858) * math.sqrt(0.95), rel=1e-4)
+    assert components([1.0, 3.0, 5.0, 7.0], ["a", "a", "b", "b"]) == (7.0, 2.0)
 
 
 def test_intervals_hold_the_score_of_all_items():
