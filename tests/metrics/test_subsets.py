@@ -62,7 +62,7 @@ def test_without_clusters_it_is_the_textbook_interval_with_the_finite_population
 
 
 def test_clusters_by_hand():
-    # Means 2 and 6 about 4: mean squares 2 * 4 + 2 * 4 = 16 between, (2 + 2) / 2 = 2 within; clusters have 2 items each.
+    # Means 2 and 6 about 4, two items each: mean squares 2 * 4 + 2 * 4 = 16 between, (2 + 2) / 2 = 2 within.
     # B = (16 - 2) / 2 = 7, W = 2: 7 * 0.1 + 2 * (1/4 - 1/8) = 0.95, as 0.05 * 16 + 0.075 * 2 is.
     # Satterthwaite: 0.95^2 / (0.8^2 / 1 + 0.15^2 / 2) = 1.3858 degrees of freedom
     found = subset_interval([1.0, 3.0, 5.0, 7.0], ["a", "a", "b", "b"], SamplingFrame(8, 0.1))
