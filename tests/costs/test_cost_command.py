@@ -59,14 +59,6 @@ def test_before_a_run_tokens_and_money_lie_between_the_least_and_the_most(words,
     assert batch["money"]["high"] == pytest.approx(task["money"]["high"] / 2)
 
 
-def test_without_a_judge_each_paper_s_own_is_estimated(capsys):
-    found = cost(capsys, "--tasks", "care,crosscult_diagnostic,cedar_text_zh")
-    assert {each["judge"]: each["verdicts"] for each in found["totals"]}["gpt-4o"] == 30
-    of_care = dict.fromkeys(("care_ar", "care_ja", "care_zh"), "gpt-4o")
-    judges = {each["task"]: each["judge"] for each in found["tasks"]}
-    assert judges == of_care | {"crosscult_diagnostic": "gpt-5.4-mini", "cedar_text_zh": ""}
-
-
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE", "none")
@@ -129,11 +121,8 @@ def test_the_answer_says_how_it_was_made_and_asks_for_a_price_that_is_missing(tm
         "| care_zh | gpt-4o | 10 | 10 | 0 | 10 |",
         "Tokens are counted by a rule (o200k_base isn't available).",
         "Replies are assumed to have between 5 tokens and their limit",
-        "Prices: list prices of genai-prices",
         "Prices of batches: ",
-        "| no price |",
         'Without a price: own. Give it one with --prices FILE: {"currency"',
-        "no encoding of 'own' is known",
     ):
         assert said.count(part) >= 1, part
     assert main([*arguments[:-1], "openai:own", "--prices", str(prices)]) == 0

@@ -38,6 +38,18 @@ def test_worked_by_hand(monkeypatch):
     assert (found.low + found.high) / 2 == pytest.approx(found.value)
 
 
+def test_a_stratum_borrows_from_the_spread_of_all_by_hand(monkeypatch):
+    monkeypatch.setattr(prediction_powered, "FEW_DIFFERING", 0)
+    # Two of four are rated in each stratum: 1 3, and 5 5. Squares 2 and 0, with 4 - 2 - 1 = 1 degree of freedom over
+    # all, and 2 (1 - 1/4) - 1 = 0.5 of the first: s^2 = (2 + 5 * 2 / 1) / (0.5 + 5) = 24/11.
+    people = [1, 3, NAN, NAN, 5, 5, NAN, NAN]
+    found = corrected_mean([NAN] * 8, people, list("aaaabbbb"), ends=(0, 8)).over({"a": 1.0})
+    # D^2 = (36 + 25) / 2 from 2 and 5 to the farther ends, less 2; 2 + 5 ratings count as all 4; t has 1 degree.
+    unseen = math.log(0.05) ** 2 * 28.5 / 4 * (1 / 2 - 1 / 4)
+    expected = math.sqrt(stats.t.ppf(0.975, 1) ** 2 * 24 / 11 * (1 / 2 - 1 / 4) + unseen)
+    assert (found.value, found.set_high - 2.0) == pytest.approx((2.0, expected))
+
+
 def test_mean_and_weight_are_those_of_ppi_python():
     # ppi_py 0.2.3: ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam), with the unrated responses alone as unlabelled
     # ones, so that its lambda is ours times 28 / 40; without lam it takes cov / ((1 + n / N) var over all).
@@ -70,13 +82,6 @@ def test_with_few_differing_pairs_no_interval_is_narrower_than_that_of_people_al
         assert (found.set_high - found.set_low >= alone.set_high - alone.set_low - 1e-12) == is_wider
 
 
-def test_people_who_rated_everything_are_right():
-    found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], [1.0, 4.0, 2.0, 5.0, 4.0]).overall
-    assert found.weight == 0.0  # the judge orders them the other way round
-    assert (found.value, found.set_low, found.set_high) == pytest.approx((3.2, 3.2, 3.2))
-    assert found.low < 3.2 < found.high
-
-
 def test_strata_count_by_their_size_or_by_their_shares_and_some_make_a_mean_of_their_own():
     rng = np.random.default_rng(2)
     judge, strata = rng.normal(5, 2, 90), np.repeat(list("aabcbb"), 15).tolist()
@@ -89,6 +94,14 @@ def test_strata_count_by_their_size_or_by_their_shares_and_some_make_a_mean_of_t
     assert equal.overall.value == pytest.approx(sum(equal.over({label: 1}).value for label in "abc") / 3)
     two = found.over({"a": 1, "b": 3})
     assert (two.value, two.rated, two.size) == (pytest.approx(a.value / 4 + b.value * 3 / 4), 25, 75)
+    part = np.array(strata) < "c"  # a stratum without ratings leaves the others theirs
+    some = corrected_mean(judge, np.where(part, people, NAN), strata, clusters=np.arange(90) // 2)
+    same = corrected_mean(judge[part], people[part], np.array(strata)[part], clusters=(np.arange(90) // 2)[part])
+    assert some.over({"a": 2, "b": 3}) == same.overall
+    assert (some.overall.rated, some.overall.reason) == (25, "too few responses are rated for c")
+    # People who rated everything are right, whatever the judge says
+    found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], [1.0, 4.0, 2.0, 5.0, 4.0]).overall
+    assert (found.weight, found.value, found.set_low, found.set_high) == pytest.approx((0.0, 3.2, 3.2, 3.2))
 
 
 def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone():
@@ -120,19 +133,6 @@ def test_too_little_says_why(judge, people, strata, reason):
         assert math.isnan(found.low)
         assert found.reason is not None
     assert corrected_mean(judge, people, strata).overall.reason == reason
-
-
-def test_strata_without_ratings_leave_the_others_theirs():
-    rng = np.random.default_rng(4)
-    judge, strata = rng.normal(5, 2, 80), np.repeat(list("abcd"), 20)
-    people = np.where((np.arange(80) % 2 == 0) & (strata < "c"), judge + rng.normal(0, 1, 80), NAN)
-    found = corrected_mean(judge, people, strata.tolist(), clusters=np.arange(80) // 2, ends=(0, 10))
-    assert (found.overall.rated, found.overall.size) == (20, 80)
-    assert math.isnan(found.overall.value)
-    part = strata < "c"
-    same = corrected_mean(judge[part], people[part], strata[part].tolist(), clusters=np.arange(40) // 2, ends=(0, 10))
-    assert found.over({"a": 2, "b": 2}) == same.overall
-    assert found.over({"b": 1, "d": 1}).reason == "too few responses are rated for d"
 
 
 def test_the_interval_holds_the_truth_of_a_biased_judge():

@@ -67,7 +67,8 @@ def test_clusters_by_hand():
     # Satterthwaite: 0.95^2 / (0.8^2 / 1 + 0.15^2 / 2) = 1.3858 degrees of freedom
     found = subset_interval([1.0, 3.0, 5.0, 7.0], ["a", "a", "b", "b"], SamplingFrame(8, 0.1))
     assert found.high - 4.0 == pytest.approx(t_quantile(0.95, 2.3858) * math.sqrt(0.95), rel=1e-4)
-    assert components([1.0, 3.0, 5.0, 7.0], ["a", "a", "b", "b"]) == (7.0, 2.0)
+    # Of two items and one: 2 * 1 + 4 = 6 between, 2 within, and (3 - 5 / 3) / 1 = 4/3 items each: (6 - 2) / (4/3) = 3
+    assert components([1.0, 3.0, 5.0], ["a", "a", "b"]) == pytest.approx((3.0, 2.0))
 
 
 def test_intervals_hold_the_score_of_all_items():
