@@ -313,7 +313,12 @@ class CorrectedDifference:
                 root = scipy.optimize.brentq(lambda log: _reach(spreads, math.exp(log)) - distance, math.log(p), 0.0)
                 p = math.exp(root)
         return Difference(
-            *(mean.value, mean.low, mean.high, p, mean.size, "corrected, paired"),
+            difference=mean.value,
+            low=mean.low,
+            high=mean.high,
+            p=p,
+            n=mean.size,
+            method="corrected, paired",
             clusters=mean.size,
             reason=mean.reason,
         )
