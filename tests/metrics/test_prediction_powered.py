@@ -99,6 +99,8 @@ def test_strata_count_by_their_size_or_by_their_shares_and_some_make_a_mean_of_t
     same = corrected_mean(judge[part], people[part], np.array(strata)[part], clusters=(np.arange(90) // 2)[part])
     assert some.over({"a": 2, "b": 3}) == same.overall
     assert (some.overall.rated, some.overall.reason) == (25, "too few responses are rated for c")
+    # A stratum that is rated throughout has no part in the weight: of a, deviations -1 1 and -1/2 1/2 give 1 / 2
+    assert corrected_mean([1, 3, 2, 2, 0, 2], [1, 2, NAN, NAN, 2, 0], list("aaaabb")).overall.weight == 0.5
     # People who rated everything are right, whatever the judge says
     found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], [1.0, 4.0, 2.0, 5.0, 4.0]).overall
     assert (found.weight, found.value, found.set_low, found.set_high) == pytest.approx((0.0, 3.2, 3.2, 3.2))
