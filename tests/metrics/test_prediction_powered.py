@@ -94,11 +94,12 @@ def test_strata_count_by_their_size_or_by_their_shares_and_some_make_a_mean_of_t
     assert equal.overall.value == pytest.approx(sum(equal.over({label: 1}).value for label in "abc") / 3)
     two = found.over({"a": 1, "b": 3})
     assert (two.value, two.rated, two.size) == (pytest.approx(a.value / 4 + b.value * 3 / 4), 25, 75)
-    part = np.array(strata) < "c"  # a stratum without ratings leaves the others theirs
-    some = corrected_mean(judge, np.where(part, people, NAN), strata, clusters=np.arange(90) // 2)
+    part = np.array(strata) < "c"  # a stratum with one rating leaves the others theirs
+    few = np.where(part | (np.arange(90) == strata.index("c")), people, NAN)
+    some = corrected_mean(judge, few, strata, clusters=np.arange(90) // 2)
     same = corrected_mean(judge[part], people[part], np.array(strata)[part], clusters=(np.arange(90) // 2)[part])
     assert some.over({"a": 2, "b": 3}) == same.overall
-    assert (some.overall.rated, some.overall.reason) == (25, "too few responses are rated for c")
+    assert (some.overall.rated, some.overall.reason) == (26, "too few responses are rated for c")
     # A stratum that is rated throughout has no part in the weight: of a, deviations -1 1 and -1/2 1/2 give 1 / 2
     assert corrected_mean([1, 3, 2, 2, 0, 2], [1, 2, NAN, NAN, 2, 0], list("aaaabb")).overall.weight == 0.5
     # People who rated everything are right, whatever the judge says
