@@ -69,7 +69,7 @@ def test_questions_asked_about_every_place_widen_intervals_but_do_not_move_score
 
 
 def test_the_variance_of_a_cell_of_few_clusters_is_drawn_to_the_predicted_one():
-    # Ten pairs each: alike in one place, one right and one wrong in the other, so that pairs don't correlate on average.
+    # Ten pairs each: alike in one place, one right and one wrong in the other: they hardly correlate on average.
     # Own variances are 2 * 10/9 and 0 of that of 20 single items: (9 * 2.22 + 10) / 19 = 1.58 and 10 / 19 = 0.53, a
     # ratio of widths of 1.73 before the places are drawn to each other. By their own variance alone it would be 3.
     alike, mixed = [100.0] * 10 + [0.0] * 10, [100.0, 0.0] * 10
