@@ -112,7 +112,6 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
 not_negative = number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
-share = number("a number from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
@@ -127,32 +126,23 @@ def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--t
     parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
 
 
-def matching_entries(names: Sequence[str], command: str) -> list[str]:
-    """Returns the names of the tasks, groups and tags that fit names or patterns, each once.
+def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
+    """Returns the tasks below names or patterns of tasks, groups and tags that a user gave to a command, each once.
 
     Raises:
         SettingsError: If nothing fits a name.
     """
-    from culture_tasks.benchmarks.registry import entries
+    from culture_tasks.benchmarks.registry import entries, tasks_below
 
-    matches_by_name = {name: fnmatch.filter(entries(), name) for name in names}
-    for name, matches in matches_by_name.items():
+    tasks: dict[Task, None] = {}
+    for name in names:
+        matches = fnmatch.filter(entries(), name)
         if not matches:
             raise SettingsError(
                 f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
             )
-    return list(dict.fromkeys(entry for matches in matches_by_name.values() for entry in matches))
-
-
-def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
-    """Returns the tasks below names or patterns that a user gave to a command, each once.
-
-    Raises:
-        SettingsError: If no task, group or tag fits a name.
-    """
-    from culture_tasks.benchmarks.registry import tasks_below
-
-    return list(dict.fromkeys(task for name in matching_entries(names, command) for task in tasks_below(name)))
+        tasks |= dict.fromkeys(task for entry in matches for task in tasks_below(entry))
+    return list(tasks)
 
 
 def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **options: Any) -> None:
