@@ -20,7 +20,6 @@ from culture_tasks.settings import Settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ON_THE_HUB = Table(model=TableRow, folder="bench", stems=("test",), hub="owner/CamelCase-eval", config="arabic")
-BY_REQUEST = Table(model=TableRow, folder="asked", stems=("test",))
 
 
 def availability(tables, folder):
