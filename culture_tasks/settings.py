@@ -26,7 +26,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import from_json
 
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.errors import SettingsError
 from culture_tasks.plain_files import read_plain
 
 FILE_NAME = "culture-tasks.toml"
@@ -35,15 +35,9 @@ _log = logging.getLogger(__name__)
 
 _DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 _PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
+_COMMON = re.compile("^(culture_?)?((judge|tasks)_)?", re.IGNORECASE)
 _HUB_NAME, _REVISION = r"\w[\w.-]*(?:/\w[\w.-]*)?", r"\w[\w.-]*(?:/\w[\w.-]*)*"
-_NOT_IN_EXTRA_BODY = {
-    "model": "CULTURE_JUDGE names the model",
-    "messages": "the rubric writes them",
-    "stream": "replies are read whole",
-    "stream_options": "replies are read whole",
-    "n": "one reply is asked for at a time",
-    "max_completion_tokens": "use max_tokens",
-}
+_NOT_IN_EXTRA_BODY = ("model", "messages", "stream", "stream_options", "n", "max_completion_tokens")
 
 
 class Settings(BaseModel):
@@ -150,9 +144,8 @@ class Settings(BaseModel):
             parameters = None
         if not isinstance(parameters, dict):
             raise ValueError('it is not a JSON object, such as {"top_p": 0.9}')
-        for name, why in _NOT_IN_EXTRA_BODY.items():
-            if name in parameters:
-                raise ValueError(f"it may not set {name!r}: {why}")
+        if fixed := [name for name in _NOT_IN_EXTRA_BODY if name in parameters]:
+            raise ValueError(f"it may not set {', '.join(fixed)}, which is fixed (the limit of tokens is max_tokens)")
         return json.dumps(parameters, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -169,8 +162,9 @@ class Settings(BaseModel):
         names = [name for name in variables() if name.startswith("CULTURE_")]
         if unknown := sorted(name for name in environ if name not in names and _is_meant_for_us(name, names)):
             raise SettingsError(
-                f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], names)} "
-                f"Expected one of {', '.join(names)}. Correct or unset it."
+                f"settings: unknown environment variable {unknown[0]!r}.{_nearest(unknown[0], names)} Expected one of "
+                f"{', '.join(names)}. Correct or unset it. Parameters of the judge's requests, such as max_tokens, are "
+                "part of CULTURE_JUDGE_EXTRA_BODY."
             )
         file = settings_file() if environment is None else None
         in_file = {} if file is None else read_settings_file(file)
@@ -180,22 +174,17 @@ class Settings(BaseModel):
         try:
             return cls.model_validate({**in_file, **set_here})
         except ValidationError as error:
-            problems = [
-                (str(problem["loc"][0]), _excerpt(problem["input"]), problem["msg"].removeprefix("Value error, "))
-                for problem in error.errors()
-            ]
-        messages = [
-            f"{name}={value}: {why}" if name in set_here else f"{file}: {file_key(name)} = {value}: {why}"
-            for name, value, why in problems
-        ]
-        where = "variable" if all(name in set_here for name, *_ in problems) else "setting"
-        raise SettingsError(f"settings: {'; '.join(messages)}. Correct or unset the {where}.")
+            problems = []
+            for problem in error.errors():
+                name, why = str(problem["loc"][0]), problem["msg"].removeprefix("Value error, ")
+                setting = f"{name}=" if name in set_here else f"{file}: {file_key(name)} = "
+                problems.append(f"{setting}{_excerpt(problem['input'])}: {why}")
+        raise SettingsError(f"settings: {'; '.join(problems)}. Correct or unset it.")
 
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
         """Sampling parameters of the judge that the user sets; None drops one of the rubric's."""
-        parameters: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
-        return parameters
+        return {**json.loads(self.judge_extra_body or "{}")}
 
     @property
     def cache_file(self) -> Path | None:
@@ -204,7 +193,7 @@ class Settings(BaseModel):
             return None
         if self.judge_cache is not None:
             return with_home(self.judge_cache)
-        return user_cache_file()
+        return user_cache_folder() / "verdicts.sqlite3"
 
     @property
     def prices_file(self) -> Path | None:
@@ -247,12 +236,10 @@ class Settings(BaseModel):
 
 def _is_in_network(host: str, no_proxy: str) -> bool:
     """Whether a host is an address in one of the networks of ``NO_PROXY``, such as 10.0.0.0/8."""
-    networks = []
     for part in no_proxy.split(","):
         with suppress(ValueError):
-            networks += [ip_network(part.strip(), strict=False)] if "/" in part else []
-    with suppress(ValueError):
-        return any(ip_address(host) in network for network in networks)
+            if "/" in part and ip_address(host) in ip_network(part.strip(), strict=False):
+                return True
     return False
 
 
@@ -277,17 +264,12 @@ def _tell(file: Path, *keys: str) -> None:
     with suppress(RuntimeError):  # the user has no home folder
         if file.parent == Path.home():
             return
-    _log.warning("settings: %s %s from %s.", ", ".join(keys), "comes" if len(keys) == 1 else "come", file)
+    _log.warning("settings: %s sets %s.", file, ", ".join(keys))
 
 
 def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Returns the variables that are set, an empty one counting as unset."""
     return {name: value for name in names if (value := environment.get(name, "").strip())}
-
-
-def user_cache_file() -> Path:
-    """Returns the file of the verdict cache in the user's cache folder."""
-    return user_cache_folder() / "verdicts.sqlite3"
 
 
 def user_cache_folder() -> Path:
@@ -323,9 +305,8 @@ def settings_file() -> Path | None:
 
 
 def _may_be_anybodys(file: Path) -> bool:
-    if not hasattr(os, "getuid"):
-        return False
-    return bool(file.parent.stat().st_mode & stat.S_IWOTH) and file.lstat().st_uid not in (0, os.getuid())
+    is_open = bool(file.parent.stat().st_mode & stat.S_IWOTH)
+    return is_open and hasattr(os, "getuid") and file.lstat().st_uid not in (0, os.getuid())
 
 
 def read_settings_file(file: Path) -> Mapping[str, str]:
@@ -356,7 +337,7 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
             )
         if key not in allowed:
             raise SettingsError(
-                f"settings: {file} has the unknown key {key!r}.{nearest(file_key(key), allowed)} Expected one of "
+                f"settings: {file} has the unknown key {key!r}.{_nearest(file_key(key), allowed)} Expected one of "
                 f"{', '.join(allowed)}. Correct or remove it."
             )
         parts = value if isinstance(value, list) else [value]
@@ -400,6 +381,13 @@ def _is_meant_for_us(name: str, names: Sequence[str]) -> bool:
     if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")):
         return True
     return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, names, n=1, cutoff=0.85))
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    """Returns a hint with the nearest of the names, by what follows the words that most of them begin with."""
+    tails = {_COMMON.sub("", known): known for known in names}
+    close = difflib.get_close_matches(_COMMON.sub("", name), tails, n=1)
+    return f" Did you mean {tails[close[0]]!r}?" if close else ""
 
 
 def _excerpt(value: object) -> str:

@@ -1,8 +1,8 @@
 """One vocabulary of places and languages, in which the groups of all benchmarks can be put together.
 
 A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. A
-language is one of ISO 639-3, with its script (ISO 15924) where people write it in several. The codes and names of ISO
-are in a library that takes a while to load, so nothing but reports needs it.
+language is one of ISO 639-3. The codes and names of ISO are in a library that takes a while to load, so nothing but
+reports needs it.
 """
 
 from __future__ import annotations
@@ -102,18 +102,6 @@ def countries() -> dict[str, str]:
     return {**{name: code for name, code in spellings if name}, **_CODES}
 
 
-_SCRIPTS = {
-    "az": "Latn",
-    "ha": "Latn",
-    "jv": "Latn",
-    "mn": "Cyrl",
-    "ms": "Latn",
-    "su": "Latn",
-    "yue": "Hant",
-    "zh": "Hans",
-}
-"""Scripts that the benchmarks use of languages that are written in several."""
-
 _LANGUAGES = {
     "el": "Greek",
     "fil": "Filipino",
@@ -131,14 +119,11 @@ class Language(NamedTuple):
     Attributes:
         code: As tasks name it: ISO 639-1 where that has it, else ISO 639-3.
         iso_639_3: Its three letters.
-        script: ISO 15924; empty for a language that is written in one script alone, or in which the benchmarks don't
-            say one.
         name: Name in English.
     """
 
     code: str
     iso_639_3: str
-    script: str
     name: str
 
 
@@ -155,4 +140,4 @@ def language(code: str) -> Language:
     if entry is None:
         raise KeyError(code)
     name = _LANGUAGES.get(code) or entry.name.partition(" (")[0]
-    return Language(code, entry.alpha_3, _SCRIPTS.get(code, ""), name)
+    return Language(code, entry.alpha_3, name)

@@ -147,7 +147,7 @@ def _estimates(world: World, draw: Draw, human_scores: Floats) -> dict[str, list
 
     def corrected(judge: Floats) -> list[Corrected]:
         means = corrected_mean(judge, human_scores, cultures, clusters=clusters, ends=world.ends)
-        return [means.overall, *(means.strata[label] for label in labels)]
+        return [means.overall, *(means.over({label: 1.0}) for label in labels)]
 
     parts = [mean_interval(draw.judge[draw.cultures == label]) for label in labels]
     means = corrected(draw.judge)
@@ -243,14 +243,12 @@ def _differences(
     clusters = np.arange(size) // world.together if world.together > 1 else None
     order = [rng.permutation(np.flatnonzero(culture == _CULTURES)) for culture in range(3)]
     share = rated / size
-    first_sample = np.concatenate([items[: round(share * items.size)] for items in order])
-    second_sample = np.concatenate([rng.permutation(items)[: round(share * items.size)] for items in order])
+    people_sample = np.concatenate([items[: round(share * items.size)] for items in order])
     designed_sample = _designed_sample(rated, world.together, sample)
 
-    def corrected(judge: Floats, *samples: Numbers) -> list[Difference]:
+    def corrected(judge: Floats, sample: Numbers) -> list[Difference]:
         human_scores = np.full((2, size), np.nan)
-        for row, places in enumerate(samples):
-            human_scores[row, places] = people[row, places]
+        human_scores[:, sample] = people[:, sample]
         ends = (0.0, 1.0) if world.right else (1.0, 10.0)
         both = (judge[0], judge[1]), (human_scores[0], human_scores[1])
         estimate = corrected_difference(*both, _CULTURES.tolist(), clusters=clusters, ends=ends)
@@ -261,10 +259,9 @@ def _differences(
         "judge alone": [
             paired_difference(*judge[:, inside], None if clusters is None else clusters[inside]) for inside in parts
         ],
-        "people alone": corrected(np.full((2, size), np.nan), first_sample, first_sample),
-        "corrected": corrected(judge, first_sample, first_sample),
-        "corrected, different items": corrected(judge, first_sample, second_sample),
-        "corrected, designed sample": corrected(judge, designed_sample, designed_sample),
+        "people alone": corrected(np.full((2, size), np.nan), people_sample),
+        "corrected": corrected(judge, people_sample),
+        "corrected, designed sample": corrected(judge, designed_sample),
     }
 
 

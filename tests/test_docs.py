@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import re
@@ -10,13 +9,9 @@ import runpy
 import shutil
 import subprocess
 import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from support.browser import find_chromium, open_tab
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -115,37 +110,3 @@ def test_the_site_has_pages_from_docs_docstrings_and_the_repository(site):
         html = re.sub(r"</?span[^>]*>", "", (site / page / "index.html").read_text("utf-8"))
         assert text in html
         assert re.search(r":(?:func|class|mod):|<blockquote>\s*<blockquote>", html) is None
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_chromium() is None, reason="no chromium found: the site was not tried in a browser")
-def test_the_site_finds_a_word_and_its_tables_are_no_wider_than_a_page(site, tmp_path):
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}"
-
-    async def scenario() -> None:
-        async with open_tab(find_chromium() or "", tmp_path / "profile") as tab:
-            await tab.resize(1280, 900)
-            for page in ("tasks", "data"):
-                await tab.call("Page.navigate", url=f"{address}/{page}/")
-                await tab.until(f"location.pathname === '/{page}/' && document.readyState === 'complete'")
-                await tab.until("document.querySelector('article .md-typeset__scrollwrap') !== null")
-                wrap = "[...document.querySelectorAll('article .md-typeset__scrollwrap')]"
-                assert await tab.run(f"{wrap}.filter((one) => one.scrollWidth > one.clientWidth + 1).length") == 0, page
-            await tab.run(
-                "const q = document.querySelector('input[name=query]'); q.focus(); q.value = 'spotcheck'; "
-                "q.dispatchEvent(new Event('input', {bubbles: true})); q.dispatchEvent(new KeyboardEvent('keyup'))"
-            )
-            await tab.until("document.querySelectorAll('.md-search-result__link').length > 0")
-            assert await tab.run(
-                "[...document.querySelectorAll('.md-search-result__link')].some(e => e.href.includes('/spotcheck/'))"
-            )
-
-    with server:
-        asyncio.run(scenario())
-        server.shutdown()

@@ -54,7 +54,7 @@ def test_a_file_appears_whole_and_not_through_a_link(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("command", "output"),
     [
-        ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "agreement.md"),
+        ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "agreement.txt"),
         ("agreement --data {data} --judge lexical --rubric care_literacy -o .", "ratings.csv"),
         ("compare missing missing --json gate.json", "gate.json"),
     ],

@@ -46,49 +46,28 @@ def test_a_cut_sets_the_version_and_numbers_the_latest_section(project):
     assert rest.endswith(")\n\n- Something new.\n\n## 0.1.0 (2026-01-01)\n\n- All.\n")
 
 
-@pytest.mark.parametrize(
-    ("new", "log", "said"),
-    [
-        ("0.1.0", LOG, "expected a version above 0.1.0"),
-        ("next", LOG, "expected a version such as 0.2.0"),
-        ("0.2.0", LOG.replace("- Something new.\n", ""), "CHANGELOG.md has nothing below '## Unreleased'"),
-    ],
-)
-def test_what_can_not_be_released_is_refused_and_nothing_is_written(project, new, log, said):
-    (project / "CHANGELOG.md").write_text(log, encoding="utf-8")
-    if log != LOG:
-        commit(project)
-    with pytest.raises(SystemExit, match=said):
+@pytest.mark.parametrize("new", ["0.1.0", "next"])
+def test_what_is_no_later_version_is_refused_and_nothing_is_written(project, new):
+    with pytest.raises(SystemExit, match="expected a version"):
         release.cut(project, new)
-    assert (release.version(project), (project / "CHANGELOG.md").read_text(encoding="utf-8")) == ("0.1.0", log)
+    assert release.version(project) == "0.1.0"
 
 
 def test_the_check_finds_what_does_not_belong(project):
     dist = project / "dist"
     dist.mkdir()
 
-    def sdist(*names):
-        with tarfile.open(dist / "culture_tasks-0.1.0.tar.gz", "w:gz") as archive:
-            for name in names:
-                archive.addfile(tarfile.TarInfo(f"culture_tasks-0.1.0/{name}"), io.BytesIO())
-
     def wheel(*names):
         with zipfile.ZipFile(dist / "culture_tasks-0.1.0-py3-none-any.whl", "w") as archive:
             for name in names:
                 archive.writestr(name, "")
 
-    def refused(tag=""):
-        with pytest.raises(SystemExit) as ended:
-            release.check(project, tag)
-        return str(ended.value)
-
-    assert "dist/ has no files. Expected culture_tasks-0.1.0.tar.gz and" in refused()
-    sdist("README.md", "judges/judge.py")
+    with tarfile.open(dist / "culture_tasks-0.1.0.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("culture_tasks-0.1.0/README.md"), io.BytesIO())
     wheel("culture_tasks/__init__.py", "culture_tasks-0.1.0.dist-info/METADATA")
     release.check(project, "v0.1.0")
-    assert "expected v0.1.0" in refused("v0.2.0")
-    sdist("README.md", "tests/test_x.py")
-    assert refused() == "dist/ holds tests/test_x.py, which doesn't belong there."
-    sdist("README.md")
+    with pytest.raises(SystemExit, match=r"expected v0\.1\.0"):
+        release.check(project, "v0.2.0")
     wheel("tests/__init__.py", "culture_tasks/__pycache__/x.pyc")
-    assert "dist/ holds tests/__init__.py, culture_tasks/__pycache__/x.pyc" in refused()
+    with pytest.raises(SystemExit, match="__pycache__"):
+        release.check(project)

@@ -17,9 +17,9 @@ PLACES = {
     "arab": ("arab", "Arab countries", ""),
 }
 LANGUAGES = {
-    "zh": ("zh", "zho", "Hans", "Chinese"),
-    "sw": ("sw", "swa", "", "Swahili"),
-    "yue": ("yue", "yue", "Hant", "Cantonese"),
+    "zh": ("zh", "zho", "Chinese"),
+    "sw": ("sw", "swa", "Swahili"),
+    "yue": ("yue", "yue", "Cantonese"),
 }
 
 

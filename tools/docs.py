@@ -24,7 +24,6 @@ from culture_tasks.cli.tasks import facts_of, families
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, file_key, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
-from culture_tasks.vocabulary import Language, language
 
 ROOT = Path(__file__).parents[1]
 _PART = re.compile(
@@ -130,20 +129,6 @@ def _vocabulary(_: str) -> str:
     return as_markdown(("benchmark", "group that is a place", "made from"), body)
 
 
-def _languages(_: str) -> str:
-    titles: dict[Language, dict[str, None]] = {}
-    for benchmark in benchmarks().values():
-        for entry in benchmark.entries():
-            for task in tasks_below(entry.name):
-                for code in task.languages:
-                    titles.setdefault(language(code), {})[benchmark.title] = None
-    languages = sorted(titles, key=lambda lang: lang.name)
-    body = [
-        (lang.name, f"`{lang.code}`", f"`{lang.iso_639_3}`", lang.script, ", ".join(titles[lang])) for lang in languages
-    ]
-    return as_markdown(("language", "code", "ISO 639-3", "script", "benchmarks that ask in it"), body)
-
-
 def _published_table(name: str) -> str:
     table = published.load(name)
     averages = [place for place, column in enumerate(table.columns) if column.aggregate]
@@ -224,7 +209,6 @@ PARTS: Mapping[str, Callable[[str], str]] = {
     "tasks": _tasks,
     "metrics": _metrics,
     "vocabulary": _vocabulary,
-    "languages": _languages,
     "published": _published_table,
     "citation": _citation,
     "settings": _settings,

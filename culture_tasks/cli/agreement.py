@@ -12,9 +12,8 @@ from culture_tasks.benchmarks.registry import check_revisions, rubric_named, rub
 from culture_tasks.cli import options as common
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
-from culture_tasks.people.agreement_report import AgreementReport, write_report
+from culture_tasks.people.agreement import AgreementReport, grade, human_rater
 from culture_tasks.people.rated_responses import load, offered
-from culture_tasks.people.raters import compare, grade, human_rater
 from culture_tasks.settings import Settings
 
 _DESCRIPTION = """\
@@ -40,7 +39,7 @@ def register(add_parser: common.AddParser) -> None:
     parser.add_argument("--data", default=data, metavar=metavar, help="rated responses (default: %(default)s)")
     rubric = "rubric for all rows (default: that of the row or of its category)"
     parser.add_argument("--rubric", metavar="NAME", choices=sorted(rubrics()), help=rubric)
-    folder = "also write JSON, Markdown and CSV to this folder"
+    folder = "also write this text, JSON, and all ratings as CSV to this folder"
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--limit", type=common.at_least(1), metavar="N", help="use only the first N responses")
@@ -73,10 +72,8 @@ def _run(options: argparse.Namespace) -> int:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
         judge_raters = grade(judges, data.responses, partial(common.with_progress, label="verdicts"))
     raters = [*([human] if human else []), *judge_raters]
-    comparisons = compare(raters, data.responses, **intervals)
-    facts = {**rows, **intervals, "least_coverage": settings.judge_min_coverage}
-    report = AgreementReport(data, raters, comparisons, facts)
-    paths = [] if folder is None else write_report(report, folder)
+    report = AgreementReport(data, raters, {**rows, **intervals, "least_coverage": settings.judge_min_coverage})
+    paths = [] if folder is None else report.write(folder)
     if options.json:
         common.print_json(report.to_json())
         return 0

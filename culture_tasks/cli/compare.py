@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured, writing
+from culture_tasks.cli.options import AddParser, add_repeatable, writing
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.plain_files import write_whole
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    verdict = coloured("failed", "red") if result.status else coloured("passed", "green")
+    verdict = "failed" if result.status else "passed"
     print(f"gate: {verdict} ({outcomes})")
     return result.status
 

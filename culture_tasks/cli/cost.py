@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,16 @@ from culture_tasks.rejudge.estimates import (
     Bounds,
     Estimate,
     Estimator,
-    duration,
     money_text,
-    sum_of_money,
-    total_by_judge,
+    summed,
+    totals,
 )
-from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sample_of
-from culture_tasks.results.run_files import RunFiles
+from culture_tasks.rejudge.rejudging import find_runs, judged_tasks, sample_of
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
 _DESCRIPTION = """\
-Counts the requests to a judge and their tokens, and estimates their cost and duration. Before a run, a response has
+Counts the requests to a judge and their tokens, and estimates their cost. Before a run, a response has
 between no token and as many as its task allows. For finished runs (--results) the responses are known, and verdicts in
 the cache cost nothing. For example: culture-tasks cost --tasks care,culturalvqa --judge openai:gpt-4o
 """
@@ -43,8 +41,6 @@ _ABOUT_WIDTHS = """\
 ± is half the width of the 95 % interval, in points of 100 of the score's scale. Set CULTURE_SUBSET to the number of
 questions, for all models alike: ±{:g} is then for the score of all of the task's questions, if scores vary as in these
 runs. Where a run had all of them, its interval now is for questions like these. Money is the judge's for one run."""
-
-_SECONDS = 2.0  # that a request is assumed to take
 
 
 def register(add_parser: common.AddParser) -> None:
@@ -88,38 +84,47 @@ def _run(options: argparse.Namespace) -> int:
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     if options.width is not None:
         return _show_widths(tasks, estimator, spec, prices, options)
-    content: dict[str, Any] = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
     if spec is not None and spec.backend != "openai":
-        if options.json:
-            common.print_json(content | {"counted_by": "", "tasks": [], "totals": []})
-        else:
-            print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
-        return 0
-    if options.results:
-        tasks_of_runs = _tasks_of(options.results, {task.name for task in tasks})
-        sample: int | None = options.sample
-        graded = [task if sample is None else sample_of(files, task, sample) for files, task in tasks_of_runs]
-        estimates = _estimates_of(graded, estimator, judge_of)
+        estimates: list[Estimate] = []
+    elif options.results:
+        estimates = _estimates_of(options, {task.name for task in tasks}, estimator, judge_of)
     else:
         estimates = [each for task in tasks for each in estimator.estimate_run(task, judge_of, repeats=options.repeats)]
-    totals = list(total_by_judge(estimates).values())
     if options.json:
-        for name, part in (("tasks", estimates), ("totals", totals)):
+        content: dict[str, Any] = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
+        for name, part in (("tasks", estimates), ("totals", totals(estimates))):
             content |= {name: [{**asdict(each), "money": _money(each, prices, options)} for each in part]}
         common.print_json(content)
-        return 0
+    elif estimates:
+        _show(estimates, counter.name, options, prices)
+    else:
+        print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
+    return 0
+
+
+def _show(estimates: Sequence[Estimate], counted_by: str, options: argparse.Namespace, prices: Prices) -> None:
+    """Prints the estimates, and how they were made."""
+    sums = totals(estimates)
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     rows: list[tuple[str, ...]] = []
-    for estimate in (*estimates, *(totals if len(estimates) > 1 else ())):
+    for estimate in (*estimates, *(sums if len(estimates) > 1 else ())):
         numbers = (estimate.questions, estimate.verdicts, estimate.kept, estimate.requests)
         tokens = (estimate.tokens_in.text("{:,.0f}".format), estimate.tokens_out.text("{:,.0f}".format))
         money = _money(estimate, prices, options) if estimate.judge else Bounds()
         texts = (*(f"{number:,.0f}" for number in numbers), *tokens, money_text(money))
         rows.append((estimate.task, printable(estimate.judge or "none needed"), *texts))
     print(as_markdown(header, rows, numbers=7))
-    print(f"Tokens are counted by {counter.name}.")
-    _explain(totals, options, settings, prices)
-    return 0
+    print(f"Tokens are counted by {counted_by}.")
+    if any(not total.measured for total in sums):
+        print(
+            f"Replies are assumed to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
+            f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
+        )
+    unpriced = [total.judge for total in sums if _money(total, prices, options) is None]
+    if unpriced:
+        print(f"Without a price: {printable(', '.join(unpriced))}. Give it one with --prices FILE: {EXAMPLE}.")
+    if prices.origin and len(unpriced) < len(sums):
+        print(f"Prices{' of batches' if options.batch else ''}: {prices.origin}.")
 
 
 def _show_widths(
@@ -138,11 +143,12 @@ def _show_widths(
             continue
         asks = spec is None or spec.backend == "openai"
         parts = estimator.estimate_run(task, lambda paper_model: spec.model if spec else paper_model) if asks else []
-        money = sum_of_money(_money(total, prices, options) for total in total_by_judge(parts).values())
-        share = estimate.needed / estimate.documents
-        estimates.append(asdict(estimate) | {"money": None if money is None else money.times(share)})
+        amounts = [_money(total, prices, options) for total in totals(parts)]
+        known = [amount.times(estimate.needed / estimate.documents) for amount in amounts if amount is not None]
+        money = sum(known, Bounds()) if len(known) == len(amounts) else None
+        estimates.append(asdict(estimate) | {"money": money})
         texts = (estimate.questions.text("{:,}".format), estimate.interval.text("±{:.2g}".format))
-        rows.append((name, *texts, f"{estimate.needed:,}", money_text(estimates[-1]["money"]) if asks else "-"))
+        rows.append((name, *texts, f"{estimate.needed:,}", money_text(money) if asks else "-"))
     if not estimates:
         raise DataError(
             "cost: no task of these runs has logged samples, scores that vary (the lexical judge's don't count), and "
@@ -159,56 +165,28 @@ def _show_widths(
     return 0
 
 
-def _tasks_of(paths: Sequence[Path], task_names: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
-    """Returns the judged tasks of finished runs; of several gradings of a run, one counts."""
-    gradings = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
+def _estimates_of(
+    options: argparse.Namespace, task_names: set[str], estimator: Estimator, judge_of: Callable[[str], str]
+) -> list[Estimate]:
+    """Returns the estimates of the judged tasks of finished runs; of several gradings of a run, one counts."""
+    gradings = {
+        run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(options.results)
+    }
     tasks = [pair for pairs in gradings.values() for pair in pairs if not task_names or pair[1].name in task_names]
     if not tasks:
         raise DataError(
             "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
             "judged benchmark with --log_samples and --output_path."
         )
-    return tasks
-
-
-def _estimates_of(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
-    """Returns the estimates of the tasks of finished runs by task and judge."""
-    estimates: dict[tuple[str, str], Estimate] = {}
-    for task in tasks:
-        by_model: dict[str, list[Any]] = {}
-        for sample in task.samples:
-            by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
-        for model, items in by_model.items():
-            estimate = estimator.estimate_responses(task.name, model, items)
-            key = (task.name, model)
-            estimates[key] = estimates[key] + estimate if key in estimates else estimate
-    return list(estimates.values())
+    items: dict[tuple[str, str, int], list[Any]] = {}
+    for number, (files, task) in enumerate(tasks):
+        graded = task if options.sample is None else sample_of(files, task, options.sample)
+        for sample in graded.samples:
+            key = (graded.name, judge_of(sample.rubric.model), number)
+            items.setdefault(key, []).extend(sample.expected(failed_only=False))
+    return summed(estimator.estimate_responses(name, model, part) for (name, model, _), part in items.items())
 
 
 def _money(estimate: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
     """Returns what an estimate's judge costs; None without a price or a judge."""
     return estimate.money(prices.price_of(estimate.judge), in_batches=options.batch) if estimate.judge else None
-
-
-def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
-    if any(not total.measured for total in totals):
-        print(
-            f"Replies are assumed to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
-            f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
-        )
-    has_price = {total.judge: total.money(prices.price_of(total.judge)) is not None for total in totals}
-    if not all(has_price.values()):
-        unpriced = printable(", ".join(judge for judge, is_known in has_price.items() if not is_known))
-        print(f"Without a price: {unpriced}. Give it one with --prices FILE: {EXAMPLE}.")
-    if prices.origin and any(has_price.values()):
-        print(f"Prices{' of batches' if options.batch else ''}: {prices.origin}.")
-    requests = sum(total.requests for total in totals)
-    if options.batch:
-        print("Time: up to 24 hours for a batch.")
-    elif requests:
-        concurrency = settings.judge_concurrency
-        print(
-            f"Time: about {duration(max(requests / concurrency, 1.0) * _SECONDS)}, with {concurrency} requests "
-            f"in flight (CULTURE_JUDGE_CONCURRENCY) that take {_SECONDS:g} s each, if the "
-            "endpoint's rate limits allow it."
-        )

@@ -9,7 +9,6 @@ from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_re
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
-    coloured,
     matching_tasks,
     names,
     print_json,
@@ -76,7 +75,7 @@ def _check(options: argparse.Namespace) -> int:
         return 1 if unusable else 0
     show("\n\n".join(report.text() for report in reports.values()))
     if len(reports) > 1:
-        wrong = coloured(f"can't run: {', '.join(unusable)}", "red") if unusable else coloured("all can run", "green")
+        wrong = f"can't run: {', '.join(unusable)}" if unusable else "all can run"
         print(f"\n{len(reports)} benchmarks checked; {wrong}")
     return 1 if unusable else 0
 

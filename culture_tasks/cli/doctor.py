@@ -24,7 +24,7 @@ from culture_tasks.errors import JudgeNotConfiguredError, SettingsError
 from culture_tasks.harness.plug_ins import plug_in_problems
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
-from culture_tasks.selftest.findings import Finding, finding_of, gpus
+from culture_tasks.selftest.findings import Finding, finding_of
 from culture_tasks.settings import Settings, settings_file
 
 _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
@@ -33,12 +33,8 @@ _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
     "the responses and grade them later. Tasks that a rule grades, such as culturalbench_easy, need none."
 )
-_NO_GPU = (
-    "On a CPU, a model of 0.5B answers 60 short questions in minutes: --device cpu in lm-eval, device=cpu in the "
-    "--model_args of lmms-eval. Larger ones answer behind an API: local-chat-completions, async_openai."
-)
 _DESCRIPTION = """\
-Looks at packages, GPU, harnesses, judge and data. The judge is asked one question, as before a run. Nothing is
+Looks at packages, harnesses, judge and data. The judge is asked one question, as before a run. Nothing is
 downloaded. Exit status 1: something has to be fixed.
 """
 
@@ -60,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def examine(*, ask_judge: bool = True) -> Iterator[tuple[str, Finding]]:
     """Looks at everything, and yields each subject with its finding as it comes."""
-    looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages), ("GPU", _gpu)]
+    looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages)]
     looks += [(name.replace("_", "-"), partial(_harness, name)) for name in HARNESSES]
     try:
         settings = Settings.from_environment()
@@ -95,12 +91,6 @@ def _packages() -> Finding:
     return Finding(
         "fix", f"{listing}; not as needed: {', '.join(unmet)}", f"pip install {' '.join(unmet.values())}", facts
     )
-
-
-def _gpu() -> Finding:
-    facts = {"gpus": gpus()}
-    found = Finding("ok", f"torch sees {facts['gpus']}", facts=facts)
-    return found if facts["gpus"] else Finding("note", "torch sees none", _NO_GPU, facts)
 
 
 def _harness(harness: Harness) -> Finding:

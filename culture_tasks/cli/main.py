@@ -12,16 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
-from culture_tasks.cli.options import INTERRUPTED, Parser, coloured
+from culture_tasks.cli.options import INTERRUPTED, Parser
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at packages, harnesses, judge and data, and say what to do"),
-    "selftest": (
-        "selftest:register",
-        "check that images and stop strings reach the model, and that the judge grades as it should",
-    ),
+    "selftest": ("selftest:register", "check that images reach the model, and that the judge grades as it should"),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, and list what benchmarks share"),
@@ -99,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:
-        print(f"culture-tasks: {coloured('error', 'red', sys.stderr)}: {printable(str(error))}", file=sys.stderr)
+        print(f"culture-tasks: error: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
     except KeyboardInterrupt:
         print("culture-tasks: interrupted", file=sys.stderr)

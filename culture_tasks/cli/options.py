@@ -6,16 +6,15 @@ import argparse
 import fnmatch
 import json
 import math
-import os
 import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from culture_tasks import __version__
 from culture_tasks.errors import SettingsError, nearest
@@ -25,20 +24,16 @@ from culture_tasks.text_tables import printable
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
     from culture_tasks.insertion.core.adapter import ModelOptions
-    from culture_tasks.selftest.findings import Finding, State
+    from culture_tasks.selftest.findings import Finding
 
 AddParser = Callable[..., argparse.ArgumentParser]
 """Makes the parser of a command, from what :class:`argparse.ArgumentParser` takes."""
 
-Colour = Literal["red", "green", "yellow"]
 Item = TypeVar("Item")
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells report it."""
 
-_COLOURS = {"red": 31, "green": 32, "yellow": 33}
-_STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
-_FORMER_NAMES = {"--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
@@ -57,7 +52,7 @@ class _Form(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with a short usage that takes options with underscores too, as the harnesses do, and by former names."""
+    """A parser with a short usage that takes options with underscores too, as the harnesses do."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": _Form, **options})
@@ -76,11 +71,11 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses words in which each option has its present name, with hyphens."""
+        """Parses words in which each option has hyphens."""
         words = list(sys.argv[1:] if args is None else args)
         for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
             option, equals, value = word.partition("=")
-            hyphenated = _FORMER_NAMES.get(option, option.replace("_", "-"))
+            hyphenated = option.replace("_", "-")
             if option not in self._option_string_actions and hyphenated in self._option_string_actions:
                 words[place] = f"{hyphenated}{equals}{value}"
         return super().parse_known_args(words, namespace)
@@ -117,7 +112,6 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
 not_negative = number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
-share = number("a number from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
@@ -132,32 +126,23 @@ def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--t
     parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=text, **{"default": (), **options})
 
 
-def matching_entries(names: Sequence[str], command: str) -> list[str]:
-    """Returns the names of the tasks, groups and tags that fit names or patterns, each once.
+def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
+    """Returns the tasks below names or patterns of tasks, groups and tags that a user gave to a command, each once.
 
     Raises:
         SettingsError: If nothing fits a name.
     """
-    from culture_tasks.benchmarks.registry import entries
+    from culture_tasks.benchmarks.registry import entries, tasks_below
 
-    matches_by_name = {name: fnmatch.filter(entries(), name) for name in names}
-    for name, matches in matches_by_name.items():
+    tasks: dict[Task, None] = {}
+    for name in names:
+        matches = fnmatch.filter(entries(), name)
         if not matches:
             raise SettingsError(
                 f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
             )
-    return list(dict.fromkeys(entry for matches in matches_by_name.values() for entry in matches))
-
-
-def matching_tasks(names: Sequence[str], command: str) -> list[Task]:
-    """Returns the tasks below names or patterns that a user gave to a command, each once.
-
-    Raises:
-        SettingsError: If no task, group or tag fits a name.
-    """
-    from culture_tasks.benchmarks.registry import tasks_below
-
-    return list(dict.fromkeys(task for name in matching_entries(names, command) for task in tasks_below(name)))
+        tasks |= dict.fromkeys(task for entry in matches for task in tasks_below(entry))
+    return list(tasks)
 
 
 def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **options: Any) -> None:
@@ -176,12 +161,6 @@ def print_json(content: object) -> None:
 
     plain = to_jsonable_python(content, inf_nan_mode="null", fallback=str)
     print(escaped(json.dumps(plain, ensure_ascii=False, indent=1)))
-
-
-def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
-    """Returns a text in a colour where a stream (None: standard output) is a terminal and NO_COLOR isn't set."""
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if is_plain or not (stream or sys.stdout).isatty() else f"\033[{_COLOURS[colour]}m{text}\033[0m"
 
 
 def with_progress(items: Sequence[Item], label: str) -> Iterable[Item]:
@@ -215,8 +194,7 @@ def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width:
         for text, indent in lines if finding.remedy else lines[:1]:
             blank = " " * len(indent)
             wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=blank)
-            block = "\n".join(wrapped)
-            tqdm.write(coloured(block[:4], _STATES[finding.state]) + block[4:], file=sys.stdout)
+            tqdm.write("\n".join(wrapped), file=sys.stdout)
             sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0

@@ -1,4 +1,4 @@
-"""``culture-tasks selftest``: whether images and stop strings reach a model, and whether the judge grades as it should.
+"""``culture-tasks selftest``: whether images reach a model, and whether the judge grades as it should.
 
 ``doctor`` looks at what is installed; this command asks the model and the judge.
 """
@@ -9,13 +9,11 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 
-from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
-from culture_tasks.selftest.findings import Finding, advised_without_gpu, finding_of
-
-_WIDTH = 12  # of "stop strings"
+from culture_tasks.cli.options import AddParser, add_json, show_findings
+from culture_tasks.selftest.findings import Finding, finding_of
 
 _DESCRIPTION = """\
-Checks a set-up by asking the model and the judge: whether stop strings and images arrive, and how the judge grades
+Checks a set-up by asking the model and the judge: whether images arrive, and how the judge grades
 twenty clearly right or wrong answers. It takes minutes. Exit status 1: something has to be fixed.
 """
 
@@ -37,7 +35,7 @@ def register(add_parser: AddParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return show_findings(_examine(options), title="culture-tasks selftest", width=_WIDTH, as_json=options.json)
+    return show_findings(_examine(options), title="culture-tasks selftest", width=len("images"), as_json=options.json)
 
 
 def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
@@ -55,7 +53,7 @@ def _model_findings(options: argparse.Namespace) -> Iterator[tuple[str, Finding]
     from culture_tasks.judges.endpoint.addresses import secrets_of_arguments
     from culture_tasks.secret_texts import shown_arguments
     from culture_tasks.selftest.models import HarnessModel, load_model
-    from culture_tasks.selftest.probes import looks_at
+    from culture_tasks.selftest.probes import images
 
     models: list[HarnessModel] = []
     mask = secrets_of_arguments(options.model_args).hidden
@@ -65,6 +63,6 @@ def _model_findings(options: argparse.Namespace) -> Iterator[tuple[str, Finding]
         summary = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
         return Finding("ok", summary)
 
-    yield "model", advised_without_gpu(finding_of(load, mask))
-    for subject, look in with_progress([*looks_at(models[0])] if models else [], "selftest"):
-        yield subject, advised_without_gpu(finding_of(look, mask))
+    yield "model", finding_of(load, mask)
+    if models:
+        yield "images", finding_of(partial(images, models[0]), mask)

@@ -78,24 +78,25 @@ def _draw(options: argparse.Namespace) -> int:
             f"spotcheck: {folder} has the sheet of another draw. Choose another folder with -o, so that no ratings "
             "are lost."
         )
-    sources = judged_tasks(options.results, options.tasks)
-    sheet_draw = draw(sources, options.number, seed=options.seed, now=datetime.now(UTC))
+    populations = judged_tasks(options.results, options.tasks)
+    design, responses = draw(populations, options.number, seed=options.seed, now=datetime.now(UTC))
+    chosen = {"raters": options.raters, "shared": options.shared, "images": options.images}
     with writing("spotcheck", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        paths = write_sheets(sheet_draw, folder, raters=options.raters, shared=options.shared, images=options.images)
-        write(sheet_draw.design, folder / DESIGN_FILE)
+        paths = [*write_sheets(design, responses, folder, **chosen), folder / DESIGN_FILE]
+        write(design, folder / DESIGN_FILE)
     if options.json:
-        print_json({"populations": sheet_draw.design.populations, "files": [*paths, folder / DESIGN_FILE]})
+        print_json({"populations": design.populations, "files": paths})
         return 0
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
-        for source in sheet_draw.design.populations
+        for source in design.populations
         for stratum in source.strata
     ]
     print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
-    for path in (*paths, folder / DESIGN_FILE):
+    for path in paths:
         show(str(path))
-    if options.images is None and any(response.image for response in sheet_draw.responses):
+    if options.images is None and any(response.image for response in responses):
         print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
     return 0
 

@@ -65,10 +65,9 @@ def probe_effect(
     * variance V = sum over clusters g of (q_g' r_g)^2, with the residuals r = d - b x and
       q_g = (I - H_gg)^(-1/2) x_g / sum of x^2. H is the hat matrix of strata and probe: the CR2 estimator, which is
       HC2 where each response is a cluster;
-    * interval b ± t sqrt(V). t has (tr M)^2 / tr(M M) degrees of freedom and at most clusters - 1, where
-      M = Q' (I - H) Q and Q has q_g as its columns (Satterthwaite's, for errors of one variance). Where a few
-      responses alone have an unusual value of the probe, these are far fewer than clusters - 1, with which too many
-      intervals would miss.
+    * interval b ± t sqrt(V). t has (tr M)^2 / tr(M M) degrees of freedom, where M = Q' (I - H) Q and Q has q_g as its
+      columns (Satterthwaite's, for errors of one variance). Where a few responses alone have an unusual value of the
+      probe, these are far fewer than clusters - 1, with which too many intervals would miss.
 
     A stratum in which the judge is too strict throughout shifts all of its errors, which its mean takes off: it is no
     effect of a probe whose values are higher there.
@@ -124,13 +123,9 @@ def probe_effect(
     squares = float(x @ x)
     value = float(x @ d) / squares
     weights = _adjusted(x / math.sqrt(squares), strata_numbers, groups) / math.sqrt(squares)
-    if np.isnan(weights).any():
-        return effect._replace(reason="too few responses differ in it: the responses to one item settle the effect")
-    freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), effect.clusters - 1.0)
-    if freedom < LEAST_FREEDOM:
-        return effect._replace(
-            reason=f"too few responses differ in it: {freedom:.1f} degrees of freedom, not 4 or more"
-        )
+    freedom = _freedom(weights, x / math.sqrt(squares), strata_numbers, groups)
+    if not freedom >= LEAST_FREEDOM:
+        return effect._replace(reason="too few responses differ in it")
     residuals = d - value * x
     if math.sqrt(float(residuals @ residuals)) <= _TINY * max(1.0, math.sqrt(float(d @ d))):
         return effect._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")

@@ -139,7 +139,7 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
     if len(clusters) != kept.size:
-        raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; expected one for each.")
+        raise ValueError(f"clusters or strata: {len(clusters)} for {kept.size} items; expected one for each.")
     if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
         return numbered(clusters[kept])[1]
     of_kept = list(compress(clusters, kept.tolist()))
@@ -224,17 +224,6 @@ def centred(values: Floats, strata: Numbers) -> Floats:
     """Returns the departures from the means of strata."""
     departures: Floats = values - stratum_means(values, strata)[strata]
     return departures
-
-
-def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
-    """Returns the scores with the mean of its stratum, numbered from 0 to ``many``, in place of one that is NaN.
-
-    Examples:
-        >>> filled(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 1]), 2).tolist()
-        [1.0, 1.0, 3.0, 5.0]
-    """
-    scored = ~np.isnan(scores)
-    return np.where(scored, scores, stratum_means(scores[scored], strata[scored], many)[strata])
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:

@@ -265,9 +265,9 @@ def _posterior(cells: _Cells, squares: Floats, log_odds: Floats) -> _Posterior:
     scale = root[:, None, None] * root[:, None]
     effects = place + benchmark * identity
     # The inverse of the cells' covariance within a place; 0 for a cell without items.
-    inverse = effects * scale + identity
-    logs = _invert(inverse)
-    inverse *= scale
+    covariances = np.moveaxis(effects * scale + identity, (0, 1), (-2, -1))
+    logs = np.linalg.slogdet(covariances)[1]
+    inverse = np.moveaxis(np.linalg.inv(covariances), (-2, -1), (0, 1)) * scale
     total = inverse.sum(axis=-1).transpose(2, 0, 1)
     evidence = np.einsum("bcgp,cp->bgp", inverse, observed)
     covariance = np.linalg.inv(total)
@@ -289,18 +289,6 @@ def _posterior(cells: _Cells, squares: Floats, log_odds: Floats) -> _Posterior:
         middles=special.logit(middle),
         errors=np.sqrt(variances) / (middle * (1.0 - middle)),
     )
-
-
-def _invert(matrices: Floats) -> Floats:
-    """Inverts positive definite matrices (first two axes) in place; returns the logarithms of their determinants."""
-    logs = np.zeros(matrices.shape[2:])
-    for index in range(len(matrices)):
-        pivot = matrices[index, index].copy()
-        logs += np.log(pivot)
-        column, row = matrices[:, index].copy(), matrices[index] / pivot
-        matrices -= column[:, None] * row
-        matrices[index], matrices[:, index], matrices[index, index] = row, -column / pivot, 1.0 / pivot
-    return logs
 
 
 def _quantile(chance: Floats, means: Floats, errors: Floats, share: float) -> Floats:

@@ -10,7 +10,6 @@ Nothing here raises for data that are too few or too much alike: values are NaN,
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,7 @@ from culture_tasks.metrics.means import (
     centred,
     check_confidence,
     cluster_numbers,
-    filled,
+    numbered,
     stratum_means,
     two_lists,
 )
@@ -42,9 +41,6 @@ FEW_DIFFERING = 5
 
 _PRIOR = 5.0
 """Ratings that the spread over all strata counts for in the spread of one."""
-
-_PAIRED = 0.9
-"""Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
 
 _LEAST_P = 1e-100
 """The least p value that is worked out."""
@@ -78,42 +74,56 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """The corrected mean over all strata, each with its share, and that of each, in the order of first responses."""
+    """The corrected mean over all strata, each with its share, or over some of them."""
 
-    overall: Corrected
-    strata: Mapping[Hashable, Corrected]
-    _fits: tuple[_Fit, ...] = ()
+    _labels: Sequence[Hashable]
+    _sizes: Numbers
+    _counts: Numbers
+    _shares: Floats
+    _fits: Sequence[_Fit]
 
-    def over(self, shares: Mapping[Any, float]) -> Corrected:
-        """The corrected mean over the strata with these shares, such as those of one culture.
+    @property
+    def overall(self) -> Corrected:
+        """The mean over all strata, with the shares that :func:`corrected_mean` was given."""
+        return self.over()
+
+    def over(self, shares: Mapping[Any, float] | None = None, confidence: float = 0.95) -> Corrected:
+        """The corrected mean over the strata with these shares, such as those of one culture; None means all.
 
         NaN with a reason where one of these strata has too few ratings.
 
         Raises:
-            ValueError: If a stratum is unknown, or no share is positive.
+            ValueError: If a stratum is unknown, no share is positive, or the confidence is out of range.
 
         Examples:
             >>> judge, people = [1, 1, 0, 1, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0, 1, 0]
             >>> corrected_mean(judge, people, strata=["ar"] * 4 + ["ja"] * 4).over({"ja": 1.0}).value
             0.5
         """
-        unknown = [label for label in shares if label not in self.strata]
-        if unknown or not any(share > 0.0 for share in shares.values()):
-            raise ValueError(f"over: {dict(shares)}; expected positive shares of some of {list(self.strata)}.")
-        inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
-        if not self._fits or any(math.isnan(mean.value) for mean in inside.values()):
-            return _missing(inside)
-        return _corrected(self._fits, self._rated_shares(shares))
+        check_confidence(confidence)
+        mean, parts = self._value(shares)
+        if mean.reason:
+            return mean
+        half, half_here = (
+            _reach([fit.spread(parts, in_set=in_set) for fit in self._fits], 1.0 - confidence)
+            for in_set in (False, True)
+        )
+        if not half > 0.0:
+            return mean._replace(reason="the ratings show no spread")
+        low, high = mean.value - half, mean.value + half
+        return mean._replace(low=low, high=high, set_low=mean.value - half_here, set_high=mean.value + half_here)
 
-    @property
-    def _rated_strata(self) -> list[Hashable]:
-        return [label for label, mean in self.strata.items() if not math.isnan(mean.value)]
-
-    def _rated_shares(self, shares: Mapping[Any, float]) -> Floats:
-        """Returns the shares of the strata that have a mean, which add up to 1."""
-        parts = np.array([shares.get(label, 0.0) for label in self._rated_strata], dtype=np.float64)
-        weights: Floats = parts / parts.sum()
-        return weights
+    def _value(self, shares: Mapping[Any, float] | None) -> tuple[Corrected, Floats]:
+        """Returns the mean without its ends, and the shares of the strata with enough ratings."""
+        parts = self._shares if shares is None else _weights(self._labels, shares)
+        inside, few = parts > 0.0, self._counts < np.minimum(2, self._sizes)
+        mean = Corrected(rated=int(self._counts[inside].sum()), size=int(self._sizes[inside].sum()))
+        lacking = [str(label) for label, is_few in zip(self._labels, inside & few, strict=True) if is_few]
+        if lacking or not self._fits:
+            names = f" for {', '.join(dict.fromkeys(lacking))}" if lacking and len(self._labels) > 1 else ""
+            return mean._replace(reason=f"too few responses are rated{names}"), np.zeros(0)
+        parts = parts[~few]
+        return mean._replace(value=float(parts @ self._fits[0].values), weight=self._fits[0].weight), parts
 
 
 def corrected_mean(
@@ -124,7 +134,6 @@ def corrected_mean(
     shares: Mapping[Any, float] | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> CorrectedMean:
     """The mean that people would give to all responses, from a judge's scores of all and people's of a random part.
 
@@ -167,7 +176,6 @@ def corrected_mean(
         shares: The weight of each stratum in the overall mean; None for their sizes.
         clusters: The cluster of each response, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
-        confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
     Returns:
         The corrected means, in the unit and range of the scores (ends aren't cut at the scale's). No response, none
@@ -189,44 +197,43 @@ def corrected_mean(
         >>> round(score.value, 3), score.rated, score.size, round(score.weight, 3)
         (0.6, 5, 10, 0.75)
     """
-    check_confidence(confidence)
     f, y = two_lists("corrected_mean", judge, people)
-    if f.size == 0:
-        return CorrectedMean(Corrected(reason="there is no response"), {})
-    if strata is not None and len(strata) != f.size:
-        raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
-    stratum_labels = ["all"] * f.size if strata is None else list(strata)
-    labels = list(dict.fromkeys(stratum_labels))
-    codes = cluster_numbers(stratum_labels, np.ones(f.size, dtype=np.bool_))
+    labels, codes = _codes(strata, f.size)
     rated = ~np.isnan(y)
-    counts, sizes = np.bincount(codes[rated], minlength=len(labels)), np.bincount(codes)
-    by_stratum = {
-        label: _missing({label: Corrected(rated=n, size=size)})
-        for label, n, size in zip(labels, counts.tolist(), sizes.tolist(), strict=True)
-    }
+    sizes = np.bincount(codes, minlength=len(labels))
+    counts = np.bincount(codes[rated], minlength=len(labels))
+    weights = _weights(labels, dict(zip(labels, sizes.tolist(), strict=True)) if shares is None else shares)
     usable = counts >= np.minimum(2, sizes)
-    if counts[usable].sum() < np.count_nonzero(usable) + 2:
-        return CorrectedMean(_missing(by_stratum), by_stratum)
-    inside = usable[codes]
-    weights = _shares(labels, codes, shares)[usable]
-    numbers = (np.cumsum(usable) - 1)[codes[inside]]
-    fit_of = partial(
-        _Fit,
-        people=y[rated & inside],
-        rated=rated[inside],
-        codes=numbers,
-        shares=weights / weights.sum() if weights.any() else weights,
-        clusters=None if clusters is None else cluster_numbers(clusters, inside),
-        ends=ends,
-        alpha=1.0 - confidence,
-    )
+    fits: list[_Fit] = []
+    if counts[usable].sum() >= np.count_nonzero(usable) + 2:
+        inside = usable[codes]
+        fit_of = partial(
+            _Fit,
+            people=y[rated & inside],
+            rated=rated[inside],
+            codes=(np.cumsum(usable) - 1)[codes[inside]],
+            shares=weights[usable] / (weights[usable].sum() or 1.0),
+            clusters=None if clusters is None else cluster_numbers(clusters, inside),
+            ends=ends,
+        )
+        fits.append(fit_of(f[inside]))
+        if np.count_nonzero(np.abs(f[inside] - y[inside]) > 0.0) < FEW_DIFFERING:
+            fits.append(fit_of(np.full(f[inside].size, np.nan)))
+    return CorrectedMean(labels, sizes, counts, weights, fits)
 
-    fits: tuple[_Fit, ...] = (fit_of(f[inside]),)
-    if np.count_nonzero(np.abs(f[inside] - y[inside]) > 0.0) < FEW_DIFFERING:
-        fits = (*fits, fit_of(np.full(numbers.size, np.nan)))
-    scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
-    by_stratum |= {label: _corrected(fits, row) for label, row in zip(scored, np.eye(weights.size), strict=True)}
-    return CorrectedMean(_corrected(fits, fits[0].shares) if usable.all() else _missing(by_stratum), by_stratum, fits)
+
+def _codes(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
+    """Returns the distinct strata, and the number of each response's."""
+    of_responses: Sequence[Hashable] = ["all"] * size if strata is None else list(strata)
+    return list(dict.fromkeys(of_responses)), cluster_numbers(of_responses, np.ones(size, dtype=np.bool_))
+
+
+def _weights(labels: Sequence[Hashable], shares: Mapping[Any, float]) -> Floats:
+    """Returns the share of each stratum, 0 where none is given; they add up to 1."""
+    weights = np.array([shares.get(label, 0.0) for label in labels], dtype=np.float64)
+    if not shares.keys() <= set(labels) or (labels and not (weights.min() >= 0.0 and 0.0 < weights.sum() < math.inf)):
+        raise ValueError(f"corrected_mean: shares {dict(shares)}; expected positive ones of some of {labels}.")
+    return weights / weights.sum() if labels else weights
 
 
 def for_other_raters(
@@ -260,13 +267,13 @@ def for_other_raters(
     """
     scores = np.asarray(judge, dtype=np.float64)
     errors = ratings - mean.weight * np.where(np.isnan(scores), np.nanmean(scores), scores)
-    codes = cluster_numbers(["all"] * scores.size if strata is None else strata, np.ones(scores.size, dtype=np.bool_))
+    codes = _codes(strata, scores.size)[1]
     rated = ~np.isnan(errors)
     members = np.stack([np.bincount(codes[row], minlength=codes.max() + 1) for row in rated])
     rated &= ((members > 0).sum(axis=0) > 1)[codes]
     places, numbers = np.nonzero(rated)[0], np.broadcast_to(codes, errors.shape)[rated]
-    departures = centred(errors[rated], np.unique(numbers, return_inverse=True)[1])
-    means = stratum_means(departures, np.unique(places, return_inverse=True)[1])
+    departures = centred(errors[rated], numbered(numbers)[1])
+    means = stratum_means(departures, numbered(places)[1])
     if means.size < 2:
         return math.nan, math.nan
     t = float(special.stdtrit(means.size - 1, (1.0 + confidence) / 2.0))
@@ -280,29 +287,16 @@ class CorrectedDifference:
     """The first model's mean less the second's, corrected; :meth:`over` gives it for all strata or some of them.
 
     Attributes:
-        paired: Whether the differences of items were corrected, rather than each model's mean by itself.
-        rated: Number of items that people rated: of both models where it is paired, of either where not.
+        rated: Number of items that people rated of both models.
     """
 
-    paired: bool
     rated: int
-    _means: tuple[CorrectedMean, ...]
-    _shares: Mapping[Any, float]
+    _mean: CorrectedMean
 
     def over(self, shares: Mapping[Any, float] | None = None, confidence: float = 0.95) -> Difference:
-        """The corrected difference over the strata with these shares, such as those of one culture; None means all.
+        """The corrected difference over the strata with these shares, as :meth:`CorrectedMean.over`.
 
-        Args:
-            shares: The weight of each stratum; None for those that :func:`corrected_difference` was given.
-            confidence: Share of intervals meant to hold the true difference, between 0 and 1.
-
-        Returns:
-            The difference, first less second, with the interval for questions like these. p is the probability at
-            which the interval's end is 0, and n the number of items, rated or not. NaN with a reason where one of the
-            strata has too few ratings.
-
-        Raises:
-            ValueError: If a stratum is unknown, no share is positive, or the confidence is out of range.
+        p is the probability at which the interval's end is 0, and n the number of items, rated or not.
 
         Examples:
             >>> judge = [4, 5, 3, 5, 4, 5, 4, 5] * 5, [3, 3, 3, 4, 2, 4, 3, 3] * 5
@@ -311,45 +305,23 @@ class CorrectedDifference:
             >>> round(result.difference, 2), result.low > 0.0, result.p < 0.05
             (1.2, True, True)
         """
-        check_confidence(confidence)
-        shares = self._shares if shares is None else shares
-        if not self._means[0].strata:
-            return Difference(reason="there is no response")
-        means = [mean.over(shares) for mean in self._means]
-        difference = Difference(
-            method="corrected, paired" if self.paired else "corrected, unpaired",
-            n=means[0].size,
-            clusters=means[0].size,
+        mean, (_, parts) = self._mean.over(shares, confidence), self._mean._value(shares)
+        p = 1.0 if mean.value == 0.0 else math.nan
+        if mean.value != 0.0 and not mean.reason:
+            p, distance, spreads = _LEAST_P, abs(mean.value), [fit.spread(parts) for fit in self._mean._fits]
+            if _reach(spreads, p) > distance:
+                root = scipy.optimize.brentq(lambda log: _reach(spreads, math.exp(log)) - distance, math.log(p), 0.0)
+                p = math.exp(root)
+        return Difference(
+            difference=mean.value,
+            low=mean.low,
+            high=mean.high,
+            p=p,
+            n=mean.size,
+            method="corrected, paired",
+            clusters=mean.size,
+            reason=mean.reason,
         )
-        if any(math.isnan(mean.value) for mean in means):
-            first = self._means[0]
-            few = [str(label) for label in shares if shares[label] > 0.0 and math.isnan(first.strata[label].value)]
-            names = "" if len(first.strata) == 1 else f" for {', '.join(dict.fromkeys(few))}"
-            return difference._replace(reason=f"too few responses of both are rated{names}")
-        value = means[0].value - sum(mean.value for mean in means[1:])
-        weights = [mean._rated_shares(shares) for mean in self._means]
-        if self.paired:
-            spreads = [fit.spread(weights[0]) for fit in self._means[0]._fits]
-        else:
-            first_fits, second_fits = (mean._fits for mean in self._means)
-            spreads = [
-                fit.spread(weights[0]).difference(other.spread(weights[1]), fit.shared_variance(other, weights[0]))
-                for fit, other in {(first_fits[index], second_fits[index]) for index in (0, -1)}
-            ]
-
-        def reach(alpha: float) -> float:
-            return max(spread.reach(alpha) for spread in spreads)
-
-        half = reach(1.0 - confidence)
-        if not half > 0.0:
-            p = 1.0 if value == 0.0 else math.nan
-            return difference._replace(difference=value, p=p, reason="the ratings show no spread")
-        if value == 0.0 or reach(_LEAST_P) <= abs(value):
-            p = 1.0 if value == 0.0 else _LEAST_P
-        else:
-            logarithm = scipy.optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
-            p = math.exp(logarithm)
-        return difference._replace(difference=value, low=value - half, high=value + half, p=p)
 
 
 def corrected_difference(
@@ -363,18 +335,10 @@ def corrected_difference(
 ) -> CorrectedDifference:
     """The difference of the means that people would give to two models, from a judge's scores and people's of a part.
 
-    Formula, where people rated the same items of both: :func:`corrected_mean` of the items' differences, on a scale of
-    twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated),
-    with the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out,
-    and so does an item's difficulty for both.
-
-    Where they rated different items: the corrected mean of the first less that of the second, each with its own lambda.
-    The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
-    product of the two means' influences, and u^2 is the sum of both. Degrees of freedom are the fewer.
-
-    It is paired where at least nine tenths of each model's rated items are rated of both, and no stratum has too few of
-    these; an item that is rated of one alone then counts as not rated. The same items of both models are given in one
-    order.
+    Formula: :func:`corrected_mean` of the items' differences, on a scale of twice the width. That is lambda * mean(f_1
+    - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated), with the lambda that makes the interval of
+    the difference narrowest. A bias that the judge has for both cancels out, and so does an item's difficulty for both.
+    An item that people rated of one model alone counts as not rated.
 
     Args:
         judge: The judge's score of each item, of the first and of the second model; NaN where there is none.
@@ -384,88 +348,40 @@ def corrected_difference(
         clusters: The cluster of each item, such as its image; None makes each a cluster.
         ends: Lowest and highest score of the scale; None for those of the scores.
 
-    Returns:
-        The difference, by :meth:`CorrectedDifference.over`.
-
     Raises:
-        ValueError: If lengths differ, a score is infinite, or an option is out of range.
+        ValueError: As :func:`corrected_mean`.
 
     Source: as :func:`corrected_mean`; for differences of two models also Boyeau et al. (2024), "AutoEval Done Right".
-    The covariance where items differ is that of two-phase estimators (Särndal, Swensson and Wretman, 1992).
 
     Examples:
         >>> nan = float("nan")
         >>> judge = [1, 1, 1, 0, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1, 0, 0]
         >>> people = [1, 0, 1, 0, nan, nan, nan, nan], [0, 1, 1, 0, nan, nan, nan, nan]
         >>> result = corrected_difference(judge, people, ends=(0, 1))
-        >>> result.paired, result.rated, result.over().difference, round(result.over().p, 2)
-        (True, 4, 0.0, 1.0)
+        >>> result.rated, result.over().difference, round(result.over().p, 2)
+        (4, 0.0, 1.0)
     """
-    f = np.stack(two_lists("corrected_difference", *judge))
-    y = np.stack(two_lists("corrected_difference", *people))
-    if f.shape != y.shape:
-        raise ValueError(f"corrected_difference: {y.shape[1]} ratings for {f.shape[1]} items; expected one for each.")
-    stratum_labels = ["all"] * f.shape[1] if strata is None else list(strata)
-    weights: Mapping[Any, float] = Counter(stratum_labels) if shares is None else shares
-    rated = ~np.isnan(y)
-    codes = cluster_numbers(stratum_labels, np.ones(f.shape[1], dtype=np.bool_))
-    rated_in_both: NDArray[np.bool_] = np.logical_and.reduce(rated)
-    sizes = np.bincount(codes)
-    counts = np.stack([np.bincount(codes[model_rated], minlength=sizes.size) for model_rated in rated])
-    usable = counts.min(axis=0) >= np.minimum(2, sizes)
-    enough = bool((np.bincount(codes[rated_in_both], minlength=sizes.size) >= np.minimum(2, sizes))[usable].all())
-    paired = enough and int(rated_in_both.sum()) >= _PAIRED * int(counts.sum(axis=1).max(initial=0))
-    mean_of = partial(corrected_mean, strata=stratum_labels, shares=weights, clusters=clusters)
-    if paired:
-        width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
-        mean = mean_of(f[0] - f[1], y[0] - y[1], ends=width)
-        return CorrectedDifference(paired, int(rated_in_both.sum()), (mean,), weights)
-    y[:, ~usable[codes]] = np.nan  # ratings of one model alone are of no use
-    means = tuple(mean_of(scores, ratings, ends=ends) for scores, ratings in zip(f, y, strict=True))
-    return CorrectedDifference(paired, int(rated.any(axis=0).sum()), means, weights)
+    (f, other_f), (y, other_y) = (two_lists("corrected_difference", *scores) for scores in (judge, people))
+    width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
+    mean = corrected_mean(f - other_f, y - other_y, strata, shares=shares, clusters=clusters, ends=width)
+    return CorrectedDifference(int(np.count_nonzero(~np.isnan(y - other_y))), mean)
 
 
-def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
-    if shares is None:
-        return np.bincount(codes, minlength=len(labels)).astype(np.float64)
-    if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
-        raise ValueError(f"corrected_mean: shares {dict(shares)}; expected one of at least 0 for each of {labels}.")
-    weights = np.array([shares[label] for label in labels], dtype=np.float64)
-    if not weights.sum() > 0.0:
-        raise ValueError("corrected_mean: all shares are 0; expected a positive one.")
-    return weights
+class _Spread(NamedTuple):
+    """How uncertain a mean is: its variance with degrees of freedom, and the errors that ratings may have missed."""
+
+    variance: float
+    freedom: float
+    unseen: float  # squared, and divided by the squared logarithm of the level
 
 
-def _missing(strata: Mapping[Any, Corrected]) -> Corrected:
-    """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
-    reasons = []
-    for few, lack in ((0, "no ratings yet"), (1, "only one rating")):
-        lacking = (str(label) for label, mean in strata.items() if mean.rated == few < min(2, mean.size))
-        names = list(dict.fromkeys(lacking))
-        if names and len(strata) == 1:
-            reasons.append(lack)
-        elif names:
-            listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-            reasons.append(f"{listed} {'has' if len(names) == 1 else 'have'} {lack}")
-    return Corrected(
-        rated=sum(mean.rated for mean in strata.values()),
-        size=sum(mean.size for mean in strata.values()),
-        reason="; ".join(reasons) or "too few ratings for the spread to be known",
+def _reach(spreads: Sequence[_Spread], alpha: float) -> float:
+    """Returns half the width of the widest interval that misses with this probability."""
+    t = [float(special.stdtrit(spread.freedom, alpha / 2.0)) for spread in spreads]
+    return max(
+        math.sqrt(quantile**2 * spread.variance + math.log(alpha) ** 2 * spread.unseen)
+        for quantile, spread in zip(t, spreads, strict=True)
     )
-
-
-def _corrected(fits: Sequence[_Fit], shares: Floats) -> Corrected:
-    """Returns the corrected mean over the strata with these shares; no interval is narrower than that of any fit."""
-    fit, inside = fits[0], shares > 0.0
-    value = float(shares @ fit.values)
-    rated, size = int(fit.counts[inside].sum()), int(fit.sizes[inside].sum())
-    point = Corrected(value, rated=rated, size=size, weight=fit.weight)
-    reach, in_set = (
-        max(each.spread(shares, in_set=in_set).reach(each.alpha) for each in fits) for in_set in (False, True)
-    )
-    if not reach > 0.0:
-        return point._replace(reason="the ratings show no spread")
-    return point._replace(low=value - reach, high=value + reach, set_low=value - in_set, set_high=value + in_set)
 
 
 class _Fit:
@@ -488,15 +404,14 @@ class _Fit:
         shares: Floats,
         clusters: Numbers | None,
         ends: tuple[float, float] | None,
-        alpha: float,
     ) -> None:
         """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers."""
-        self.shares, self.alpha = shares, alpha
         self._codes, self._clusters = codes, clusters
         members = codes[rated]
         self.sizes, self.counts = np.bincount(codes), np.bincount(members)
-        f = filled(judge, codes, shares.size)
-        self.weight = self._tuned(f[rated], people, members)
+        known = ~np.isnan(judge)
+        f = np.where(known, judge, stratum_means(judge[known], codes[known], shares.size)[codes])
+        self.weight = self._tuned(f[rated], people, members, shares)
         scores = self.weight * f
         of_scores = stratum_means(scores, codes)
         residuals = people - scores[rated]
@@ -520,11 +435,11 @@ class _Fit:
         self._influence = departures / self.sizes[codes]  # of each response on the mean of its stratum
         self._influence[rated] += off / self.counts[members]
 
-    def _tuned(self, f: Floats, y: Floats, members: Numbers) -> float:
+    def _tuned(self, f: Floats, y: Floats, members: Numbers, shares: Floats) -> float:
         """Returns the weight of the judge's scores of the rated responses."""
         of_f, of_y = centred(f, members), centred(y, members)
         sampling = 1.0 / self.counts - 1.0 / self.sizes
-        influence = self.shares**2 * sampling / np.maximum(self.counts - 1, 1)
+        influence = shares**2 * sampling / np.maximum(self.counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
@@ -542,18 +457,12 @@ class _Fit:
         # The variance of the questions, which remains where all responses are rated.
         variance += float((shares**2 * self._variances / self.sizes).sum())
         if self._clusters is not None:
-            freedom = max(1.0, min(freedom, self._clustered(shares)[1]))
+            factor, clustered_freedom = self._clustered(shares)
+            freedom = max(1.0, min(freedom, clustered_freedom))
             influence = self._influence * shares[self._codes]
-            variance += max(self.shared_variance(self, shares) - float(influence @ influence), 0.0)
+            shared = float(np.bincount(self._clusters, weights=influence) ** 2 @ factor)
+            variance += max(shared - float(influence @ influence), 0.0)
         return _Spread(variance, freedom, unseen + self.unseen / rated * float((shares**2 / self.sizes).sum()))
-
-    def shared_variance(self, second: _Fit, shares: Floats) -> float:
-        """Returns the covariance with the mean of another model's responses to the same items."""
-        first_influence, second_influence = (fit._influence * shares[fit._codes] for fit in (self, second))
-        if self._clusters is None:
-            return float(first_influence @ second_influence)
-        sums = [np.bincount(self._clusters, weights=part) for part in (first_influence, second_influence)]
-        return float(sums[0] @ (self._clustered(shares)[0] * sums[1]))
 
     def _clustered(self, shares: Floats) -> tuple[Floats, float]:
         """Returns by how much each cluster's squared influence is too small, and the degrees of freedom (CR2).
@@ -577,21 +486,3 @@ class _Fit:
         trace = float(diagonal.sum() - lengths.sum())
         squares = float(diagonal @ diagonal - 2.0 * (diagonal @ lengths) + ((projected @ projected.T) ** 2).sum())
         return factor, trace**2 / squares if squares > 0.0 else 1.0
-
-
-class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance with degrees of freedom, and the errors that ratings may have missed."""
-
-    variance: float
-    freedom: float
-    unseen: float  # squared, and divided by the squared logarithm of the level
-
-    def difference(self, second: _Spread, shared: float) -> _Spread:
-        """Returns that of a difference of two means with this covariance."""
-        variance = max(self.variance + second.variance - 2.0 * shared, 0.0)
-        return _Spread(variance, min(self.freedom, second.freedom), self.unseen + second.unseen)
-
-    def reach(self, alpha: float) -> float:
-        """Returns half the width of an interval that misses with this probability."""
-        t = float(special.stdtrit(self.freedom, alpha / 2.0))
-        return math.sqrt(t**2 * self.variance + math.log(alpha) ** 2 * self.unseen)

@@ -12,7 +12,7 @@ import logging
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -73,80 +73,32 @@ _FAMILIES = (
     *("Microsoft YaHei", "Yu Gothic", "Meiryo", "SimHei", "Nirmala UI", "Segoe UI", "Malgun Gothic"),
 )
 """Families of free fonts, of macOS and of Windows, in order of preference."""
-_JOINING = ("ARABIC", "SYRIAC", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KHMER", "MYANMAR", "SINHALA", "TIBETAN")
 
 
-class Fonts(NamedTuple):
-    """Installed families that together draw a text, in order of preference, and the letters that none has, sorted."""
+def choose(texts: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """Chooses installed families that together draw the texts, in order of preference.
 
-    families: tuple[str, ...]
-    missing: str
-
-
-def choose(texts: Iterable[str]) -> Fonts:
-    """Chooses installed families that have every letter of the texts, as far as there are any."""
+    Returns:
+        The families, and the letters that none of them has, sorted.
+    """
     families = [_BASE]
-    letters = _letters(texts) - _letters_of(_BASE)
+    marks = {mark for mark in set().union(*texts) if unicodedata.category(mark) not in ("Cc", "Cf", "Zs", "Cn")}
+    letters = marks - _letters_of(_BASE)
     for family in _FAMILIES if letters else ():
         if letters & _letters_of(family):
             families.append(family)
             letters -= _letters_of(family)
-    return Fonts(tuple(families), "".join(sorted(letters)))
-
-
-def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
-    """Logs one warning for letters without a font, and one where this matplotlib can't join letters."""
-    if fonts.missing:
-        _logger.warning(
-            "figures: no installed font has %d of the characters in names (%s): PNG and PDF files have boxes in their "
-            "place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever "
-            "the reader has fonts.",
-            len(fonts.missing),
-            ", ".join(sorted(set(map(_script, fonts.missing)))),
-        )
-    joining = set(map(_script, _letters(texts))) & set(_JOINING)
-    if joining and not joins_letters():
-        _logger.warning(
-            "figures: this matplotlib doesn't join letters (%s): PNG files show them apart. Install matplotlib 3.11 or "
-            "newer. SVG files and the HTML page are right.",
-            ", ".join(sorted(joining)),
-        )
-
-
-def joins_letters() -> bool:
-    """Whether this matplotlib joins letters as Arabic and Devanagari need it."""
-    import matplotlib as mpl
-
-    return mpl.__version_info__[:2] >= (3, 11)
-
-
-def _letters(texts: Iterable[str]) -> set[str]:
-    return {mark for mark in set().union(*texts) if unicodedata.category(mark) not in ("Cc", "Cf", "Zs", "Cn")}
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "unnamed").split(" ")[0]
+    return tuple(families), "".join(sorted(letters))
 
 
 @cache
 def _letters_of(family: str) -> frozenset[str]:
     """Returns the letters of a family; none where it isn't installed."""
-    from matplotlib.font_manager import findfont, get_font
+    from matplotlib.font_manager import findfont, fontManager, get_font
 
-    if family != _BASE and family not in _installed_families():
+    if family != _BASE and family not in fontManager.get_font_names():
         return frozenset()
     return frozenset(map(chr, get_font(findfont(family)).get_charmap()))
-
-
-@cache
-def _installed_families() -> frozenset[str]:
-    """Returns the names of all families, also of files that are newer than matplotlib's list."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
-
-    for path in sorted(set(findSystemFonts()) - {entry.fname for entry in fontManager.ttflist}):
-        with suppress(OSError, RuntimeError, ValueError):  # a font that matplotlib can't read
-            fontManager.addfont(path)
-    return frozenset(fontManager.get_font_names())
 
 
 # Colours and marks
@@ -190,13 +142,20 @@ def styled(texts: Iterable[str]) -> Iterator[None]:
     """
     import matplotlib as mpl
 
-    names = list(texts)
-    fonts = choose(names)
-    warn_of_gaps(names, fonts)
+    families, missing = choose(texts)
+    if missing:
+        scripts = {unicodedata.name(letter, "unnamed").split(" ")[0] for letter in missing}
+        _logger.warning(
+            "figures: no installed font has %d of the characters in names (%s): PNG and PDF files have boxes in their "
+            "place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever "
+            "the reader has fonts.",
+            len(missing),
+            ", ".join(sorted(scripts)),
+        )
     settings: Any = {
         "text.parse_math": False,
-        "font.family": [*fonts.families, "sans-serif"],  # the last one for readers of SVG who have none of the others
-        "font.sans-serif": fonts.families[:1],
+        "font.family": [*families, "sans-serif"],  # the last one for readers of SVG who have none of the others
+        "font.sans-serif": families[:1],
         "font.size": 9,
         "hatch.linewidth": 0.6,
         "svg.fonttype": "none",

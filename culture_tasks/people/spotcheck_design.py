@@ -62,7 +62,7 @@ class DesignRow(BaseModel, extra="forbid", frozen=True):
     ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
     """
 
-    row: Annotated[str, Field(pattern="^r?[0-9a-f]{12}$")]  # without the letter in earlier versions
+    row: Annotated[str, Field(pattern="^r[0-9a-f]{12}$")]
     population: _Count
     culture: str
     item: str
@@ -188,8 +188,7 @@ def read_ratings(design: Design, files: Sequence[Path]) -> RatedDesign:
 
 
 def _design_row(table: Rows[Any], index: int, line: _SheetLine, rows: Mapping[str, DesignRow]) -> DesignRow:
-    name = line.row.strip().lower()
-    row = rows.get(name) or rows.get(f"r{name}")
+    row = rows.get(line.row.strip().lower())
     if row is None:
         raise DataError(
             f"{table.where(index)}, field 'row': {line.row!r:.40} wasn't drawn. Expected rows of the sheet that "

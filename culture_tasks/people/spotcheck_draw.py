@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.interface import JudgedScore, Scale
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -27,7 +27,7 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.plain_files import write_whole
-from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
+from culture_tasks.results.loaded_runs import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult
@@ -65,25 +65,12 @@ class SheetResponse:
 
 
 class Population(NamedTuple):
-    """All responses of one task of one run, in the order of the file, and their hash, the same for all judges."""
-
-    responses: tuple[SheetResponse, ...]
-    fingerprint: str
-
-
-class JudgedTask(NamedTuple):
-    """The responses of a model to a task."""
+    """All responses of a model to a task, in the order of the file, and their hash, the same for all judges."""
 
     model: str
     task: str
-    population: Population
-
-
-class SheetDraw(NamedTuple):
-    """A design, with the response of each of its rows."""
-
-    design: Design
     responses: tuple[SheetResponse, ...]
+    fingerprint: str
 
 
 def read_population(result: TaskResult) -> Population:
@@ -106,7 +93,7 @@ def read_population(result: TaskResult) -> Population:
         for response in responses
     ):
         digest.update(hashlib.sha256(line.encode("utf-8", "replace")).digest())
-    return Population(responses, digest.hexdigest())
+    return Population(result.model, result.task, responses, digest.hexdigest())
 
 
 def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
@@ -133,7 +120,7 @@ def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
         )
 
 
-def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
+def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Population]:
     """Finds the responses that a judge grades, of the runs that a report would show; tasks are names or patterns.
 
     Where a judge graded a sample of a run's responses, it is that sample.
@@ -150,7 +137,7 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         if run.result.subset is not None
         or not samples & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
     ]
-    judged_runs = [run for run in runs if run.run.settings.judges or _has_unusable_samples(run)]
+    judged_runs = [run for run in runs if run.run.settings.judges]
     if not judged_runs:
         raise DataError(
             f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
@@ -162,58 +149,43 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
             raise SettingsError(
                 f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, names)} There are {', '.join(names)}."
             )
-    sources = [
-        JudgedTask(run.run.model, run.run.task, read_population(run.result))
+    populations = [
+        read_population(run.result)
         for run in judged_runs
         if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
     ]
-    return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
+    return list({population.fingerprint: population for population in populations}.values())  # once for all judges
 
 
-def _has_unusable_samples(run: LoadedRun) -> bool:
-    """Whether no line of a judged task's sample file can be used: reading it says why."""
-    metric = run.kind.metrics.get(run.kind.metric) if run.kind else None
-    return run.columns is None and isinstance(metric, JudgedScore) and run.result.samples_file.is_file()
-
-
-def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:
+def draw(
+    populations: Sequence[Population], number: int, *, seed: int, now: datetime
+) -> tuple[Design, list[SheetResponse]]:
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
     Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum the
     order is that of a hash of seed, task and item, so that a larger draw by the same seed holds the smaller one, and
     models are rated on the same items, also where one is drawn later.
 
+    Returns:
+        The design, and the response of each of its rows.
+
     Raises:
         SettingsError: If there are too few for the strata.
     """
     strata: dict[tuple[int, str], list[tuple[str, str, SheetResponse]]] = {}
-    for place, source in enumerate(sources):
-        for response in source.population.responses:
+    for place, population in enumerate(populations):
+        for response in population.responses:
             item = f"{response.item}\n{response.run}"
-            turn = _sha256(f"{seed}\n{source.task}\n{item}")
-            name = "r" + _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]  # or Excel reads a number
+            turn = _sha256(f"{seed}\n{population.task}\n{item}")
+            name = "r" + _sha256(f"row\n{population.fingerprint}\n{item}")[:12]  # or Excel reads a number
             strata.setdefault((place, response.culture), []).append((turn, name, response))
-    sizes = {stratum: len(members) for stratum, members in strata.items()}
-    shares = _shares(sizes, number)
+    shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
     picks = [
         (turn, name, place, response)
         for (place, culture), members in strata.items()
         for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
     ]
     picks.sort(key=itemgetter(0, 1))
-    populations = [
-        DesignPopulation(
-            model=source.model,
-            task=source.task,
-            fingerprint=source.population.fingerprint,
-            strata=tuple(
-                DesignStratum(culture=culture, size=len(members), drawn=shares[place, culture])
-                for (population, culture), members in strata.items()
-                if population == place
-            ),
-        )
-        for place, source in enumerate(sources)
-    ]
     rows = [
         DesignRow(
             row=name,
@@ -227,14 +199,24 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
         )
         for _, name, place, response in picks
     ]
+    drawn_from = [
+        DesignPopulation(
+            model=population.model,
+            task=population.task,
+            fingerprint=population.fingerprint,
+            strata=tuple(
+                DesignStratum(culture=culture, size=len(members), drawn=shares[place, culture])
+                for (of_population, culture), members in strata.items()
+                if of_population == place
+            ),
+        )
+        for place, population in enumerate(populations)
+    ]
+    created = now.isoformat(timespec="seconds")
     design = Design(
-        culture_tasks=__version__,
-        created=now.isoformat(timespec="seconds"),
-        seed=seed,
-        populations=tuple(populations),
-        rows=tuple(rows),
+        culture_tasks=__version__, created=created, seed=seed, populations=tuple(drawn_from), rows=tuple(rows)
     )
-    return SheetDraw(design, tuple(response for *_, response in picks))
+    return design, [response for *_, response in picks]
 
 
 def _sha256(text: str) -> str:
@@ -276,7 +258,13 @@ class _Entry(NamedTuple):
 
 
 def write_sheets(
-    draw: SheetDraw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
+    design: Design,
+    responses: Sequence[SheetResponse],
+    folder: Path,
+    *,
+    raters: int = 1,
+    shared: int | None = None,
+    images: Path | None = None,
 ) -> list[Path]:
     """Writes a CSV file and a page for each rater, and returns their paths.
 
@@ -286,9 +274,9 @@ def write_sheets(
     Raises:
         SettingsError: If a page would lack an image that a response needs.
     """
-    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(draw.responses)
+    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(responses)
     entries: list[_Entry] = []
-    for row, response in zip(draw.design.rows, draw.responses, strict=True):
+    for row, response in zip(design.rows, responses, strict=True):
         # Han characters look otherwise in Chinese than in Japanese, so that the language is that of the script.
         languages = (language_of_script(text) for text in (response.text, response.question))
         language = next((language for language in languages if language != UNKNOWN), "")

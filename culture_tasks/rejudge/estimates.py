@@ -1,4 +1,4 @@
-"""What the judge of some tasks will cost: questions, requests, tokens, money and time, before anything is asked.
+"""What the judge of some tasks will cost: questions, requests, tokens and money, before anything is asked.
 
 For finished runs the responses are known, and the requests are those that ``rejudge`` would send: what the verdict
 cache answers costs nothing. Before a run, a response has between no token and as many as the task allows. A reply has
@@ -9,7 +9,7 @@ between a bare rating and its limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -111,7 +111,7 @@ class Estimator:
                 estimate = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
                 longest = prompt + task.decoding.max_tokens
                 estimates.append(self._with_requests(estimate, rubric, prompt=Bounds(prompt, longest), times=repeats))
-        return list(sums_by_task(estimates).values()) or [Estimate(task.name, questions=len(rows))]
+        return summed(estimates) or [Estimate(task.name, questions=len(rows))]
 
     def estimate_responses(self, task: str, model: str, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; verdicts in the cache cost nothing."""
@@ -152,20 +152,6 @@ class Estimator:
         return texts + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_REQUEST
 
 
-def duration(seconds: float) -> str:
-    """Returns a time in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def sum_of_money(amounts: Iterable[Bounds | None]) -> Bounds | None:
-    """Returns a sum of amounts of money; None where one isn't known."""
-    parts = list(amounts)
-    known = [amount for amount in parts if amount is not None]
-    return sum(known, Bounds()) if len(known) == len(parts) else None
-
-
 def money_text(amount: Bounds | None) -> str:
     """Returns an amount of money, with four digits where it is less than 1."""
     if amount is None:
@@ -174,17 +160,16 @@ def money_text(amount: Bounds | None) -> str:
     return amount.text(lambda end: f"{end:,.{digits}f}")
 
 
-def sums_by_task(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
+def summed(estimates: Iterable[Estimate]) -> list[Estimate]:
     """Returns the sums by task and judge, without tasks that no judge grades."""
     sums: dict[tuple[str, str], Estimate] = {}
     for estimate in estimates:
         if estimate.judge:
             key = estimate.task, estimate.judge
             sums[key] = sums[key] + estimate if key in sums else estimate
-    return sums
+    return list(sums.values())
 
 
-def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
-    """Returns the sums by judge, without tasks that no judge grades."""
-    sums = sums_by_task(replace(estimate, task="all") for estimate in estimates)
-    return {judge: total for (_, judge), total in sums.items()}
+def totals(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """Returns the sums by judge alone."""
+    return summed(replace(estimate, task="all") for estimate in estimates)

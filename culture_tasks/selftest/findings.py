@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from culture_tasks.errors import CultureTasksError
@@ -23,27 +22,6 @@ class Finding:
     found: str
     remedy: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-_NEEDS_GPU = re.compile("nvidia|cuda|vllm", re.IGNORECASE)
-_WITHOUT_GPU = (
-    "torch sees no GPU here. Take hf or hf-multimodal, which then use the CPU, or add device=cpu,device_map=cpu to the "
-    "--model-args of lmms-eval's internvl_hf; vllm needs a GPU."
-)
-
-
-def gpus() -> int:
-    """Returns the number of GPUs that torch can use, Apple's among them."""
-    import torch
-
-    return torch.cuda.device_count() or int(torch.backends.mps.is_available())
-
-
-def advised_without_gpu(finding: Finding) -> Finding:
-    """Returns a finding with the advice for a machine without a GPU where that is the reason, in place of any other."""
-    if finding.state != "fix" or not _NEEDS_GPU.search(f"{finding.found} {finding.remedy}") or gpus():
-        return finding
-    return replace(finding, remedy=_WITHOUT_GPU)
 
 
 def finding_of(look: Callable[[], Finding], redact: Callable[[str], str] = str) -> Finding:

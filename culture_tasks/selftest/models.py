@@ -66,13 +66,11 @@ class HarnessModel(ABC):
                     self._has_engine = True
                     self._extend(part, name, self._engine_arrival)
 
-    def ask(
-        self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 0, stop: Sequence[str] = ()
-    ) -> Arrival:
-        """Has the model reply to a prompt with its images, greedily; with 0 new tokens, as many as a reply may need."""
-        new_tokens = new_tokens or (_REPLY_TOKENS if self.is_remote else _GLANCE_TOKENS)
+    def ask(self, prompt: Prompt, images: Sequence[Image] = ()) -> Arrival:
+        """Has the model reply to a prompt with its images, greedily."""
+        new_tokens = _REPLY_TOKENS if self.is_remote else _GLANCE_TOKENS
         self._arrivals.clear()
-        generation = {"until": list(stop), "do_sample": False, "temperature": 0.0}
+        generation = {"until": [], "do_sample": False, "temperature": 0.0}
         with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request
             reply = self._reply(prompt, list(images), generation, new_tokens)
         text = str(getattr(reply, "text", reply) or "")

@@ -1,4 +1,4 @@
-"""What reaches a model: stop strings and images.
+"""Whether images reach a model.
 
 Where the pixels or the tokens of a request can be seen, a finding is about them. Elsewhere the reply is all there is: a
 model that is small may fail a question that has arrived whole, so that a wrong reply is a note.
@@ -6,8 +6,7 @@ model that is small may fail a question that has arrived whole, so that a wrong 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Picture, Prompt
@@ -17,32 +16,9 @@ from culture_tasks.selftest.models import HarnessModel
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Look = tuple[str, Callable[[], Finding]]
-
 _COLOURS: Mapping[str, tuple[int, int, int]] = {"red": (220, 0, 0), "green": (0, 160, 0), "blue": (0, 0, 220)}
 _SIDE = 112  # pixels
 _SMALL = "A model this small may fail; one that should know better isn't given the whole request."
-
-
-def looks_at(model: HarnessModel) -> Iterator[Look]:
-    """Yields what to look at, in a word or two, with the look."""
-    for subject, look in (("stop strings", _stop_strings), ("images", _images)):
-        yield subject, partial(look, model)
-
-
-def _stop_strings(model: HarnessModel) -> Finding:
-    """Has the model stop at a piece of its own reply, so that what it knows doesn't matter."""
-    question = Prompt(("Count from one to twenty in words.",))
-    full_reply = model.ask(question, new_tokens=48).reply
-    ours = "Our tasks set none; your variants with `until` need it."
-    stop = full_reply[len(full_reply) // 2 :][:4].strip()
-    if not stop or len(full_reply) < 8:
-        return Finding("note", f"not tried: the reply {_short(full_reply)} is too short", ours)
-    reply = model.ask(question, new_tokens=48, stop=[stop]).reply
-    facts = {"stop": stop, "without": full_reply, "with": reply}
-    if stop in reply:
-        return Finding("note", f"not followed: the reply goes on after {stop!r}", ours, facts)
-    return Finding("ok", f"the reply ends before {stop!r}", facts=facts)
 
 
 def _squares(*names: str) -> list[Image]:
@@ -51,7 +27,8 @@ def _squares(*names: str) -> list[Image]:
     return [Image.new("RGB", (_SIDE, _SIDE), _COLOURS[name]) for name in names]
 
 
-def _images(model: HarnessModel) -> Finding:
+def images(model: HarnessModel) -> Finding:
+    """Has the model name the colours of squares, and compares what reaches it with and without them."""
     leave_out = "Leave image tasks out, or take a type that is shown images: hf-multimodal, vllm-vlm, or lmms-eval's."
     if not model.takes_images:
         return Finding("note", "the model type takes text only", leave_out)

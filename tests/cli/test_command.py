@@ -42,7 +42,6 @@ def test_an_error_of_ours_is_one_line_and_exit_status_1_and_a_bug_keeps_its_trac
     [
         (["taks"], "invalid choice: 'taks'"),
         ([], "the following arguments are required: COMMAND"),
-        (["tasks", "--jsn"], "unrecognized arguments: --jsn"),
         (["include-path", "helm"], "invalid choice: 'helm'"),
     ],
 )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from importlib import metadata
-from types import SimpleNamespace
 
 import datasets
 import pytest
-from support.fault_server import FaultServer, fails, hangs, says
+from support.fault_server import FaultServer, fails, says
 from support.judging import KEY
 
 from culture_tasks.benchmarks.registry import benchmarks
@@ -50,14 +48,13 @@ def states(*subjects):
 
 
 def test_without_a_judge_there_is_something_to_fix_and_all_fits_a_screen(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(doctor, "gpus", lambda: 0)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("CULTURE_JUDGE_CACHE")
     monkeypatch.chdir(tmp_path)
     assert main(["doctor"]) == 1
     said, err = capsys.readouterr()
-    for part in ("fix   judge", "-> Set OPENAI_API_KEY", "1 to fix", "note  GPU", "-> On a CPU, a model of 0.5B"):
+    for part in ("fix   judge", "-> Set OPENAI_API_KEY", "1 to fix"):
         assert part in said
     lines = said.splitlines()
     assert (len(lines) <= 45, max(map(len, lines)) <= 80, err) == (True, True, "")
@@ -100,13 +97,11 @@ def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(serve
     judge = finding("judge")
     assert (judge.state, judge.found) == ("fix", "can't be used")
     assert "Correct the key (OPENAI_API_KEY)" in judge.remedy
-    for options in ([], ["--json"]):
-        assert main(["doctor", *options]) == 1
-        said = capsys.readouterr()
-        assert KEY not in said.out + said.err
-    server.script(hangs)
-    monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "0.2")
-    assert "no reply within 0.2 s. Raise CULTURE_JUDGE_TIMEOUT" in finding("judge").remedy
+    assert main(["doctor", "--json"]) == 1
+    said = capsys.readouterr()
+    assert KEY not in said.out + said.err
+    content = json.loads(said.out)
+    assert (content["well"], set(content["findings"][0])) == (False, {"subject", "state", "found", "remedy", "facts"})
     monkeypatch.setattr(doctor, "make_judge", broken)
     assert finding("judge") == Finding("fix", "can't be looked at (RuntimeError)")
 
@@ -136,7 +131,6 @@ def test_data_are_looked_at_by_benchmark(monkeypatch, tmp_path, fixture_data):
     assert care.remedy == f"{tmp_path / 'care' / 'Arabic-test.json'}: is empty."
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
     assert states("data") == ["fix"]
-    assert not DATA & dict(examine()).keys()
 
 
 def test_packages_are_compared_with_what_is_required(monkeypatch):
@@ -150,27 +144,8 @@ def test_packages_are_compared_with_what_is_required(monkeypatch):
     assert f"not as needed: datasets {metadata.version('datasets')}, gone missing" in packages.found
 
 
-def test_json_has_every_finding(capsys, monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    assert main(["doctor", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["well"]
-    assert {each["subject"] for each in said["findings"]} == dict(examine()).keys()
-    assert set(said["findings"][0]) == {"subject", "state", "found", "remedy", "facts"}
-
-
-def test_a_plug_in_that_fails_or_is_missing_is_said(monkeypatch):
-    def broken():
-        raise RuntimeError("no licence")
-
+def test_a_plug_in_that_is_missing_is_said(monkeypatch):
     assert states("lm-eval", "lmms-eval") == ["ok", "ok"]
-    assert re.fullmatch(r"runs our \d+ tasks and groups through its own command", finding("lmms-eval").found)
-    ours = SimpleNamespace(name="ours", value="culture_tasks.harness.lmms_eval.plugin:register")
-    other = SimpleNamespace(name="other", value="other_models:register", load=lambda: broken)
-    monkeypatch.setattr(plug_ins, "entry_points", lambda group: [other, ours])
-    found = finding("lmms-eval")
-    said = "The lmms-eval plug-in 'other' (other_models:register) fails to load: RuntimeError: no licence. "
-    assert (found.state, found.remedy.startswith(said)) == ("fix", True)
     monkeypatch.setattr(plug_ins, "entry_points", lambda group: [])
     assert states("lmms-eval", "lm-eval") == ["fix", "ok"]
 
@@ -185,8 +160,3 @@ def test_a_look_that_fails_is_a_finding_and_the_settings_file_is_named(monkeypat
     assert finding("packages") == Finding("fix", "can't be looked at (RuntimeError: libcudart.so: no such file)")
     assert main(["doctor"]) == 1
     assert f", settings of {tmp_path / 'culture-tasks.toml'}" in " ".join(capsys.readouterr().out.split())
-
-
-def test_gpus_are_counted(monkeypatch):
-    monkeypatch.setattr(doctor, "gpus", lambda: 2)
-    assert finding("GPU") == Finding("ok", "torch sees 2", facts={"gpus": 2})

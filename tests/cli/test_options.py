@@ -1,17 +1,15 @@
-"""Options that are spelt alike in all commands: either spelling, former names, lists of tasks, colours, JSON."""
+"""Options that are spelt alike in all commands: either spelling, lists of tasks, JSON."""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from culture_tasks.cli.main import all_commands, build_parser, main
-from culture_tasks.cli.options import Parser, coloured, matching_entries, print_json
-from culture_tasks.errors import SettingsError
+from culture_tasks.cli.main import all_commands, build_parser
+from culture_tasks.cli.options import Parser, print_json
 from culture_tasks.rejudge.estimates import Bounds
 
 
@@ -19,18 +17,14 @@ from culture_tasks.rejudge.estimates import Bounds
     ("words", "name", "value"),
     [
         ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
-        ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
-        ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
         ("insertion fit --method m --model x --out there", "output", Path("there")),
         ("cache merge a b --out m_n", "output", Path("m_n")),
         ("report r --output o --other_metrics x", "other_metrics", ["x"]),
-        ("preferences build s -o d --task care_zh", "tasks", ("care_zh",)),
         ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
-        ("cost", "tasks", ()),
         ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
     ],
 )
-def test_an_option_goes_by_either_spelling_and_its_former_name(words, name, value):
+def test_an_option_goes_by_either_spelling(words, name, value):
     command, *arguments = words.split()
     assert getattr(build_parser(command).parse_args([command, *arguments]), name) == value
 
@@ -54,44 +48,8 @@ def test_options_of_one_meaning_have_one_name():
         assert "--tasks" not in actions or actions["--tasks"].metavar == "LIST", parser.prog
 
 
-def test_patterns_of_tasks_are_those_of_every_command():
-    assert matching_entries(["care_z*", "care_zh"], "cost") == matching_entries(["care_z*"], "cost")
-    for name, nearest in (("care_zhh", r" Did you mean 'care_zh'\?"), ("QQ", "")):
-        with pytest.raises(SettingsError, match=rf"cost: no task '{name}'\.{nearest} `culture-tasks tasks`"):
-            matching_entries(["care", name], "cost")
-
-
-def test_colours_are_for_terminals_alone(monkeypatch):
-    terminal = SimpleNamespace(isatty=lambda: True)
-    for name in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    assert coloured("x", "red", terminal) == "\033[31mx\033[0m"
-    assert coloured("x", "red") == "x"
-    for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-        assert coloured("x", "red", terminal) == "x"
-        monkeypatch.delenv(name)
-
-
 def test_json_has_no_nan_no_lone_surrogate_and_nothing_that_acts_on_a_terminal(capsys):
     print_json({"scores": [Bounds(math.nan, 1.0)], "path": Path("a\udc80\x9b\u202e中")})
     out = capsys.readouterr().out
     assert json.loads(out) == {"scores": [{"low": None, "high": 1.0}], "path": "a\ufffd\x9b\u202e中"}
     assert "a\ufffd\\u009b\\u202e中" in out
-
-
-def test_all_benchmarks_are_checked_and_one_that_is_missing_stops_no_other(tmp_path, fixture_data, capsys):
-    (tmp_path / "care").symlink_to(fixture_data / "care")
-    (tmp_path / "normad").symlink_to(fixture_data / "normad")
-    status = main(["data", "check", "care", "cedar", "normad", "--json", "--data", str(tmp_path)])
-    checked = {each["benchmark"]: each for each in json.loads(capsys.readouterr().out)}
-    assert (status, {name: each["usable"] for name, each in checked.items()}) == (
-        1,
-        {"care": True, "cedar": False, "normad": True},
-    )
-    assert {"name": "stories", "found": "6", "paper": "2633"} in checked["normad"]["counts"]
-    assert main(["data", "check", "--data", str(fixture_data)]) == 0
-    assert "\n9 benchmarks checked; all can run\n" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["data", "check", "cara"])
-    assert "no benchmark 'cara'. Did you mean 'care'?" in capsys.readouterr().err

@@ -20,7 +20,6 @@ from culture_tasks.settings import Settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ON_THE_HUB = Table(model=TableRow, folder="bench", stems=("test",), hub="owner/CamelCase-eval", config="arabic")
-BY_REQUEST = Table(model=TableRow, folder="asked", stems=("test",))
 
 
 def availability(tables, folder):
@@ -51,11 +50,10 @@ def test_it_says_where_the_data_are_now(capsys, monkeypatch, tmp_path, fixture_d
             assert row["benchmark"] != benchmark or said in row["data_now"]
 
 
-@pytest.mark.parametrize("width", [80, 140])
-def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(capsys, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
+def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
     text = tasks(capsys)
-    assert max(map(len, text.splitlines())) <= width
+    assert max(map(len, text.splitlines())) <= 140
     names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()]
     for together in (family for name in benchmarks() for family in families(name)):
         assert names.count(together[0].name) == 1
@@ -82,26 +80,15 @@ def test_a_plug_in_that_is_missing_or_fails_is_named(capsys, monkeypatch):
     assert "plug-in" not in tasks(capsys)  # this installation's is there
     ours = ("culture_tasks", "culture_tasks.harness.lmms_eval.plugin:register", lambda: None)
     good = ("good", "good:models", lambda: list)
-    for load in (broken, lambda: broken):
-        own = (("other", "other.models:register", load), ours, good)
-        points = [SimpleNamespace(name=name, value=value, load=loads) for name, value, loads in own]
-        monkeypatch.setattr(plug_ins, "entry_points", lambda group, points=points: points)
-        text = tasks(capsys)
-        assert "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module " in text
-        assert "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it." in text
-        assert not any(word in text for word in ("'good'", "reinstall"))
+    own = (("other", "other.models:register", lambda: broken), ours, good)
+    points = [SimpleNamespace(name=name, value=value, load=loads) for name, value, loads in own]
+    monkeypatch.setattr(plug_ins, "entry_points", lambda group: points)
+    text = tasks(capsys)
+    assert "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module " in text
+    assert "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it." in text
+    assert not any(word in text for word in ("'good'", "reinstall"))
     monkeypatch.setattr(plug_ins, "entry_points", lambda group: [])
     assert "lmms-eval doesn't see this package: reinstall it" in tasks(capsys)
-
-
-def test_what_is_available_is_said_in_a_few_words(tmp_path):
-    assert availability((ON_THE_HUB, ON_THE_HUB), None) == "not downloaded"
-    assert availability((BY_REQUEST,), None) == "missing: put it into asked/ of CULTURE_TASKS_DATA"
-    file = tmp_path / "asked" / "test.json"
-    file.parent.mkdir()
-    file.touch()
-    assert availability((BY_REQUEST,), tmp_path) == "local"
-    assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and not downloaded"
 
 
 def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch, capsys):

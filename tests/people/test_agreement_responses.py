@@ -1,15 +1,9 @@
 import json
 
-import pandas
 import pytest
 
 from culture_tasks.benchmarks.care.ratings import HUMAN_RATINGS
-from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
-from culture_tasks.benchmarks.registry import rubric_named
-from culture_tasks.data.rows import TableRow
-from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
-from culture_tasks.people import rated_responses
 from culture_tasks.people.rated_responses import NO_CATEGORY, language_of
 from culture_tasks.people.rated_responses import load as load_responses
 from culture_tasks.settings import Settings
@@ -65,18 +59,10 @@ def test_a_file_of_ones_own(tmp_path):
         load(saved(tmp_path, [bare[0] | {"human_ratings": 3}]), None)
 
 
-def test_a_csv_file_gives_the_same(tmp_path):
-    rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
-    pandas.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
-    found, expected = load(str(tmp_path / "rows.csv"), None), load(saved(tmp_path, rows), None)
-    assert [(one.item, one.human) for one in found.responses] == [(one.item, 3.0) for one in expected.responses]
-
-
 def test_bad_rows_are_named_or_left_out(tmp_path, caplog):
     for change, message in (
         ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
         ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
-        ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
         ({"reference": []}, r"row 2, field 'reference"),
         ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
         ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
@@ -105,57 +91,15 @@ def test_limit_and_sample(tmp_path):
     assert len(load(path, None, sample=99).responses) == 50
 
 
-class Sayings(OffersHumanRatings):
-    def human_ratings(self):
-        return HumanRatings(
-            about="sayings with ratings",
-            source=Table(model=TableRow, folder="sayings_ratings", stems=("rated",)),
-            aliases={"ending": "reference"},
-            known_by=frozenset({"ending"}),
-            categories=("wise", "silly"),
-            category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
-            rubric_for=lambda category: rubric_named("crosscult" if category == "wise" else "lave"),
-            native_language=lambda culture: "swahili" if culture == "coast" else None,
-            kind_of_culture=lambda _: None,
-            tests=(),
-            published=(PublishedAgreement(name="authors", raters="paper: authors", dimension="category", figures={}),),
-            published_in="Sayings, Table 1",
-        )
-
-
-@pytest.fixture
-def with_sayings(monkeypatch):
-    monkeypatch.setattr(rated_responses, "benchmarks", lambda: {"toy": object(), "sayings": Sayings()})
-    rated_responses.offered.cache_clear()
-    yield
-    rated_responses.offered.cache_clear()
-
-
-def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
-    row = {"question": "A rolling stone", "ending": "gathers no moss", "response": "rolls", "human_rating": 3}
-    rows = [row | {"category": "Wise", "associated_culture": "coast"}, row | {"category": "Wise"}]
-    (tmp_path / "sayings_ratings").mkdir()
-    saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
-    loaded = load("sayings", tmp_path)
-    assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "crosscult")}
-    assert [one.language for one in loaded.responses] == ["sw", "und"]
-    assert loaded.like.published_in == "Sayings, Table 1"
-    with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
-        load(saved(tmp_path, [row | {"category": "sad"}]), None)
-
-
 def test_the_language_is_that_of_the_column_the_culture_or_the_script():
     for text, column, culture, language in (
         ("a question in no such script", None, "Native (Chinese)", "zh"),
         ("a question in no such script", None, "native - Japanese", "ja"),
         ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
-        ("قهوة وتمر", "Chinese", "Native (Arab)", "zh"),
         ("قهوة وتمر", "pt_BR", None, "pt"),
-        ("お茶はいつ飲みますか", None, None, "ja"),
         ("源氏物語の作者は誰", None, None, "ja"),
         ("端午节吃什么", None, None, "zh"),
         ("日本人说的“侘び”在中文里怎么翻译", None, None, "zh"),
         ("What does the word 茶 mean?", None, None, "und"),
-        ("12:30?", None, None, "und"),
     ):
         assert language_of(text, language=column, culture=culture) == language, text

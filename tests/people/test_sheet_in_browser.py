@@ -46,10 +46,7 @@ def test_rated_by_keyboard_saved_and_scored(tmp_path, sheet, capsys):
 
     async def steps(tab):
         assert await tab.run("document.querySelectorAll('article.response:not([hidden])').length") == 1
-        for language, direction, font in (("ar", "rtl", ""), ("zh", "ltr", "SC"), ("ja", "ltr", "JP")):
-            style = f"getComputedStyle(document.querySelector('article[lang={language}] .answer'))"
-            assert await tab.run(f"{style}.direction") == direction
-            assert font in await tab.run(f"{style}.fontFamily")
+        assert await tab.run("getComputedStyle(document.querySelector('article[lang=ar] .answer')).direction") == "rtl"
         for key, code in (("8", 56), ("0", 48), ("1", 49)):
             assert await tab.run(f"{SHOWN}.dataset.row") in [row["row"] for row in rows[:3]]
             await tab.press(key, code, key)
@@ -108,15 +105,5 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
         assert await tab.run(f"{article}.querySelector('input:checked').value") == "3"
         assert await tab.run(f"{article}.querySelector('textarea').value") == 'a "b",\nc'
         assert await tab.run("document.querySelector('#rater').value") == "Li"
-        await tab.run(
-            "(() => { const pick = document.querySelector('#culture'); pick.value = 'ja'; "
-            "pick.dispatchEvent(new Event('change')); })()"
-        )
-        assert await tab.run(f"{SHOWN}.querySelector('h2').textContent") == "Response 1 of 6"
-        await tab.run("window.confirm = () => true; document.querySelector('#anew').click()")  # for the next rater
-        assert await tab.run("document.querySelector('#status').textContent") == "0 of 18 rated"
-        assert await tab.run("document.querySelectorAll('input:checked').length") == 0
-        assert await tab.run("document.querySelector('#rater').value") == ""
-        assert await tab.run(f"{SHOWN}.lang") == "ja"
 
     on_page(tmp_path, sheet / "sheet.html", steps)

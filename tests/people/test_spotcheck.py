@@ -13,11 +13,8 @@ import pandas
 import pytest
 from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
-from support.scripted_judge import install_by_name
-from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
@@ -112,7 +109,7 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
     assert row["weight"].value == pytest.approx(expected.overall.weight)
     assert (row["rated"].value, row["responses"].value) == (45, 180)
     assert row["judge"].value == pytest.approx(np.mean(verdicts()))
-    assert cells(found, "ja")["corrected"].value == pytest.approx(expected.strata["ja"].value)
+    assert cells(found, "ja")["corrected"].value == pytest.approx(expected.over({"ja": 1.0}).value)
     everyone = np.mean([truth(item) for item, _ in items_of(SIZES)])
     assert row["corrected_here"].low < everyone < row["corrected_here"].high < row["judge"].low
 
@@ -137,33 +134,24 @@ def test_agreement_is_of_judge_and_people_and_between_people(checked):
 def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path):
     own = {}
     for at, role in enumerate(("reliability", "generality", "cross_language_locality", "cross_scenario_locality")):
-        rating = float(2 * at)
         own[f"crosscult_single_{role}"] = [
             crosscult_sample(
                 number,
-                rating,
+                2.0 * at,
                 0.0,
                 partition=("en", "zh", "ar")[number % 3],
                 role=role,
                 judge=JUDGE | {"rubric": "crosscult"},
-                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": rating}],
+                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": 2.0 * at}],
             )
             for number in range(30 * (1 + (at == 0)))
         ]
     write_run(tmp_path / "runs", "toy/model", own)
     assert draw(tmp_path, 90) == 0
-    for cultures, populations, reason in (
-        ((), (), ""),
-        (("ar", "en"), range(4), "English and Arabic have no ratings yet"),
-        (("ar",), (0,), "Arabic in crosscult_single_reliability has no ratings yet"),
-    ):
-        ratings = {
-            row["row"]: "" if row["culture"] in cultures and row["population"] in populations else 1 + at % 3
-            for at, row in enumerate(rows_of(tmp_path))
-        }
-        rate(tmp_path, **ratings)
+    for unrated, reason in ((), ""), (("ar", "en"), "too few responses are rated for English, Arabic"):
+        rows = enumerate(rows_of(tmp_path))
+        rate(tmp_path, **{row["row"]: "" if row["culture"] in unrated else 1 + at % 3 for at, row in rows})
         found = tables(tmp_path)["spotcheck"]
-        assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
         assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
         assert cells(found)["corrected"].note == reason
         assert cells(found, "zh")["corrected"].low is not None
@@ -191,33 +179,10 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path):
     row = cells(found["spotcheck"])
     assert (row["corrected"].value, row["corrected"].low) == pytest.approx(expected.overall[:2])
     assert (row["rated"].value, row["responses"].value) == (45, 67)
-    assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.strata["ja"].set_high)
+    assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.over({"ja": 1.0}).set_high)
     errors = [judged(item, 0.3) - truth(item) for item in sorted(row["item"] for row in rows_of(tmp_path))]
     assert cells(found["spotcheck_agreement"])["higher"].value == pytest.approx(np.mean(errors))
     assert "are of the 27 of 80 responses that judge-2 graded" in " ".join(found["spotcheck"].notes)
-
-
-def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
-    def sentences(*rated):
-        report = build([str(checked / "runs")], Options(rated=rated))
-        [finding] = [finding for finding in report.findings if finding.question == "judges"]
-        return finding.text, finding.command.partition(" /")[0]
-
-    rate(checked)
-    here, own = (cells(tables(checked)["spotcheck"])[key] for key in ("corrected_here", "judge"))
-    shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
-    assert sentences(read_rated(checked / "sheet")) == (
-        "judge-1 graded 1 of 1 scores. People contradict the judge: by their ratings, toy/model is at "
-        f"{shown} on CARE, and not at {own.value:.2f}.",
-        "",
-    )
-    rate(checked, **{row["row"]: judged(row["item"]) for row in rows_of(checked)})
-    assert sentences(read_rated(checked / "sheet")) == (
-        "judge-1 graded 1 of 1 scores. People's ratings of a random part of the responses don't contradict the judge's "
-        "score.",
-        "",
-    )
-    assert sentences()[1] == "culture-tasks spotcheck draw"
 
 
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
@@ -228,10 +193,13 @@ def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, 
     said = capsys.readouterr().out
     assert f"{len(others)} of 45 drawn responses have no rating." in said
     assert "were skipped" not in said
-    assert "all: Arabic and Chinese have no ratings yet" in said
+    assert "all: too few responses are rated for Arabic, Chinese" in said
     found = tables(checked)["spotcheck"]
     assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
-    assert (cells(found, "ar")["corrected"].note, cells(found)["corrected"].value) == ("no ratings yet", None)
+    assert (cells(found, "ar")["corrected"].note, cells(found)["corrected"].value) == (
+        "too few responses are rated for Arabic",
+        None,
+    )
 
 
 def edited(path, change):
@@ -269,13 +237,10 @@ def test_ratings_that_cannot_be_right_are_named_and_what_a_spreadsheet_changes_i
     assert frame["row"].str.match("r[0-9a-f]{12}$").all()
     frame.assign(rating=5.5).to_csv(sheet, index=False, sep=";", decimal=",")
     assert score(checked, sheet) == 0
-    frame["row"] = frame["row"].str[1:]  # of an earlier version
-    frame.astype({"row": str}).to_csv(sheet, index=False)
-    assert score(checked, sheet) == 0
 
 
-@pytest.mark.parametrize("response", ["007", "10-12", "1/2", "5 %", "3. March", "true"])
-def test_a_response_that_looks_like_a_number_stays_as_it_is_in_a_spreadsheet(tmp_path, response):
+def test_a_response_that_looks_like_a_number_stays_as_it_is_in_a_spreadsheet(tmp_path):
+    response = "10-12"
     write_care(tmp_path / "runs", SIZES, response=response)
     assert draw(tmp_path, 45) == 0
     sheet = tmp_path / "sheet" / "sheet.csv"
@@ -325,12 +290,12 @@ def test_a_damaged_design_damaged_ratings_and_the_same_draw_twice_are_named(chec
 
 def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    assert score(checked, ratings, sheet="runs") == 1
-    assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
-    assert (
-        main(["spotcheck", "score", str(checked / "sheet"), str(ratings), "--results", str(checked / "nowhere")]) == 1
-    )
-    assert "error: spotcheck: no run that can be used in" in capsys.readouterr().err
+    for options, said in (
+        ({"sheet": "runs"}, "spotcheck.json can't be read"),
+        ({"results": "nowhere"}, "no run that can"),
+    ):
+        assert score(checked, ratings, **options) == 1
+        assert said in capsys.readouterr().err
     monkeypatch.setattr(Measured, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
@@ -412,8 +377,6 @@ def test_raters_share_some_and_divide_the_others(runs):
     assert all(each[:6] == rows[:6] and len(each) == 14 for each in own)
     assert sorted(row for each in own for row in each[6:]) == sorted(rows[6:])
     assert {line["rater"] for line in lines(sheet / "sheet_2.csv")} == {"rater 2"}
-    together = sheet_of(runs, 30, "--raters", "2")
-    assert [len(lines(together / f"sheet_{rater}.csv")) for rater in (1, 2)] == [30, 30]
 
 
 def test_images_are_shown_or_missed(tmp_path, capsys):
@@ -429,7 +392,7 @@ def test_images_are_shown_or_missed(tmp_path, capsys):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     assert draw(tmp_path, 20, "--images", pictures, sheet="without") == 1
-    assert "20 of the images aren't there, or can't be read, such as 'feast'" in capsys.readouterr().err
+    assert "20 of the images aren't there" in capsys.readouterr().err
     Image.new("RGB", (1200, 600), "red").save(pictures / "feast.png")
     assert draw(tmp_path, 20, "--images", pictures, sheet="with") == 0
     assert (tmp_path / "with" / "sheet.html").read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 20
@@ -451,37 +414,3 @@ def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, 
     assert draw(runs, 30) == 1
     assert "has the sheet of another draw" in capsys.readouterr().err
     assert (runs / "sheet" / "sheet.csv").read_bytes() == before
-
-
-# The whole way with a harness: record, judge twice, draw, rate, score, report
-
-
-def by_length(bias):
-    """A judge that goes by the length of the question, and is off by so much."""
-    return lambda item: Verdict("scored", float(max(1, min(10, 2 + len(item.question) % 7 + bias))))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    runs, sheet = tmp_path / "runs", tmp_path / "sheet"
-    write_lm_eval(runs, ("care",), lambda prompt, _: f"<think>hm</think>{prompt[::-1]}")
-    assert main(["spotcheck", "draw", str(runs), "-n", "24", "-o", str(sheet)]) == 0  # before anything is judged
-    install_by_name(monkeypatch, mild=by_length(2), stern=by_length(-1))
-    assert main(["rejudge", str(runs), "--judge", "openai:mild", "--judge", "openai:stern"]) == 0
-    ratings = write_ratings(sheet, tmp_path / "amina.csv")
-    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", str(runs)]) == 0
-    capsys.readouterr()
-    report = ["report", str(runs), "-o", str(tmp_path / "out"), "--formats", "json,html", "--spotcheck", str(sheet)]
-    assert main(report) == 0
-    content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    tables = {table["key"]: table for table in content["tables"]}
-    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
-    assert sorted(row["labels"][1] for row in checked) == ["mild", "stern"]
-    assert all(row["cells"][1]["low"] is not None for row in checked)
-    [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
-    labels = [column["label"] for column in tables["judges"]["columns"]]
-    of_judges = dict(zip(labels, panel["cells"], strict=True))
-    assert of_judges["mild"]["value"] > of_judges["Majority or mean"]["value"] > of_judges["stern"]["value"]

@@ -61,7 +61,7 @@ def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
     write(tmp_path, "b")
     _, found = gate_checks(tmp_path, "--compare-anyway")
     right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).over()
-    assert found["culturalvqa"]["test"] == "corrected, unpaired"
+    assert found["culturalvqa"]["test"] == "corrected, paired"
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
 
 

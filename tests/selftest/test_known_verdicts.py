@@ -41,7 +41,6 @@ def is_right(request):
     [
         (lambda request: rating(is_right(request), request.text), "ok", 20),
         (lambda request: rating(not is_right(request), request.text), "fix", 0),
-        (lambda request: rating(True, request.text), "fix", 10),
     ],
 )
 def test_a_judge(reply, state, agreed):

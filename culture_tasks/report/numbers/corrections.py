@@ -45,7 +45,7 @@ class PairCorrection:
 
     Attributes:
         difference: Returns the difference with an interval, by its confidence.
-        rated: Number of items that people rated: for both entrants where the difference is paired, else for either.
+        rated: Number of items that people rated for both entrants.
         missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
         judged: The two entrants' samples with the corrected judge's scores; None where it is the judge of the pair.
@@ -177,7 +177,7 @@ def _corrector(
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         ends=measured.unit.scale.ends,
     )
-    rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
+    rated = (~np.isnan(np.stack(people))).sum(axis=0) == 2
 
     def correction(culture: str | None) -> PairCorrection:
         shares: dict[CultureInTask, float] | None = None

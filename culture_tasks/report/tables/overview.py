@@ -165,8 +165,8 @@ _MOST_TESTS = 2_000
 _ABOUT_CORRECTIONS = (
     "Where people rated responses of all models, the differences are corrected by their ratings; the judge's "
     "differences are beside them. Where a judge graded samples of responses that another judge has graded all of, it "
-    "takes the place of people. Where the same items of both were rated, differences of items are corrected, which may "
-    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
+    "takes the place of people. Differences are those of items that were rated of both, which may be a little off the "
+    "difference of the two corrected scores. The interval allows for the judge's bias."
 )
 
 

@@ -1,0 +1,284 @@
+"""How well people and judges agree on the same responses, pair by pair, as text, JSON and CSV."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+
+from culture_tasks import __version__
+from culture_tasks.benchmarks.human_ratings import Dimension
+from culture_tasks.benchmarks.registry import rubric_named
+from culture_tasks.judges.judge import Judge, Ticket
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, Outcome, Verdict
+from culture_tasks.metrics.rater_agreement import STATISTICS, Agreement, Statistic, agreement
+from culture_tasks.people.rated_responses import RatedResponse, RatedResponses, rated_categories
+from culture_tasks.plain_files import write_whole
+from culture_tasks.text_tables import as_text, plain, write_csv
+
+Track = Callable[[Sequence[Ticket]], Iterable[Ticket]]
+
+_log = logging.getLogger(__name__)
+
+_SHORT: Mapping[Statistic, str] = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman rho",
+    "kendall_tau_b": "Kendall tau-b",
+    "krippendorff_alpha": "alpha (ordinal)",
+    "mean_error": "mean error",
+    "mean_absolute_error": "MAE",
+}
+"""Names of the statistics in tables."""
+
+_HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rater:
+    """Who rated the responses: people, or a judge as the user names it; a rating is NaN where there is none.
+
+    A judge has a verdict of each response, and its identity with each rubric that was used.
+    """
+
+    name: str
+    ratings: tuple[float, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    identities: tuple[JudgeIdentity, ...] = ()
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The endpoints that answered, without secrets."""
+        return sorted({verdict.endpoint for verdict in self.verdicts if verdict.endpoint})
+
+    @property
+    def outcomes(self) -> Counter[Outcome]:
+        """The number of verdicts by outcome."""
+        return Counter(verdict.outcome for verdict in self.verdicts)
+
+    @property
+    def description(self) -> str:
+        """The rater in one line: model, endpoint, and prompts with the first digits of their hashes."""
+        if not self.identities:
+            return self.name
+        judge = self.identities[0]
+        endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
+        prompts = {
+            f"{identity.prompt} sha256 {identity.prompt_sha256[:12]}" if identity.prompt_sha256 else identity.prompt
+            for identity in self.identities
+        }
+        return f"{self.name} ({judge.backend} {judge.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
+
+
+def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
+    """Returns people's ratings as a rater, or None if the data have none."""
+    if all(response.human is None for response in responses):
+        return None
+    return Rater("human", tuple(math.nan if response.human is None else response.human for response in responses))
+
+
+def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track: Track = iter) -> list[Rater]:
+    """Has every judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
+
+    Raises:
+        JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
+    """
+    rubrics = {name: rubric_named(name) for name in sorted({response.rubric for response in responses})}
+    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
+    for judge in judges.values():
+        judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
+    tickets = [
+        judge.submit(rubrics[response.rubric], response.item) for judge in judges.values() for response in responses
+    ]
+    _log.info("agreement: %d verdicts requested", len(tickets))
+    all_verdicts = iter([ticket.verdict() for ticket in track(tickets)])
+    raters: list[Rater] = []
+    for name, judge in judges.items():
+        verdicts = tuple(itertools.islice(all_verdicts, len(responses)))
+        ratings = tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts)
+        rater = Rater(name, ratings, verdicts, tuple(map(judge.identity, rubrics.values())))
+        if rater.outcomes["scored"] < len(verdicts):
+            _log.warning("agreement: %s scored %d of %d responses", name, rater.outcomes["scored"], len(verdicts))
+        raters.append(rater)
+    return raters
+
+
+class _Group(NamedTuple):
+    """Two raters on a group of responses: all, or those of a language or a category."""
+
+    by: Dimension
+    group: str
+    responses: int
+    agreement: Agreement
+
+    @property
+    def coverage(self) -> float:
+        """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
+        return self.agreement.pairs / self.responses
+
+
+class AgreementReport:
+    """The agreement of each rater with each later one; errors are the second's rating less the first's.
+
+    Args:
+        data: The responses.
+        raters: Who rated them, people first.
+        options: The user's options: ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
+            with less coverage than ``least_coverage`` are marked.
+    """
+
+    def __init__(self, data: RatedResponses, raters: Sequence[Rater], options: Mapping[str, Any]) -> None:
+        self.data, self.raters, self.options = data, raters, options
+        groups = _groups(data.responses)
+        self.pairs = {
+            pair: [self._group(*pair, *group, rows) for group, rows in groups.items()]
+            for pair in itertools.combinations(raters, 2)
+        }
+
+    def _group(self, first: Rater, second: Rater, by: Dimension, label: str, rows: Sequence[int]) -> _Group:
+        """Returns two raters on some responses, from the seed, so that no group's interval depends on the others."""
+        statistics = agreement(
+            [first.ratings[row] for row in rows],
+            [second.ratings[row] for row in rows],
+            clusters=[self.data.responses[row].item.question for row in rows],
+            resamples=self.options["resamples"],
+            confidence=self.options["confidence"],
+            rng=np.random.default_rng(self.options["seed"]),
+        )
+        return _Group(by, label, len(rows), statistics)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
+        data = self.data
+        content: dict[str, Any] = {
+            "culture_tasks": __version__,
+            "data": {
+                "origin": data.origin,
+                "fingerprint": data.fingerprint,
+                "responses": len(data.responses),
+                "questions": len({response.item.question for response in data.responses}),
+                "skipped_rows": data.skipped,
+                "responses_equal_to_a_reference": data.verbatim,
+            },
+            "options": dict(self.options),
+            "judges": [
+                {
+                    "name": rater.name,
+                    "identities": [identity.json for identity in rater.identities],
+                    "endpoints": rater.endpoints,
+                    "outcomes": dict(rater.outcomes),
+                }
+                for rater in self.raters
+                if rater.verdicts
+            ],
+            "comparisons": [
+                {"first": first.name, "second": second.name, "groups": list(map(_group_json, groups))}
+                for (first, second), groups in self.pairs.items()
+            ],
+        }
+        return {**to_jsonable_python(content, inf_nan_mode="null")}
+
+    def as_text(self) -> str:
+        """Returns the text that the command prints."""
+        parts: list[str] = []
+        for (first, second), groups in self.pairs.items():
+            parts.append(plain(f"{second.name} against {first.name} (errors: {second.name} minus {first.name})"))
+            parts += [as_text(_HEADER, list(self._rows(first, groups))), *map(plain, _reasons(groups))]
+        return "\n".join([*parts, *map(plain, self._facts())])
+
+    def _rows(self, first: Rater, groups: Sequence[_Group]) -> Iterator[list[str]]:
+        """Yields a row per group, and below it those of the paper where the first rater is people as there."""
+        like = None if first.verdicts else self.data.like
+        for group in groups:
+            mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
+            counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
+            cells = [group.agreement.estimates[name].text for name in STATISTICS]
+            yield [group.by, group.group, *counts, *cells]
+            for published in like.published if like else ():
+                if published.dimension == group.by and group.group in published.figures:
+                    figures = published.figures[group.group]
+                    yield ["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)]
+
+    def _facts(self) -> Iterator[str]:
+        data = self.data
+        yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
+        if data.skipped:
+            yield f"rows skipped because they can't be used: {data.skipped}"
+        if data.verbatim:
+            yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
+        for rater in self.raters:
+            if rater.verdicts:
+                outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(rater.outcomes.items()))
+                yield f"judge: {rater.description}; verdicts: {outcomes}"
+        how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
+        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
+        yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
+        if data.like is not None and data.like.published:
+            yield f"rows that begin with 'paper': {data.like.published_in}"
+
+    def write(self, folder: Path) -> list[Path]:
+        """Writes ``agreement.json``, ``agreement.txt`` and ``ratings.csv``, and returns their paths."""
+        paths = [folder / name for name in ("agreement.json", "agreement.txt", "ratings.csv")]
+        write_whole(paths[0], json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n")
+        write_whole(paths[1], self.as_text() + "\n")
+        header = ["row", "language", "category", "rubric", "question"]
+        for rater in self.raters:
+            judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.verdicts else []
+            header += [rater.description, *judged]
+        write_csv(paths[2], header, self._ratings())
+        return paths
+
+    def _ratings(self) -> Iterator[list[str | float | None]]:
+        for index, response in enumerate(self.data.responses):
+            row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
+            row.append(response.item.question)
+            for rater in self.raters:
+                row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
+                if rater.verdicts:
+                    row += [rater.verdicts[index].outcome, rater.verdicts[index].error]
+            yield row
+
+
+def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
+    """Returns the places of the responses of each group: all, languages, and categories in their papers' order."""
+    order = {category: place for place, category in enumerate(rated_categories())}
+    groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
+    for language in sorted({response.language for response in responses}):
+        groups["language", language] = [row for row, response in enumerate(responses) if response.language == language]
+    categories = {response.category for response in responses}
+    for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
+        groups["category", category] = [row for row, response in enumerate(responses) if response.category == category]
+    return groups
+
+
+def _group_json(group: _Group) -> dict[str, Any]:
+    return {
+        "by": group.by,
+        "group": group.group,
+        "responses": group.responses,
+        "n": group.agreement.pairs,
+        "questions": group.agreement.clusters,
+        "coverage": group.coverage,
+        "statistics": {
+            name: {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+            for name, estimate in group.agreement.estimates.items()
+        },
+    }
+
+
+def _reasons(groups: Iterable[_Group]) -> Iterator[str]:
+    """Yields why a statistic is missing, once per group and reason."""
+    for group in groups:
+        missing: dict[str, list[str]] = {}
+        for name, estimate in group.agreement.estimates.items():
+            if estimate.reason is not None:
+                missing.setdefault(estimate.reason, []).append(_SHORT[name])
+        yield from (f"{group.by} {group.group}, {', '.join(names)}: {reason}" for reason, names in missing.items())
