@@ -113,7 +113,10 @@ class VerdictCache:
 
     def _write_waiting(self) -> None:
         statements = [(_STATEMENTS[replaces], rows.values()) for replaces, rows in enumerate(self._waiting) if rows]
-        if statements and self._run(lambda database: _write(database, statements)):
+        if not statements:
+            return
+        is_written: bool | None = self._run(lambda database: _write(database, statements))
+        if is_written:
             for waiting in self._waiting:
                 waiting.clear()
 
