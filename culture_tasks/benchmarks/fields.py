@@ -15,15 +15,22 @@ from culture_tasks.errors import nearest
 
 
 def spelled(names: Mapping[str, str]) -> AfterValidator:
-    """Returns a validator that gives the name for a spelling, of those in ``names``, or a name itself, in any case."""
-    spellings = {**{name: name for name in names.values()}, **{text.casefold(): name for text, name in names.items()}}
+    """Returns a validator that gives the name for a spelling, of those in ``names``, or a name itself.
+
+    Case, spaces and punctuation don't matter: ``Sub-nationwide`` and ``sub_nationwide`` are one.
+    """
+    spellings = {_letters(text): name for text, name in [*names.items(), *((name, name) for name in names.values())]}
 
     def check(text: str) -> str:
-        if name := spellings.get(text.strip().casefold()):
+        if name := spellings.get(_letters(text)):
             return name
         raise ValueError(f"{nearest(text, names)} Expected one of {', '.join(names)}".strip())
 
     return AfterValidator(check)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def listed(value: Any) -> Any:

@@ -80,6 +80,7 @@ class Table(Generic[Row]):
         hub: Name of the Hub data set; None if the data are available on request only.
         config: Its configuration.
         split: Its split.
+        additions: Names of files that complement the Hub's data: a folder with one of them needn't hold the table.
         root: Folder that is read in place of the user's data folder, with its images; None for the user's.
         aliases: Other column names, each with its field.
         unpack: Makes the columns of a row as it is read.
@@ -99,6 +100,7 @@ class Table(Generic[Row]):
     hub: str | None = None
     config: str | None = None
     split: str = "test"
+    additions: Sequence[str] = ()
     root: Path | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -191,6 +193,7 @@ class Table(Generic[Row]):
                 places = [part.where(index) for part in parts for index in range(len(part.rows))]
                 found = replace(found, origin=self.stems[0], rows=rows, places=places)
         else:
+            self.refuse_lacking(settings)
             data, reading = self.download(settings)
             if len(data) == 0:
                 raise DataError(f"{self.name}, split {self.split}: holds no rows.")
@@ -224,16 +227,16 @@ class Table(Generic[Row]):
         folder = data_folder / self.folder
         if not data_folder.is_dir() or (data_folder.name == self.folder and not folder.is_dir()):
             raise DataError(f"CULTURE_TASKS_DATA={data_folder}: no such folder with {self.folder}/ in it.")
-        files = find(folder, self.stems)
-        if not files and self.hub and folder.is_dir():
-            _warn_of_hub(str(folder), f"{self.stems[0]}{SUFFIXES[0]}", self.name)
-        return files
+        return find(folder, self.stems)
 
-
-@cache
-def _warn_of_hub(folder: str, file: str, name: str) -> None:
-    """Says once that a folder of the user's lacks a table, which is then the Hub's."""
-    _log.warning("%s holds no %s: %s is read from the Hub", folder, file, name)
+    def refuse_lacking(self, settings: Settings) -> None:
+        """Raises DataUnavailableError where the benchmark's folder is there, but not the table, which the Hub has."""
+        folder = (self.root or settings.data_folder or Path()) / self.folder
+        if settings.data_folder and self.hub and folder.is_dir() and not find(folder, self.additions):
+            raise DataUnavailableError(
+                f"{folder}: holds no {self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). Put the file there, "
+                f"or remove the folder to use {self.name} from the Hub."
+            )
 
 
 def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:
@@ -246,6 +249,7 @@ def availability(tables: Iterable[Table[Any]], settings: Settings) -> str:
     def of(table: Table[Any]) -> str:
         if table.files(settings):
             return "local"
+        table.refuse_lacking(settings)
         if table.hub is None:
             return f"missing: put it into {table.folder}/ of CULTURE_TASKS_DATA"
         revision = dict(settings.revisions).get(table.hub)

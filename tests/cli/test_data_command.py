@@ -83,7 +83,7 @@ def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_sa
     for problem in (
         "Arabic-test.json, row 2, field 'culture_type': found 'Literature'. Did you mean 'Literacy'?",
         "Arabic-test.json, row 3, field 'answer': found ['a list']. Expected a text",
-        "Put care/Chinese-test.json",
+        "holds no Chinese-test.json",
         "ja: questions",
     ):
         assert problem in said

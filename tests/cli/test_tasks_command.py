@@ -36,7 +36,7 @@ def tasks(capsys, *options):
     [
         (None, "not downloaded", "not downloaded"),  # whether the Hub has them is known only after a download
         ("{fixtures}", "local", "local"),
-        ("{mine}", "not downloaded", "not downloaded"),
+        ("{mine}", "/care: holds no ", "not downloaded"),
         ("{mine}/nowhere", "no such folder", "no such folder"),
     ],
 )

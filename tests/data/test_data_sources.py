@@ -53,19 +53,24 @@ def hub(monkeypatch):
     return asked
 
 
-def test_without_a_file_of_the_user_s_the_hub_is_asked_for_config_and_split(tmp_path, hub, caplog):
-    put(tmp_path, "tset.json")
+def test_without_a_folder_of_the_user_s_the_hub_is_asked_for_config_and_split(tmp_path, hub):
     for folder in (None, tmp_path):
         found = read(TABLE, folder)
         assert found.reading.commits == {"owner/Bench": "c0ffee"}
         assert (found.origin, list(found.rows), found.local) == ("owner/Bench (ar)", [{"a": "from the Hub"}], False)
-    assert f"{tmp_path / 'bench'} holds no test.json: owner/Bench (ar) is read from the Hub" in caplog.text
     instead = "Put bench/test.json (or .jsonl, .csv, .parquet) into the folder that CULTURE_TASKS_DATA names."
     assert hub == [("owner/Bench", "ar", "test", None, instead)] * 2
     with pytest.raises(DataError, match=r"owner/Bench \(ar\), split empty: holds no rows"):
         read(replace(TABLE, split="empty"), None)
     with pytest.raises(DataUnavailableError, match=r"not on the Hub. Put bench/test.json \(or .jsonl"):
         read(replace(TABLE, hub=None), tmp_path)
+
+
+def test_a_folder_without_the_table_is_refused_unless_it_holds_what_complements_the_hub_s(tmp_path, hub):
+    put(tmp_path, "answers.json")
+    with pytest.raises(DataUnavailableError, match=r"/bench: holds no test.json .* or remove the folder to use owner"):
+        read(TABLE, tmp_path)
+    assert list(read(replace(TABLE, additions=("answers",)), tmp_path).rows) == [{"a": "from the Hub"}]
 
 
 def test_a_local_file_of_the_first_name_in_any_case_goes_before_the_hub(tmp_path, hub):

@@ -163,7 +163,7 @@ def table(region: Region, kind: str) -> Table[Any]:
     if kind == "annotations":
         more |= {"release": Release(rows=QUESTIONS), "counts": partial(_counts, region)}
     if kind != "prompts":
-        more |= {"hub": HUB, "config": kind, "split": region.code, "id": "ID"}
+        more |= {"hub": HUB, "config": kind, "split": region.code, "id": "ID", "additions": ("prompts/*",)}
     return Table(model=model, **more)
 
 
@@ -175,6 +175,7 @@ CHOICES = Table(
     config="multiple-choice-questions",
     id="MCQID",
     id_of=lambda row: f"{row.country} {row.mcqid}",
+    additions=("prompts/*",),
     unpack=_only("MCQID", "ID", "country", "prompt", "choices", "answer_idx"),
     # The paper has 37.6k in all, at least 500 of each region, and the release of December 2024 many more.
     release=Release(500 * len(REGIONS), grows=True),

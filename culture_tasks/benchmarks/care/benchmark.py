@@ -73,6 +73,7 @@ _SCOPES = {
     "Sub-nationwide": "sub_nationwide",
     "Sub-nationalwide": "sub_nationwide",
     "Nationwide": "nationwide",
+    "National-wide": "nationwide",
     "Continent-wide": "continent_wide",
     "Worldwide": "worldwide",
 }

@@ -122,6 +122,7 @@ QUESTION_TABLE = Table(
     folder="culturalvqa",
     stems=("test", "data/test-*"),
     hub="mair-lab/CulturalVQA",
+    additions=("answers",),
     id="u_id",
     id_of=attrgetter("u_id"),
     image_column="image",

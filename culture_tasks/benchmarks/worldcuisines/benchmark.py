@@ -138,6 +138,7 @@ def question_table(set_name: SetName, config: str) -> Table[CuisineRow]:
         hub="worldcuisines/vqa",
         config=config,
         split=f"test_{set_name}",
+        additions=("food-kb",),
         id="qa_id",
         id_of=lambda row: f"{row.qa_id} in {row.lang}",
         release=Release(rows=size),
