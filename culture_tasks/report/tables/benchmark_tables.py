@@ -17,11 +17,11 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     Where,
 )
-from culture_tasks.report.model import Cell, Column, Contrast, Gain, Row, Table, Trial
+from culture_tasks.report.model import Column, Contrast, Gain, Number, Row, Table, Trial
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
 from culture_tasks.report.numbers.gains import OVER_ALL, Training
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.numbers import Numbers, Unit
 from culture_tasks.report.tables.grid import Context, FilledColumn, grid
 from culture_tasks.report.tables.published_rows import keys_of, split_own_data, with_papers
 from culture_tasks.report.wording import ITEMS_NEEDED
@@ -52,20 +52,20 @@ class _Layout(NamedTuple):
     units: tuple[str, ...]
 
 
-def _layouts(scores: Scores) -> Iterator[_Layout]:
+def _layouts(scores: Numbers) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _benchmark_units(scores):
-        available = [ScoreUnit(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
+        available = [ScoreUnit(key, measured.tasks, measured.headline) for key, measured in units.items()]
         for spec in reported.tables(available):
             keys = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[key].tasks) for key in keys)
             yield _Layout(benchmark, spec, spec.papers if is_as_published else (), keys)
 
 
-def _benchmark_units(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
-    units: dict[str | None, dict[str, Measured]] = {}
-    for key, measured in scores.units.items():
-        units.setdefault(measured.unit.benchmark, {})[key] = measured
+def _benchmark_units(scores: Numbers) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Unit]]]:
+    units: dict[str | None, dict[str, Unit]] = {}
+    for key, measured in ((key, unit) for key, unit in scores.units.items() if unit.benchmark):
+        units.setdefault(measured.benchmark, {})[key] = measured
     for benchmark, members in units.items():
         yield benchmark, next(iter(members.values())).reported, members
 
@@ -113,7 +113,8 @@ def _fill(context: Context, layout: _Layout, model: str | None) -> Table:
         cells = {
             row: cell
             for row, (entrant, _, line) in rows.items()
-            if column.key in line and (cell := context.scores.cells_at(line[column.key]).get(entrant)) is not None
+            if (at := line.get(column.key)) is not None
+            and (cell := context.scores.cells(at.unit, at.statistic, at.where).get(entrant)) is not None
         }
         columns.append(FilledColumn(_column(context, layout, column), cells))
 
@@ -127,7 +128,8 @@ def _column(context: Context, layout: _Layout, column: ColumnSpec) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     addresses = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scale = next(filter(None, map(context.scores.scale, (*addresses, *_addresses(layout.spec)))), Scale(""))
+    places = (*addresses, *_addresses(layout.spec))
+    scale = next(filter(None, (context.scores.scale(at.unit, at.statistic) for at in places)), Scale(""))
     label, header = _with_title(context, column.label), _with_title(context, column.over)
     return Column(column.key, label, scale, over=header, sums_up=column.sums_up)
 
@@ -135,12 +137,12 @@ def _column(context: Context, layout: _Layout, column: ColumnSpec) -> Column:
 def _with_title(context: Context, text: str) -> str:
     """Returns a title or header with the title of a unit in place of its key, where it begins with one."""
     key, colon, end = text.partition(": ")
-    return f"{context.scores.units[key].unit.title}{colon}{end}" if key in context.scores.units else text
+    return f"{context.scores.units[key].title}{colon}{end}" if key in context.scores.units else text
 
 
 def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: Headers) -> tuple[str, ...]:
     """Returns the texts before a row's numbers, by its runs of the first of some units that it has."""
-    cells = (context.scores.units[unit].unit.cells.get(entrant) for unit in units)
+    cells = (context.scores.units[unit].cells.get(entrant) for unit in units)
     keys = next((cell.runs for cell in cells if cell is not None), ())
     facts = run_facts(entrant, context.entrants[entrant].label, [context.runs[key] for key in keys])
     return tuple(text(facts) for text in headers.values())
@@ -199,7 +201,7 @@ def _contrast_table(
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         header = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in sides.items():
-            cells: dict[str, Cell] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
+            cells: dict[str, Number] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
             scale = next(iter(cells.values())).scale
             columns.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=header), cells))
     return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
@@ -229,7 +231,7 @@ def before_after(context: Context, training: Training) -> tuple[list[Table], lis
 
 
 def _gains_overall(context: Context, training: Training) -> tuple[Table, list[Gain]]:
-    units = [measured.unit for measured in training.measured.values() if measured.unit.headline]
+    units = [unit for unit in training.measured.values() if unit.headline]
     gains = training.gains(OVER_ALL, [At(unit.key) for unit in units])
     changed = {gain.unit for gain in gains}
     columns = [unit for unit in units if unit.key in changed]
@@ -288,7 +290,7 @@ def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
         by_column = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
         by_column[At(gain.unit, gain.statistic, gain.where)] = gain
 
-    def line(label: str, trial: Trial, cells: Mapping[At, Cell | None]) -> Row:
+    def line(label: str, trial: Trial, cells: Mapping[At, Number | None]) -> Row:
         return Row((trial.label, label), tuple(cells.get(column) for column in columns), trial.entrants[0])
 
     def score_lines(label: str, trials: Mapping[At, Trial]) -> Iterator[Row]:
@@ -309,7 +311,7 @@ def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
             yield line("Gain", first, {column: gain.percent for column, gain in by_column.items()})
             yield line("Difference", first, {column: gain.difference for column, gain in by_column.items()})
             counts = {
-                column: Cell(float(gain.test.items_needed), ITEMS_NEEDED)
+                column: Number(float(gain.test.items_needed), ITEMS_NEEDED)
                 for column, gain in by_column.items()
                 if gain.test is not None and gain.test.items_needed is not None
             }
