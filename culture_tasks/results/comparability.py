@@ -34,6 +34,7 @@ Flag = Literal[
     "unknown_settings",
     "own_data",
     "subset",
+    "other_draw",
     "corrected",
     "limited",
     "self_judged",
@@ -68,6 +69,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "unknown_settings": "its judge, prompts and data aren't known",
     "own_data": "own data: not the benchmark's release",
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
+    "other_draw": "another draw of the questions than most: differences are of the two scores, without pairs",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
     "limited": "of a part of the items: the run had a --limit",
     "self_judged": "the model graded its own responses",
@@ -75,9 +77,12 @@ FLAG_TEXT: Mapping[Flag, str] = {
 }
 """What each flag means, in words for a legend."""
 
-NOT_COMPARABLE: frozenset[Flag] = frozenset(
-    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
+NOT_COMPARABLE: frozenset[Flag] = frozenset(flag for flag in FLAG_TEXT if flag.startswith("other_")) - {
+    "other_draw"
+} | {
+    *("low_coverage", "mixed_settings", "incomplete", "unjudged", "in_batches", "trained_on_test", "unlike_its_file"),
+    "unknown_settings",
+}
 """Flags that keep a cell out of ranks and tests."""
 
 ByTask = Mapping[str, RunSettings]
@@ -106,7 +111,9 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
         yield "other_judge", _judge(ours, theirs)
     if ours.limit != theirs.limit:
         yield "other_limit", f"limit: {ours.limit:g}" if ours.limit is not None else "no limit"
-    if ours.subset != theirs.subset:
+    if is_other_draw(ours, theirs):
+        yield None, f"another draw ({ours.subset})"
+    elif ours.subset != theirs.subset:
         yield None, f"subset: {ours.subset}" if ours.subset else "no subset"
     if ours.task_version != theirs.task_version:
         yield "other_task_version", f"task version: {ours.task_version or 'unknown'}"
@@ -123,7 +130,8 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
     if _other_template(ours, theirs):
         yield "other_prompt", "no chat template" if ours.chat_template == "none" else "chat template"
     is_same_prompt = ours.prompt == theirs.prompt and not _other_template(ours, theirs)
-    if ours.asked is not None and is_same_prompt and other_questions(ours, theirs):
+    is_same_draw = not is_other_draw(ours, theirs)
+    if ours.asked is not None and is_same_prompt and is_same_draw and other_questions(ours, theirs):
         flag: Flag = "other_prompt" if ours.limit is None else "other_limit"  # --offset and --samples take other items
         yield flag, f"{'prompts' if ours.limit is None else 'items'}: {ours.asked.sha[:8]}"
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
@@ -156,6 +164,11 @@ def other_questions(first: RunSettings, second: RunSettings) -> bool:
         return False
     is_same_set = (first.asked.items, first.asked.maker) == (second.asked.items, second.asked.maker)
     return is_same_set and (first.chat_template, first.data) == (second.chat_template, second.data)
+
+
+def is_other_draw(first: RunSettings, second: RunSettings) -> bool:
+    """Whether both are of subsets by other seeds: a larger draw by the same seed holds the smaller one."""
+    return bool(first.subset and second.subset) and first.seed != second.seed
 
 
 def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:

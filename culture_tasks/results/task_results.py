@@ -160,6 +160,7 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
     original, effective = run.counts(task)
     subset = Subset.read(config.get("metadata"))
     is_sample = subset is not None and SAMPLED in (content.get("config") or {})
+    seed = 0 if subset is None or is_sample else subset.seed  # a sample of a run's responses is no draw of questions
     items = subset.of_documents if subset is not None and is_sample else effective  # that the number is of
     shots = _entry(content, "n-shot", task)
     template = _chat_template(content, harness)
@@ -185,7 +186,8 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
         if harness == "lm_eval" and sha and effective and not has_media
         else None,
         limit=items if items is not None and original is not None and items < original else None,
-        subset=str(subset or ""),
+        subset=f"{subset}, seed {seed}" if seed else str(subset or ""),
+        seed=seed,
         definition=(
             ("harness", harness),
             *((name, _hash(config[name])) for name in _DEFINITION if config.get(name)),

@@ -25,8 +25,9 @@ from culture_tasks.report.model import (
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
+from culture_tasks.report.numbers.draws import draw_of_both, unpaired
 from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, ordered
-from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, draw_of_both, in_order
+from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, in_order
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import Run
 
@@ -89,6 +90,8 @@ class Pair:
         of two runs of one subset is of the difference on all items. The family is the number of pairs that p will be
         adjusted for, and the level is one minus the confidence of the interval.
         """
+        if (apart := unpaired(self.first_samples, self.second_samples, self.scale, 1.0 - level)) is not None:
+            return self._within_scale(apart)
         baseline, samples = aligned(self.first_samples, self.second_samples)
         if samples.compute is not None:
             return self._within_scale(samples.less(baseline, 1.0 - level))

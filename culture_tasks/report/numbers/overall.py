@@ -22,8 +22,9 @@ from culture_tasks.metrics.means import numbered
 from culture_tasks.report.model import ModelMeans, ModelRow, Number, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
+from culture_tasks.report.numbers.draws import weighted
 from culture_tasks.report.numbers.numbers import from_interval
-from culture_tasks.report.numbers.selection import Selection, in_order, weighted
+from culture_tasks.report.numbers.selection import Selection, in_order
 from culture_tasks.results.comparability import NOT_COMPARABLE
 
 _Numbers = TypeVar("_Numbers", float, Floats)
