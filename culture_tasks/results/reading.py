@@ -275,7 +275,7 @@ class _Sums:
             judges=tuple(RunJudge(*key, tuple(sorted(triples))) for key, triples in sorted(prompts.items(), key=repr)),
             prompts=tuple(sorted(self._prompts)),
             data=tuple(sorted(self._data)),
-            asked=PromptHash(size, f"{self._prompt_sum % 2**64:016x}", "report") if self._prompt_sum else None,
+            asked=PromptHash(size, f"{self._prompt_sum % 2**64:016x}") if self._prompt_sum else None,
             spent=RunUsage(self._responses, self._characters, *tokens, *usage),
             outcomes=dict(sorted(self._outcomes.items())),
             failed=self._failed,

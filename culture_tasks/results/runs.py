@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,10 @@ from culture_tasks.text import FrequentMark
 
 
 class PromptHash(NamedTuple):
-    """All prompts of a number of items as a hash. Hashes of two makers can't be compared."""
+    """All prompts of a number of items as a hash."""
 
     items: int
     sha: str
-    maker: Literal["harness", "report"]
 
 
 @dataclass(frozen=True, slots=True)
