@@ -113,7 +113,7 @@ def build(
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
     training_tables, gains = benchmark_tables.before_after(context, training)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
+    people_tables, checked, _ = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, paper_tables = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -153,7 +153,7 @@ def build(
         ),
         notes=tuple(_notes(entrants, runs, options)),
     )
-    return replace(report, findings=findings(report, checked, biases, paths))
+    return replace(report, findings=findings(report, checked, paths))
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:

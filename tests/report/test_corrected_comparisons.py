@@ -203,7 +203,7 @@ def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(t
     assert row["difference"].value == pytest.approx(expected(rated).over().difference)
     assert row["rated"].value == expected(rated).rated
     sentences = [finding.text for finding in found.findings if finding.question == "best"]
-    assert any("Significantly best: a on CARE" in text and "corrected by people" in text for text in sentences)
+    assert any("a is first on CARE" in text and "corrected by people" in text for text in sentences)
     assert any("corrected by people's ratings" in note for note in tables_of(found)["summary"].notes)
 
 

@@ -158,9 +158,6 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     assert (mmlu.percent.value, mmlu.difference.value) == (pytest.approx(-200 / 3), -0.5)
     # 20 items became wrong and none right: McNemar's exact test, 2 / 2 ** 20
     assert (mmlu.test.test, mmlu.test.p) == ("sign flips", pytest.approx(2 / 2**20))
-    [said] = [finding.text for finding in report.findings if "trained from" in finding.text]
-    assert said.startswith("dpo, trained from org/base, is significantly better on CARE, Chinese culture (+1.67, ")
-    assert " and significantly worse on mmlu (-0.500, " in said
 
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
@@ -169,8 +166,6 @@ def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     [gain] = [gain for gain in report.gains if gain.table == "before_after"]
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
-    texts = [finding.text for finding in report.findings]
-    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
 
 
 def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_path):
