@@ -18,7 +18,7 @@ from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import Training
+from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.observations import unlike_its_file
 from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
@@ -101,18 +101,18 @@ def build(
     our_units = measure(entered, options.min_coverage)
     other_units = other_measured(entered, options.other_metrics)
     rated = people.checked_units(options.rated, our_units, entrants)
-    our_units, corrections = people.corrected_by_people(our_units, rated)
+    our_units, checked_responses = people.corrected_by_people(our_units, rated)
     all_units = [*our_units, *other_units]
-    tests = comparisons(all_units, entrants, corrections, anyway=anyway)
+    tests = comparisons(all_units, entrants, checked_responses, anyway=anyway)
     measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    averages = means(measured, entrants, checked_responses, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
-    training_tables, gains = benchmark_tables.before_after(context, training)
+    trained = gains(families, list(measured.values()), used_runs, entrants, anyway=anyway)
+    training_tables = benchmark_tables.before_after(entrants, units, trained)
     people_tables, checked, _ = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, paper_tables = benchmark_tables.benchmark_tables(context)
@@ -144,7 +144,7 @@ def build(
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=paper_contrasts,
-        gains=tuple(gains),
+        gains=tuple(trained),
         means=averages,
         countries=by_country.scores,
         problems=tuple(loading.problems),

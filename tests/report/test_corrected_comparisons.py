@@ -19,7 +19,7 @@ from culture_tasks.metrics.prediction_powered import corrected_difference, corre
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Unit
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.corrections import CheckedResponses, corrections_of
 from culture_tasks.report.numbers.observations import CultureInTask
 from culture_tasks.report.numbers.scores import Measured
 
@@ -252,7 +252,8 @@ def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
         return CheckedResponses(keys, np.full(8, np.nan), np.array(people, dtype=float), strata, ["c"] * 8, weights)
 
     first, second = responses([1, 2, 3, 2, 5, 6, 7, 6]), responses([3, 3, 5, 5, 5, 5, 7, 7])
-    found = Corrections({("u", "a"): first, ("u", "b"): second}).correction(measured, "a", "b")
+    [found] = corrections_of(measured, "a", "b", [{("u", "a"): first, ("u", "b"): second}])
     assert found.difference(0.95).difference == pytest.approx((3 * 2.0 + 0.0) / 4)  # all are rated: +2 and 0 on average
-    assert Corrections({("u", "a"): first}).correction(measured, "a", "b").missing.startswith("the responses of one")
-    assert Corrections({}).correction(measured, "a", "b") is None
+    [found] = corrections_of(measured, "a", "b", [{}, {("u", "a"): first}])
+    assert found.missing.startswith("the responses of one")
+    assert corrections_of(measured, "a", "b", [{}]) == [None]

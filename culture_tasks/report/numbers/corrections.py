@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from culture_tasks.results.loaded_runs import LoadedRun
 
 @dataclass(frozen=True, slots=True)
 class CheckedResponses:
-    """The judge's scores of an entrant's responses on a unit, and people's scores, NaN where they rated nothing.
+    """The judge's scores of a row's responses on a unit, and people's scores, NaN where they rated nothing.
 
     Attributes:
         keys: Task, item and number of each response.
@@ -39,88 +40,127 @@ class CheckedResponses:
     by: str = PEOPLE
 
 
-@dataclass(frozen=True, slots=True)
-class PairCorrection:
-    """The corrected difference of two entrants: the second less the first.
+Checked = Mapping[tuple[str, str], CheckedResponses]
+"""Checked responses by the keys of their unit and row."""
+
+
+class PairCorrection(NamedTuple):
+    """The corrected difference of two rows: the second less the first.
 
     Attributes:
-        difference: Returns the difference with an interval, by its confidence.
-        rated: Number of items that people rated: for both entrants where the difference is paired, else for either.
+        rated: Number of items that people rated: for both rows where the difference is paired, else for either.
         missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
-        judged: The two entrants' samples with the corrected judge's scores; None where it is the judge of the pair.
+        difference: Returns the difference with an interval, by its confidence.
+        judged: The two rows' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 
-    difference: Callable[[float], Difference]
-    rated: int
-    missing: str
+    rated: int = 0
+    missing: str = ""
     by: str = PEOPLE
+    difference: Callable[[float], Difference] = lambda _: Difference()
     judged: tuple[Observations, Observations] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """The corrected differences of all pairs of entrants, by people's ratings or else by a better judge of a sample."""
+def corrections_of(
+    measured: Measured, first: str, second: str, sources: Sequence[Checked], cultures: Sequence[str | None] = (None,)
+) -> list[PairCorrection | None]:
+    """Returns the correction of two rows on a unit (None), or for each culture; None where no response is rated.
 
-    checked: Mapping[tuple[str, str], CheckedResponses]
-    _pairs: dict[tuple[str, str, str, str], Callable[[str | None], PairCorrection]] = field(default_factory=dict)
-    _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
-
-    def correction(
-        self, measured: Measured, first: str, second: str, culture: str | None = None
-    ) -> PairCorrection | None:
-        """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
-        people = self._from_people(measured, first, second, culture)
-        if people is not None and not people.missing:
-            return people
-        judge = self._from_better_judge(measured, first, second, culture)
-        return judge if judge is not None and (people is None or not judge.missing) else people
-
-    def _from_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
-        key = measured.unit.key
-        first_responses, second_responses = (self.checked.get((key, entrant)) for entrant in (first, second))
-        if first_responses is None and second_responses is None:
-            return None
-        if first_responses is None or second_responses is None:
-            return _no_correction("the responses of one of the two have no ratings")
-        tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
-        if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
-            return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        return self._pair(measured, (first, second), (first_responses, second_responses))(culture)
-
-    def _from_better_judge(
-        self, measured: Measured, first: str, second: str, culture: str | None
-    ) -> PairCorrection | None:
-        if not any(run.whole for entrant in (first, second) for run in measured.runs[entrant]):
-            return None
-        key = measured.unit.key
-        for entrant in (first, second):
-            if (key, entrant) not in self._sampled:
-                self._sampled[key, entrant] = _sampled_responses(measured, measured.runs[entrant])
-        first_responses, second_responses = self._sampled[key, first], self._sampled[key, second]
-        if first_responses is None or second_responses is None:
-            return _no_correction("there are no verdicts on all responses of both")
-        if first_responses.by != second_responses.by:
-            return None
-        where: Where = () if culture is None else ((measured.reported.culture, culture),)
-        runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
-        other_judged = replace(measured, runs=runs)
-        judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
-        correction = self._pair(measured, (first, second), (first_responses, second_responses))(culture)
-        return replace(correction, judged=judged)
-
-    def _pair(
-        self, measured: Measured, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
-    ) -> Callable[[str | None], PairCorrection]:
-        key = (measured.unit.key, responses[0].by, *entrants)
-        if key not in self._pairs:
-            self._pairs[key] = _corrector(measured, *responses)
-        return self._pairs[key]
+    The first source with enough ratings counts: people's come before a better judge's.
+    """
+    by_source = [_corrections(measured, first, second, source, cultures) for source in sources]
+    corrections: list[PairCorrection | None] = []
+    for options in zip(*by_source, strict=True):
+        known = [option for option in options if option is not None]
+        corrections.append(next((option for option in known if not option.missing), known[0] if known else None))
+    return corrections
 
 
-def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's scores of a sample of the responses (or of all) beside another's of all; None without these."""
-    if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
+def _corrections(
+    measured: Measured, first: str, second: str, source: Checked, cultures: Sequence[str | None]
+) -> Sequence[PairCorrection | None]:
+    one, other = (source.get((measured.unit.key, row)) for row in (first, second))
+    if one is None and other is None:
+        return [None] * len(cultures)
+    if one is None or other is None:
+        return [PairCorrection(missing="the responses of one of the two have no ratings")] * len(cultures)
+    if one.by != PEOPLE and (one.by != other.by or np.isnan([*one.judge, *other.judge]).all()):
+        return [None] * len(cultures)
+    tasks = {run.run.task for row in (first, second) for run in measured.runs[row]}
+    if unrated := tasks - (one.weights.keys() & other.weights.keys()):
+        missing = f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}"
+        return [PairCorrection(missing=missing)] * len(cultures)
+    corrections = _fitted(measured, one, other, cultures)
+    if one.by == PEOPLE:
+        return corrections
+    runs = {row: [run.whole or run for run in measured.runs[row]] for row in (first, second)}
+    judged = replace(measured, runs=runs)
+    wheres: list[Where] = [() if culture is None else ((measured.reported.culture, culture),) for culture in cultures]
+    return [
+        correction
+        if correction.missing
+        else correction._replace(
+            judged=(in_order(judged.observe(first, where)), in_order(judged.observe(second, where)))
+        )
+        for correction, where in zip(corrections, wheres, strict=True)
+    ]
+
+
+def _fitted(
+    measured: Measured, first: CheckedResponses, second: CheckedResponses, cultures: Sequence[str | None]
+) -> list[PairCorrection]:
+    """Corrects the difference of two rows on all of their common items, and on those of each culture."""
+    places = {key: place for place, key in enumerate(first.keys)}
+    matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
+    first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
+    strata = [first.strata[place] for place in first_places]
+    clusters = [first.clusters[place] for place in first_places]
+    people = second.people[second_places], first.people[first_places]
+    if first.by != PEOPLE:
+        strata = pooled(strata, ~np.isnan(np.stack(people)))
+    task_sizes, sizes = Counter(stratum.task for stratum in strata), Counter(strata)
+    corrected = corrected_difference(
+        (second.judge[second_places], first.judge[first_places]),
+        people,
+        strata,
+        shares={
+            stratum: size / task_sizes[stratum.task]
+            if measured.equal_parts
+            else size * max(responses.weights[stratum.task] for responses in (first, second))
+            for stratum, size in sizes.items()
+        },
+        clusters=clusters if len(set(clusters)) < len(clusters) else None,
+        ends=measured.unit.scale.ends,
+    )
+    rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
+    corrections: list[PairCorrection] = []
+    for culture in cultures:
+        inside = np.array([culture in (None, stratum.culture) for stratum in strata], dtype=np.bool_)
+        shares = {stratum: float(size) for stratum, size in sizes.items() if culture == stratum.culture}
+        if culture is not None and not shares:
+            corrections.append(PairCorrection(missing="too few of their responses to the same items are rated"))
+            continue
+        difference = partial(corrected.over, None if culture is None else shares)
+        result = difference(0.95)
+        missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
+        corrections.append(PairCorrection(int(np.count_nonzero(rated & inside)), missing, first.by, difference))
+    return corrections
+
+
+def graded_by_better_judges(units: Sequence[Measured]) -> Checked:
+    """Returns a judge's verdicts on a sample of the responses (or on all) beside another's on all."""
+    return {
+        (measured.unit.key, row): responses
+        for measured in units
+        if any(run.whole for runs in measured.runs.values() for run in runs) and measured.is_mean_of_samples
+        for row, runs in measured.runs.items()
+        if (responses := _graded_twice(measured, runs)) is not None
+    }
+
+
+def _graded_twice(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
+    if any(run.columns is None or (run.result.subset is not None and not run.whole) for run in runs):
         return None
     field = measured.reported.field_named(measured.reported.culture)
     keys: list[tuple[str, Hashable, int]] = []
@@ -145,50 +185,3 @@ def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> Checked
     judges = " + ".join(dict.fromkeys(run.run.settings.judged_by for run in runs))
     weights = {run.run.task: 1.0 for run in runs}
     return CheckedResponses(keys, np.array(judge), np.array(better), strata, clusters, weights, by=judges)
-
-
-def _no_correction(reason: str) -> PairCorrection:
-    return PairCorrection(lambda _: Difference(reason=reason), 0, reason)
-
-
-def _corrector(
-    measured: Measured, first: CheckedResponses, second: CheckedResponses
-) -> Callable[[str | None], PairCorrection]:
-    """Returns what corrects the difference of two entrants on all of their common items, or on those of a culture."""
-    places = {key: place for place, key in enumerate(first.keys)}
-    matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
-    first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
-    strata = [first.strata[place] for place in first_places]
-    clusters = [first.clusters[place] for place in first_places]
-    people = second.people[second_places], first.people[first_places]
-    if first.by != PEOPLE:
-        strata = pooled(strata, ~np.isnan(np.stack(people)))
-    task_sizes, sizes = Counter(stratum.task for stratum in strata), Counter(strata)
-    corrected = corrected_difference(
-        (second.judge[second_places], first.judge[first_places]),
-        people,
-        strata,
-        shares={
-            stratum: size / task_sizes[stratum.task]
-            if measured.equal_parts
-            else size * max(responses.weights[stratum.task] for responses in (first, second))
-            for stratum, size in sizes.items()
-        },
-        clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        ends=measured.unit.scale.ends,
-    )
-    rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
-
-    def correction(culture: str | None) -> PairCorrection:
-        shares: dict[CultureInTask, float] | None = None
-        if culture is not None:  # each of its responses weighs the same
-            shares = {stratum: float(size) for stratum, size in sizes.items() if stratum.culture == culture}
-            if not shares:
-                return _no_correction("too few of their responses to the same items are rated")
-        inside = np.array([culture in (None, stratum.culture) for stratum in strata], dtype=np.bool_)
-        difference = partial(corrected.over, shares)
-        result = difference(0.95)
-        missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
-        return PairCorrection(difference, int(np.count_nonzero(rated & inside)), missing, first.by)
-
-    return correction

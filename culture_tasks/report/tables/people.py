@@ -24,7 +24,7 @@ from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.corrections import Checked, CheckedResponses
 from culture_tasks.report.numbers.observations import (
     CultureInTask,
     cell_of,
@@ -140,9 +140,7 @@ def checked_units(
     return units
 
 
-def corrected_by_people(
-    measured: Sequence[Measured], units: Sequence[CheckedUnit]
-) -> tuple[list[Measured], Corrections]:
+def corrected_by_people(measured: Sequence[Measured], units: Sequence[CheckedUnit]) -> tuple[list[Measured], Checked]:
     """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
     by_entrant: dict[str, dict[str, CheckedUnit]] = {}
     for unit in units:
@@ -158,7 +156,7 @@ def corrected_by_people(
             responses |= {(key, entrant): checked[entrant].responses for entrant in corrected}
         else:
             results.append(scores)
-    return results, Corrections(responses)
+    return results, responses
 
 
 # Which runs the ratings are of
