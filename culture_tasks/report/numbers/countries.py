@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.benchmarks.reporting import Floats, Groups
-from culture_tasks.metrics.means import numbered
+from culture_tasks.benchmarks.reporting import Floats, Where
+from culture_tasks.metrics.means import Numbers, numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import Cell, CountryScore, Flag
@@ -31,10 +30,10 @@ reaches up to 20 points to either side, so the model's other countries say more 
 
 
 class Countries(NamedTuple):
-    """The scores of all models for all countries.
+    """The scores of all rows for all countries.
 
     Attributes:
-        scores: The scores, model by model; countries come in the order of the benchmarks' groups.
+        scores: The scores, row by row; countries come in the order of the benchmarks' groups.
         beside: Keys of headline units that are in no score, each with the reason in words.
         parts: Names of parts of countries, each with the code of the country that it counts for.
     """
@@ -44,140 +43,122 @@ class Countries(NamedTuple):
     parts: Mapping[str, str]
 
 
-class _UnitByCountry(NamedTuple):
-    """A unit, the field of its places, and the country of each group of it."""
+class _ByCountry(NamedTuple):
+    """A unit, the field of its places, and the country of each group of it; the place's code where it is in none."""
 
-    key: str
     measured: Measured
     field: str
     countries: Mapping[str, str]
 
 
-class _Items(NamedTuple):
-    """Scored items of a model: scores on the common scale, with the number of each item's country and cluster."""
-
-    scores: Floats
-    countries: NDArray[np.intp]
-    clusters: NDArray[np.intp]
-
-
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
-    """Works out the score of each entrant for each country, over all headline units whose groups are places.
+    """Works out the score of each row for each country, over all headline units whose groups are places.
 
     A unit counts where its number may be compared (``rankable``) and is a mean of items on a scale with two ends. Each
-    entrant is scored over its units. A part of a country counts for the country.
+    row is scored over its units. A part of a country counts for the country.
     """
-    headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
-    beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
-    units = [
-        _UnitByCountry(key, measured, field, _countries(measured.reported.field_named(field)))
-        for key, measured in headline.items()
-        if key not in beside and (field := _field_of_places(measured))
-    ]
+    units: dict[str, _ByCountry] = {}
+    beside: dict[str, str] = {}
+    for key, measured in scores.units.items():
+        if measured.unit.headline and (reason := _obstacle(measured)):
+            beside[key] = reason
+        elif measured.unit.headline:
+            field = _field_of_places(measured)
+            places = measured.reported.field_named(field).codes
+            units[key] = _ByCountry(
+                measured, field, {name: place(code).country or code for name, code in places.items()}
+            )
     if not units:
         return Countries((), {}, {})
-    codes = dict.fromkeys(code for unit in units for code in unit.countries.values())
-    numbers = {code: number for number, code in enumerate(codes)}
-    scores_by_country: list[CountryScore] = []
-    for entrant in dict.fromkeys(key for unit in units for key in unit.measured.runs):
-        entrant_items = [
-            (unit, items)
-            for unit in units
-            if (cell := unit.measured.unit.cells.get(entrant)) is not None
-            and rankable(cell)
-            and (items := _items(unit, entrant, numbers)) is not None
-        ]
-        scores_by_country += _entrant_scores(entrant, entrant_items, numbers)
-    counted_units = {key for score in scores_by_country for key in score.over}
-    beside |= {
-        unit.key: "no model has comparable scores of questions about one country"
-        for unit in units
-        if unit.key not in counted_units
-    }
-    parts = {
-        place(code).name: place(code).country
-        for unit in units
-        for entrant in unit.measured.runs
-        for group in unit.measured.groups(entrant, unit.field)
-        if "-" in (code := unit.measured.reported.field_named(unit.field).codes.get(group, ""))
-    }
-    return Countries(tuple(mark_differences(scores_by_country)), beside, parts)
+    codes = list(dict.fromkeys(code for unit in units.values() for code in unit.countries.values()))
+    found: list[CountryScore] = []
+    for row in dict.fromkeys(row for unit in units.values() for row in unit.measured.runs):
+        own = (unit for unit in units.values() if row in unit.measured.unit.cells)
+        found += _row_scores(row, [unit for unit in own if rankable(unit.measured.unit.cells[row])], codes)
+    uncounted = units.keys() - {key for score in found for key in score.over}
+    none = "no model has comparable scores of questions about one country"
+    return Countries(
+        tuple(mark_differences(found)),
+        beside | {key: none for key in units if key in uncounted},
+        {
+            place(code).name: place(code).country
+            for unit in units.values()
+            for row in unit.measured.runs
+            for group in unit.measured.groups(row, unit.field)
+            if "-" in (code := unit.measured.reported.field_named(unit.field).codes.get(group, ""))
+        },
+    )
 
 
 def _obstacle(measured: Measured) -> str:
     """Returns why a unit can't count; empty where it can."""
     scale = measured.unit.scale
-    if _field_of_places(measured) is None:
+    if not _field_of_places(measured):
         return "it doesn't group its questions by country"
     if scale.ends is None or scale.better is None:
         return "its metric has no worst and best value"
     if measured.unit.benchmark in cultures():
         return OWN_CULTURE
-    observed = next((measured.observe(key) for key, runs in measured.runs.items() if runs), None)
+    observed = next((measured.observe(row) for row, runs in measured.runs.items() if runs), None)
     if observed is None:
         return "there are no samples of it"
     return "" if observed.compute is None else "its score is no mean over questions"
 
 
-def _field_of_places(measured: Measured) -> str | None:
-    return next((name for name, groups in measured.reported.groups.items() if groups.places), None)
+def _field_of_places(measured: Measured) -> str:
+    return next((name for name, groups in measured.reported.groups.items() if groups.places), "")
 
 
-def _countries(groups: Groups) -> dict[str, str]:
-    """Returns the country of each group; the code of the place where it is in none."""
-    return {name: place(code).country or code for name, code in groups.codes.items()}
-
-
-def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
-    """Returns the scored items of an entrant that are about one country; None without any."""
-    parts: list[_Items] = []
-    for run in unit.measured.runs[entrant]:
-        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field)
-        if groups is None:
-            continue
-        countries = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
-        codes = countries[groups.codes[observed.items]]
-        is_counted = ~np.isnan(observed.scores) & (codes >= 0)
-        scores = mapped(observed.scores[is_counted], unit.measured.unit.scale)
-        if scores.size:
-            parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
-    return _joined(parts) if parts else None
-
-
-def _joined(parts: Sequence[_Items]) -> _Items:
-    return _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def _entrant_scores(
-    entrant: str, entrant_items: Sequence[tuple[_UnitByCountry, _Items]], numbers: Mapping[str, int]
-) -> Iterator[CountryScore]:
-    if not entrant_items:
+def _row_scores(row: str, units: Iterable[_ByCountry], codes: Sequence[str]) -> Iterator[CountryScore]:
+    """Yields a row's scores: for each country, the pooled mean of the items that are about it alone."""
+    counted = [(unit, items) for unit in units if (items := _items(unit, row, codes))[0].size]
+    if not counted:
         return
-    benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in entrant_items]
+    scores, places, clusters = (
+        np.concatenate(columns) for columns in zip(*(items for _, items in counted), strict=True)
+    )
+    benchmarks = [unit.measured.unit.benchmark or unit.measured.unit.key for unit, _ in counted]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
-    flags: set[Flag] = {flag for unit, _ in entrant_items for flag in unit.measured.unit.cells[entrant].flags}
-    units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
-    joined = _joined([items for _, items in entrant_items])
-    clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
-    questions = np.unique(np.stack([joined.countries, clusters]), axis=1)  # one in several tasks or languages is one
-    counts = np.bincount(questions[0], minlength=len(numbers)).tolist()
-    items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts)
-    means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}
-    for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
+    owners = np.repeat(np.arange(len(counted)), [items[0].size for _, items in counted])
+    clusters += np.array(firsts, dtype=np.int64)[owners] << 32  # tasks of a benchmark share clusters
+    questions = np.unique(np.stack([places, clusters]), axis=1)  # one in several tasks or languages is one
+    counts = np.bincount(questions[0], minlength=len(codes)).tolist()
+    flags: set[Flag] = {flag for unit, _ in counted for flag in unit.measured.unit.cells[row].flags}
+    means = {unit.measured.unit.key: _means(unit, row, codes, *items[:2]) for unit, items in counted}
+    pooled_scores = pooled(ScoredItems(scores, places, owners, numbered(clusters)[1], firsts), len(codes))
+    for code, score, n in zip(codes, pooled_scores, counts, strict=True):
         if score is not None:
             cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
             own_means = {key: cells[code] for key, cells in means.items() if code in cells}
-            yield CountryScore(entrant, code, cell, raw=score.raw, means=own_means, over=tuple(means))
+            yield CountryScore(row, code, cell, raw=score.raw, means=own_means, over=tuple(means))
 
 
-def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
+def _items(unit: _ByCountry, row: str, codes: Sequence[str]) -> tuple[Floats, Numbers, Numbers]:
+    """Returns the scores of a row's items that are about one country, with the numbers of their country and cluster."""
+    numbers = {code: number for number, code in enumerate(codes)}
+    parts = [(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64))]
+    for run in unit.measured.runs[row]:
+        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field)
+        if groups is not None:
+            places = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
+            of_items = places[groups.codes[observed.items]]
+            counted = ~np.isnan(observed.scores) & (of_items >= 0)
+            scores = mapped(observed.scores[counted], unit.measured.unit.scale)
+            parts.append((scores, of_items[counted], observed.clusters[counted].astype(np.int64)))
+    scores, places, clusters = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return scores, places, clusters
+
+
+def _means(unit: _ByCountry, row: str, codes: Sequence[str], scores: Floats, places: Numbers) -> dict[str, Cell]:
     """Returns the mean of a unit for each country that it asks about; a mean of a single group opens its samples."""
-    counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
-    sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
-    runs, groups = tuple(run.run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
-    samples = {code: (runs, ((unit.field, group),)) for group, code in unit.countries.items() if groups[code] == 1}
+    counts = np.bincount(places, minlength=len(codes)).tolist()
+    sums = np.bincount(places, scores, minlength=len(codes)).tolist()
+    runs, groups = tuple(run.run.key for run in unit.measured.runs[row]), Counter(unit.countries.values())
+    samples: dict[str, tuple[tuple[str, ...], Where]] = {
+        code: (runs, ((unit.field, group),)) for group, code in unit.countries.items() if groups[code] == 1
+    }
     means: dict[str, Cell] = {}
-    for code, total, n in zip(numbers, sums, counts, strict=True):
+    for code, total, n in zip(codes, sums, counts, strict=True):
         if n:
             own_runs, where = samples.get(code, ((), ()))
             means[code] = Cell(total / n, COMMON, n=n, runs=own_runs, where=where)
