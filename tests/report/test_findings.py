@@ -55,10 +55,13 @@ def test_without_a_mean_each_benchmark_has_its_leader_and_one_model_alone_is_bes
     write_vqa(tmp_path / "a", "a", shares(60, 100))
     assert best(tmp_path).startswith("a was run alone: CulturalVQA 0.600, ")
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
-    assert best(tmp_path) == "The 2 models can't be ranked by a mean: no two ran the same two benchmarks."
+    assert (
+        best(tmp_path)
+        == "The 2 models can't be ranked by a mean: no two have comparable scores on the same two benchmarks."
+    )
     write_vqa(tmp_path / "c", "c", shares(20, 100))
     assert re.fullmatch(
-        r"The 3 models can't be ranked by a mean: no two ran the same two benchmarks\. "
+        r"The 3 models can't be ranked by a mean: no two have comparable scores on the same two benchmarks\. "
         r"a is first on CulturalVQA \(0\.600, interval .*\), significantly better than the other\.",
         best(tmp_path),
     )

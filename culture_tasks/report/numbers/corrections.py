@@ -48,7 +48,7 @@ class PairCorrection(NamedTuple):
     """The corrected difference of two rows: the second less the first.
 
     Attributes:
-        rated: Number of items that people rated: for both rows where the difference is paired, else for either.
+        rated: Number of items that people rated for both rows.
         missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
         difference: Returns the difference with an interval, by its confidence.
@@ -133,7 +133,7 @@ def _fitted(
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         ends=measured.unit.scale.ends,
     )
-    rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
+    rated = ~np.isnan(np.stack(people)).any(axis=0)
     corrections: list[PairCorrection] = []
     for culture in cultures:
         inside = np.array([culture in (None, stratum.culture) for stratum in strata], dtype=np.bool_)

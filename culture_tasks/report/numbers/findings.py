@@ -126,7 +126,7 @@ def _best(report: Report, units: Sequence[Unit]) -> Phrases:
         return _words("{} was run alone: {}.", _model(report, rows[0]), _clauses(numbers)) if numbers else ()
     sentences = []
     if len(units) > 1 and models > 1 and not _waiting(report):
-        reason = why_no_mean(units, report.entrants)
+        reason = why_no_mean(units)
         sentences.append(_words(f"The {models} models can't be ranked by a mean: {reason}."))
     ranked = [(unit, unit.standing.ranked[0]) for unit in units if len(unit.standing.ranked) > 1]
     leaders = [

@@ -29,7 +29,6 @@ from culture_tasks.report.numbers.corrections import (
 )
 from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.results.comparability import NOT_COMPARABLE
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
@@ -68,28 +67,18 @@ OWN_CULTURE = "a culture whose data aren't published with the benchmark"
 
 
 def shared_sources(units: Iterable[Unit]) -> str:
-    """Names the sources that benchmarks of a joint number share, and a command that looks into it; may be empty."""
-    columns = {unit.benchmark: unit.key for unit in reversed([*units]) if unit.benchmark in benchmarks()}
-    drawing: dict[str, list[str]] = {}  # the keys of the benchmarks that draw on a source, which may be one of them
-    for name in reversed([*columns]):
+    """Names the sources that benchmarks of a joint number share; empty where they share none."""
+    titles: dict[str, list[str]] = {}
+    for name in dict.fromkeys(unit.benchmark for unit in units if unit.benchmark in benchmarks()):
         benchmark = benchmarks()[name or ""]
         for source in (benchmark.title, *benchmark.made_from):
-            drawing.setdefault(source, []).append(name or "")
-    shared: dict[tuple[str, ...], list[str]] = {}
-    for source, names in drawing.items():
-        if len(names) > 1:
-            titles = tuple(benchmarks()[name].title for name in names)
-            shared.setdefault(tuple(title for title in titles if title != source), []).append(source)
-    if not shared:
-        return ""
-    listed = "; ".join(
-        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(sources)}"
-        for titles, sources in shared.items()
-    )
-    concerned = dict.fromkeys(name for names in drawing.values() if len(names) > 1 for name in names)
+            titles.setdefault(source, []).append(benchmark.title)
+    shared = "; ".join(f"{source} ({', '.join(names)})" for source, names in titles.items() if len(names) > 1)
     return (
-        f"{listed}: their scores aren't independent. culture-tasks data overlap "
-        f"{' '.join(columns[name] for name in concerned)} lists questions that are the same or nearly so."
+        f"Scores of benchmarks that share a source aren't independent: {shared}. culture-tasks data overlap lists "
+        "questions that are the same or nearly so."
+        if shared
+        else ""
     )
 
 
@@ -170,20 +159,11 @@ def means(
     return (ModelMeans(MEAN, title, tuple(columns), beside, ranked, standing, tuple(tests)),)
 
 
-def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, Entrant]) -> str:
+def why_no_mean(headline: Sequence[Unit]) -> str:
     """Returns why no mean ranks the models."""
-    run: dict[str, set[str]] = {}
-    usable: dict[str, set[str]] = {}  # without marks, and with the harnesses' own tasks
-    for unit in headline:
-        for key, cell in unit.cells.items():
-            run.setdefault(entrants[key].model, set()).add(unit.key)
-            if cell.value is not None and not (_obstacle(unit, other_tasks=True) or NOT_COMPARABLE & set(cell.flags)):
-                usable.setdefault(entrants[key].model, set()).add(unit.key)
-    if not any(len(first & second) > 1 for first, second in combinations(run.values(), 2)):
-        return "no two ran the same two benchmarks"
-    if any(len(first & second) > 1 for first, second in combinations(usable.values(), 2)):
-        return "the harnesses' own tasks are in a mean only with --other-tasks-in-mean"
-    return "no two have comparable scores on the same two benchmarks that a mean can take in"
+    if any(unit.benchmark is None for unit in headline):
+        return "no two share two benchmarks of culture-tasks (--other-tasks-in-mean counts other tasks, too)"
+    return "no two have comparable scores on the same two benchmarks"
 
 
 def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
