@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.checked_runs import write_sample
 from support.reports import gate_checks, report_of, row_of, tables_of
-from support.sample_files import COUNTRIES, JUDGE, care_sample, rewrite, vqa_samples, write_run
+from support.sample_files import COUNTRIES, JUDGE, rewrite, vqa_samples, write_run
 
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
