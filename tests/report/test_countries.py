@@ -14,7 +14,7 @@ from culture_tasks import frames
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.report.figures.charts import Chart, ChartPanel, Series
 from culture_tasks.report.figures.drawing import draw, svg_images
-from culture_tasks.report.model import Cell, CountryScore
+from culture_tasks.report.model import CountryScore, Number
 from culture_tasks.report.numbers.countries import mark_differences
 from culture_tasks.report.numbers.overall import COMMON
 
@@ -151,7 +151,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     own = range(benchmarks)
     items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own)
     return [
-        CountryScore(model, str(at), Cell(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
+        CountryScore(model, str(at), Number(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
         for at, one in enumerate(pooled(items, len(skills)))
     ]
 
@@ -206,9 +206,9 @@ def _of_many(models, countries=("IN", "NP", "BR"), n=50):
         CountryScore(
             key,
             code,
-            Cell(30.0 + at + number, COMMON, 20.0, 95.0, n=n - at),
+            Number(30.0 + at + number, COMMON, 20.0, 95.0, n=n - at),
             raw=50.0,
-            means={"culturalvqa": Cell(50.0, COMMON)},
+            means={"culturalvqa": Number(50.0, COMMON)},
             over=("culturalvqa",),
         )
         for number, key in enumerate(report.entrants)
@@ -227,8 +227,8 @@ def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
 
 
 def test_a_score_with_a_wider_interval_is_paler_in_the_heat_map():
-    cells = {"a": Cell(50.0, COMMON, low=50.0, high=50.0), "b": Cell(50.0, COMMON, low=20.0, high=80.0)}
-    series = (Series("model", cells | {"c": Cell(31.0, COMMON), "d": Cell(None, COMMON)}),)
+    cells = {"a": Number(50.0, COMMON, low=50.0, high=50.0), "b": Number(50.0, COMMON, low=20.0, high=80.0)}
+    series = (Series("model", cells | {"c": Number(31.0, COMMON), "d": Number(None, COMMON)}),)
     heat = Chart("h", "H", "", "heat", "country", "model", "score", (ChartPanel("", tuple("abcd"), series),))
     [axes, _] = draw(heat).axes
     certain, wide, unknown = (patch.get_facecolor()[:3] for patch in axes.patches)  # an empty cell has none

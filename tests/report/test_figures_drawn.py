@@ -10,7 +10,7 @@ from lxml import etree
 from matplotlib import font_manager
 from matplotlib.text import Text
 from PIL import Image
-from support.example_report import MODELS, example_report
+from support.example_report import MODELS, example_report, numbers_of
 from support.reports import charts_of
 
 from culture_tasks.benchmarks.interface import Scale
@@ -19,7 +19,7 @@ from culture_tasks.pages.pictures import cleaned, shown, styled
 from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, sorted_by_mean, split_panel
 from culture_tasks.report.figures.drawing import draw, lowest_ratio, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import Number
 
 FIGURES = {
     "overview",
@@ -139,8 +139,8 @@ def test_letters_without_a_font_or_that_are_not_joined_are_warned_of_once(caplog
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_can_be_drawn_each_time_the_same_and_names_can_not_inject(kind):
     equal, share, ratio = Scale("x"), Scale("x", 0.0, 1.0), Scale("x", neutral=1.0)
-    extremes = (Cell(0.0, share, 0.0, 0.0), Cell(1.0, share, 1.0, 1.0))
-    cases = ((Cell(1.0, equal), Cell(1.0, equal)), extremes, (Cell(0.5, ratio, 0.4, 3.0),))
+    extremes = (Number(0.0, share, 0.0, 0.0), Number(1.0, share, 1.0, 1.0))
+    cases = ((Number(1.0, equal), Number(1.0, equal)), extremes, (Number(0.5, ratio, 0.4, 3.0),))
     drawn = [_chart(kind, *cells) for cells in cases]
     report = example_report((f"_$x^2$ {HOSTILE}", "b"))  # matplotlib hides names that begin with an underscore
     *simple, svg, again = svg_images([*drawn, *[charts_of(report)[KINDS[kind]]] * 2])
@@ -189,8 +189,8 @@ def test_many_panels_are_several_figures_of_which_each_can_be_read():
 
 def test_a_model_looks_the_same_in_every_figure():
     report = example_report(("a", "b", "c"), published=False)
-    without_a = tuple(value for value in report.groups if (value.entrant, value.dimension) != ("m0", "facet"))
-    drawn = charts_of(replace(report, groups=without_a))
+    without_a = tuple(value for value in report.groups if (value.row, value.dimension) != ("m0", "facet"))
+    drawn = charts_of(replace(report, numbers=numbers_of(report.units, without_a)))
     looks = {
         (label[0], chart.look_of(label))
         for chart in drawn.values()
@@ -201,7 +201,7 @@ def test_a_model_looks_the_same_in_every_figure():
 
 
 def test_a_panel_shows_a_dozen_series_at_most():
-    panel = ChartPanel("panel", ("a",), tuple(Series(f"m{at}", {"a": Cell(float(at), PERCENT)}) for at in range(25)))
+    panel = ChartPanel("panel", ("a",), tuple(Series(f"m{at}", {"a": Number(float(at), PERCENT)}) for at in range(25)))
     parts = list(split_panel(panel))
     assert [(len(part.series), part.title) for part in parts] == [
         *((9, "panel (1 of 3)"), (9, "panel (2 of 3)"), (7, "panel (3 of 3)"))
@@ -211,8 +211,8 @@ def test_a_panel_shows_a_dozen_series_at_most():
 
 
 def test_cultures_stand_in_the_order_of_their_means():
-    low = Series("m", {"a": Cell(1.0, PERCENT), "b": Cell(9.0, PERCENT), "c": Cell(None, PERCENT)})
-    high = Series("n", {"a": Cell(3.0, PERCENT), "b": Cell(2.0, PERCENT)})
+    low = Series("m", {"a": Number(1.0, PERCENT), "b": Number(9.0, PERCENT), "c": Number(None, PERCENT)})
+    high = Series("n", {"a": Number(3.0, PERCENT), "b": Number(2.0, PERCENT)})
     assert sorted_by_mean(ChartPanel("p", ("c", "a", "b"), (low, high))).groups == ("b", "a", "c")
     chart = charts_of(example_report(published=False))["culturalvqa_country"]
     [panel] = chart.panels
@@ -223,8 +223,8 @@ def test_cultures_stand_in_the_order_of_their_means():
 
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio, bias = Scale("ratio", 0.0, None, better=None, neutral=1.0), Scale("percent", -100.0, 100.0, None, 0.0)
-    chart = _chart("dots", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
-    others = [charts_of(example_report(("m",)))["cedar_lsepp"], _chart("dots", Cell(4.0, bias))]
+    chart = _chart("dots", Number(0.0, ratio, 0.0, 0.2), Number(4.0, ratio, 2.0, 8.0))
+    others = [charts_of(example_report(("m",)))["cedar_lsepp"], _chart("dots", Number(4.0, bias))]
     with styled(chart.texts):
         axes, *more = (draw(one).axes[0] for one in (chart, *others))
         assert [one.get_xscale() for one in (axes, *more)] == ["log", "log", "linear"]

@@ -2,25 +2,26 @@
 
 from dataclasses import replace
 
-from support.example_report import MODELS, PERCENT, RATIO, example_report
+from support.example_report import MODELS, PERCENT, RATIO, example_report, numbers_of
 from support.reports import charts_of
 from support.sample_files import cedar_sample, write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.selecting import OVERVIEW, group_name, overview
-from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
+from culture_tasks.report.model import ModelMeans, Number, Standing
 
 
 def _only(*values):
     report = example_report(("m",), published=False)
     units = {key: unit for key, unit in report.units.items() if not key.endswith("_matrix")}
-    alone = replace(report, groups=values, units=units, contrasts=())
+    alone = replace(report, numbers=numbers_of(units, values), contrasts=())
     return {key: chart for key, chart in charts_of(alone).items() if key != OVERVIEW}
 
 
 def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
-    return GroupValue(unit, "m0", statistic, dimension, group, Cell(number, scale, where=tuple(where)))
+    address = tuple(dict.fromkeys((*where, (dimension, group))))
+    return Number(number, scale, where=address, row="m0", unit=unit, statistic=statistic)
 
 
 def test_rows_that_look_alike_are_told_apart():
@@ -94,7 +95,7 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     }
     unit = replace(report.units["culturalvqa"], cells=cells, standing=Standing(("m1", "m2", "m0"), best=("m1", "m2")))
     mean = ModelMeans("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, unit.standing, ())
-    report = replace(report, units=report.units | {"culturalvqa": unit}, means=(mean,))
+    report = replace(report, numbers=numbers_of({**report.units, "culturalvqa": unit}, report.groups), means=(mean,))
     chart = overview(report)
     assert [panel.title for panel in chart.panels][:3] == ["Mean of 2", "CulturalVQA", "CARE Arabic"]
     assert chart.panels[0].groups == ("b", "c", "a")
@@ -107,16 +108,13 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     assert {len(panel.groups) for panel in part.panels} == {15}
     assert (part.title, part.notes[-1]) == ("15 of 17 models on all benchmarks", "The table has the others")
     more = {f"more_{at}": replace(many.units["arab_culture"], key=f"more_{at}", title=f"m{at}") for at in range(30)}
-    part = overview(replace(many, units=many.units | more))
+    part = overview(replace(many, numbers=numbers_of({**many.units, **more}, ())))
     assert (part.title, len(part.panels)) == ("15 of 17 models on 24 of 39 scores", 24)
-    assert overview(replace(report, units={}, means=())) is None
+    assert overview(replace(report, numbers=numbers_of({}, ()), means=())) is None
 
 
-def test_the_first_number_of_a_place_counts_and_none_is_not_drawn():
-    values = [_value("culturalvqa", "score", "country", "iran", [("country", "iran")], one) for one in (None, 1.0, 2.0)]
-    [panel] = _only(*values)["culturalvqa_country"].panels
-    assert [cell.value for cell in panel.cells] == [1.0]
-    assert _only(values[0]) == {}
+def test_a_number_without_a_value_is_not_drawn():
+    assert _only(_value("culturalvqa", "score", "country", "iran", [("country", "iran")], None)) == {}
 
 
 def test_group_names():

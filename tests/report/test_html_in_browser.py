@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.browser import find_chromium, steered
-from support.example_report import example_report, with_hostile_texts
+from support.example_report import example_report, numbers_of, with_hostile_texts
 
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Conclusion, Phrase
@@ -71,8 +71,7 @@ def page(tmp_path_factory):
     tables = (replace(summary, columns=columns, rows=(gap, *summary.rows[1:])), *others)
     shown = [key for key, unit in report.units.items() if "_prompt_" not in key][:6]
     units = {key: report.units[key] for key in shown}
-    report = replace(report, tables=tables, units=units)
-    report = replace(report, groups=(), contrasts=())
+    report = replace(report, tables=tables, numbers=numbers_of(units, ()), contrasts=())
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_html(report, path, samples_per_cell=5)
     return path

@@ -10,10 +10,10 @@ from support.sample_files import care_sample, vqa_samples, write_run
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
-from culture_tasks.report.model import Cell, Rank
+from culture_tasks.report.model import Number, Rank
 from culture_tasks.report.numbers.comparisons import ALPHA, Pair, compare, rank_cells
-from culture_tasks.report.numbers.observations import Observations, in_order
 from culture_tasks.report.numbers.overall import shared_columns
+from culture_tasks.report.numbers.selection import Selection, in_order
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)
@@ -22,7 +22,7 @@ RATING = Scale("rating", 1.0, 10.0)
 def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.asarray(items if clusters is None else clusters, dtype=np.int32)
-    return in_order(Observations(("r1",), items, np.asarray(scores, dtype=np.float64), codes, None, 1.0))
+    return in_order(Selection(("r1",), items, np.asarray(scores, dtype=np.float64), codes, None, 1.0))
 
 
 def compared(models, scale):
@@ -85,7 +85,7 @@ def test_nothing_in_common_is_not_tested():
     scale = SHARE
     [test] = compared([observed([1.0, math.nan]), observed([math.nan, 1.0])], scale)
     assert (test.n, test.p, test.low, test.verdict, test.better) == (0, None, None, "not tested", None)
-    cells = {"0": Cell(1.0, scale), "1": Cell(1.0, scale)}
+    cells = {"0": Number(1.0, scale), "1": Number(1.0, scale)}
     found, standing = rank_cells(cells, scale, tests=[test], left_out={})
     assert [cell.rank for cell in found.values()] == [Rank(1, 2)] * 2
     assert standing.best == ("0", "1")

@@ -7,26 +7,29 @@ import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PAIRS, QUADRANT_NAMES
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import (
-    Cell,
     Column,
     Contrast,
-    Entrant,
     Flag,
-    GroupValue,
+    ModelRow,
+    Number,
+    Numbers,
     Rank,
     Report,
     Row,
     Table,
     Unit,
 )
+from culture_tasks.results.file_samples import RunRows, Sample
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import RunRows, RunSettings, Sample, TaskRun
+from culture_tasks.results.loading import Results
+from culture_tasks.results.runs import RecordKind, Run, RunSamples, RunSettings, RunUsage
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (
@@ -79,6 +82,14 @@ class MemoryStore:
         yield from samples if places is None else (samples[place] for place in places)
 
 
+def numbers_of(units: Mapping[str, Unit], groups: Iterable[Number]) -> Numbers:
+    """The numbers of some units, with those of groups."""
+    numbers = Numbers(units.values(), Results())
+    for number in groups:
+        numbers.put(number)
+    return numbers
+
+
 def share(*parts: object) -> float:
     """A number from 0 to 1 that depends on the parts alone."""
     return int.from_bytes(hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
@@ -86,7 +97,7 @@ def share(*parts: object) -> float:
 
 def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, published: bool = True) -> Report:
     """A report over four benchmarks and a foreign task, with so many samples of each model in each group."""
-    entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
+    entrants = {f"m{number}": ModelRow(f"m{number}", name) for number, name in enumerate(models)}
     runs = {
         (key := f"{entrant.key}.{task}"): _run(key, entrant, task) for entrant in entrants.values() for task in TASKS
     }
@@ -98,9 +109,8 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
         options={"--published": "yes"},
         entrants=entrants,
         runs=runs,
-        units=units,
+        numbers=numbers_of(units, groups),
         tables=(_summary(entrants, units, published=published), *_tables(entrants, groups)),
-        groups=groups,
         fairness=(),
         comparisons=(),
         contrasts=tuple(_contrasts(entrants)),
@@ -126,16 +136,24 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
 }
 
 
-def _run(key: str, entrant: Entrant, task: str) -> TaskRun:
+def _run(key: str, entrant: ModelRow, task: str) -> Run:
     settings = RunSettings(task_version="1", decoding='{"temperature": 0}')
-    files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
-    outcomes = (("scored", 48), ("refused", 2))
-    return TaskRun(
-        key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes
+    samples = RunSamples(slice(0, 50), 48, spent=RunUsage(50), outcomes={"scored": 48, "refused": 2})
+    return Run(
+        harness="lmms_eval",
+        path=Path("r.json"),
+        task=task,
+        model=entrant.model,
+        date="2026-01-01T00:00:00",
+        settings=settings,
+        samples_file=Path("s.jsonl"),
+        key=key,
+        kind=RecordKind(TASKS[task][1], TASKS[task][3], TASKS[task][2]) if TASKS[task][1] else None,
+        samples=samples,
     )
 
 
-def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Cell:
+def _cell(entrant: ModelRow, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Number:
     low, high = scale.low or 0.0, scale.high or 2.0
     if scale is BIAS:
         low, high = -20.0, 20.0
@@ -145,14 +163,15 @@ def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str
     if share(entrant.key, task) < 0.2:
         flags = ("low_coverage",)
     runs = (f"{entrant.key}.{task}",)
-    return Cell(
+    return Number(
         value, scale, value - width, value + width, 50, 0.96, flags, runs, where, Rank(1, 1) if not flags else None
     )
 
 
-def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:
+def _unit(key: str, entrants: Mapping[str, ModelRow]) -> Unit:
     title, benchmark, scale, metric = TASKS[key]
     cells = {name: _cell(entrant, key, scale, (), "all") for name, entrant in entrants.items()}
+    cells = {name: replace(cell, row=name, unit=key) for name, cell in cells.items()}
     return Unit(key, title, benchmark or None, metric, scale, "made up", not key.endswith("_matrix"), cells)
 
 
@@ -183,26 +202,28 @@ def _scores(
         yield task, "score", dimension, group, scale, (*fixed, (dimension, group))
 
 
-def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
+def _groups(entrants: Mapping[str, ModelRow]) -> Iterator[Number]:
     for entrant in entrants.values():
         for task, statistic, dimension, group, scale, where in _dimensions():
             cell = _cell(entrant, task, scale, where, statistic, dimension, group, str(where))
-            yield GroupValue(task, entrant.key, statistic, dimension, group, cell)
+            address = where if (dimension, group) in where else (*where, (dimension, group))
+            cell = replace(cell, row=entrant.key, unit=task, statistic=statistic, samples=where)
+            yield replace(cell, where=address)
 
 
-def _summary(entrants: Mapping[str, Entrant], units: Mapping[str, Unit], *, published: bool) -> Table:
+def _summary(entrants: Mapping[str, ModelRow], units: Mapping[str, Unit], *, published: bool) -> Table:
     headline = [unit for unit in units.values() if unit.headline]
     columns = tuple(Column(unit.key, unit.title, unit.scale) for unit in headline)
     rows = [Row((e.label, ""), tuple(unit.cells[key] for unit in headline), key) for key, e in entrants.items()]
     if published:
-        cells = tuple(Cell(50.0, unit.scale, flags=("published",)) for unit in headline)
+        cells = tuple(Number(50.0, unit.scale, flags=("published",)) for unit in headline)
         rows.append(Row(("GPT-4V", "CulturalVQA, Table 2, judge GPT-4, 2024"), cells, published=True))
     return Table(
         "summary", "All benchmarks", ("model", "source"), columns, tuple(rows), notes=("Scores on each own scale.",)
     )
 
 
-def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> Iterator[Table]:
+def _tables(entrants: Mapping[str, ModelRow], groups: Sequence[Number]) -> Iterator[Table]:
     plans = (
         ("culturalvqa_country", "CulturalVQA by country", "culturalvqa", "country", ("culturalvqa",)),
         ("care", "CARE, culture by category", "care", "category", ("care_ar", "care_zh")),
@@ -211,14 +232,14 @@ def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> It
     for key, title, benchmark, dimension, tasks in plans:
         values = [g for g in groups if (g.unit in tasks, g.dimension) == (True, dimension)]
         scores = [g for g in values if g.statistic in ("score", "gepp")]
-        names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in scores))
+        names = list(dict.fromkeys((g.unit, g.group, g.scale) for g in scores))
         columns = tuple(Column(f"{u}.{n}", n, scale, TASKS[u][0]) for u, n, scale in names)
-        cells = {(g.entrant, g.unit, g.group): g.cell for g in scores}
+        cells = {(g.row, g.unit, g.group): g for g in scores}
         rows = tuple(Row((e.label,), tuple(cells.get((k, u, n)) for u, n, _ in names), k) for k, e in entrants.items())
         yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
 
 
-def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
+def _contrasts(entrants: Mapping[str, ModelRow]) -> Iterator[Contrast]:
     units = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
     units |= dict.fromkeys(
         ("topic", "partition"), ("crosscult_single", "insertion", PERCENT, (("role", "reliability"),))
@@ -229,21 +250,24 @@ def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
             unit, kind, scale, fixed = units[dimension]
             for group in names:
                 where = (*fixed, (dimension, group))
-                first, second = (_cell(entrant, unit, scale, where, side, group) for side in ("first", "second"))
+                first, second = (
+                    replace(_cell(entrant, unit, scale, where, side, group), row=entrant.key, unit=unit)
+                    for side in ("first", "second")
+                )
                 gap = second.value - first.value
                 difference_scale = Scale(scale.unit, None, None, None, 0.0, scale.digits)
-                difference = Cell(gap, difference_scale, gap - 1.0, gap + 1.0, 50, None, (), second.runs, where)
+                difference = Number(gap, difference_scale, gap - 1.0, gap + 1.0, 50, None, (), second.runs, where)
                 yield Contrast(kind, unit, entrant.key, "score", dimension, group, first, second, difference)
 
 
-def _samples(run: TaskRun, per_group: int) -> list[Sample]:
+def _samples(run: Run, per_group: int) -> list[Sample]:
     fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
     field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
     questions = [(name, number) for number in range(per_group) for name in names]
     return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(questions)]
 
 
-def _sample(run: TaskRun, field: str, name: str, number: int, place: int) -> Sample:
+def _sample(run: Run, field: str, name: str, number: int, place: int) -> Sample:
     languages = list(_QUESTIONS)
     language = name if name in _QUESTIONS else languages[number % len(languages)]
     outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
@@ -270,17 +294,25 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
     units = {key: replace(u, title=hostile + key, about=hostile, metric=hostile) for key, u in report.units.items()}
     samples = {key: [_hostile(s, hostile) for s in report.samples.read(key, (0, 1))] for key in report.runs}
     tables = tuple(_hostile_table(table, hostile) for table in report.tables)
+    groups = [
+        replace(g, where=(("country", hostile + g.group),)) if g.dimension == "country" else g for g in report.groups
+    ]
     return replace(
         report,
         entrants=entrants,
-        units=units,
-        runs={key: replace(run, model=hostile, task=hostile, problems=(hostile,)) for key, run in report.runs.items()},
+        runs={key: _hostile_run(run, hostile) for key, run in report.runs.items()},
         tables=tables,
-        groups=tuple(replace(g, group=hostile + g.group) if g.dimension == "country" else g for g in report.groups),
+        numbers=numbers_of(units, groups),
         problems=(UnusedFile(hostile, "damaged", hostile),),
         notes=(hostile,),
         samples=MemoryStore(samples),
     )
+
+
+def _hostile_run(run: Run, text: str) -> Run:
+    assert run.samples is not None
+    problems = (UnusedFile("s.jsonl", "damaged", text),)
+    return replace(run, model=text, task=text, samples=replace(run.samples, problems=problems))
 
 
 def _hostile_table(table: Table, text: str) -> Table:

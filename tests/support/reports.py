@@ -11,7 +11,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.charts import Chart
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.model import Cell, Report, Table
+from culture_tasks.report.model import Number, Report, Table
 
 
 def report_of(*paths: Path, **options: Any) -> Report:
@@ -29,12 +29,12 @@ def charts_of(report: Report) -> dict[str, Chart]:
     return {chart.key: chart for chart in charts(report)}
 
 
-def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:
+def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Number]:
     """Returns the scores of a unit by the label of their row."""
     return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
 
 
-def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell | None]:
+def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Number | None]:
     """Returns a row's cells by column: the row of a number, or the one whose labels begin with these."""
     if not isinstance(row, int):
         labels = (row,) if isinstance(row, str) else tuple(row)

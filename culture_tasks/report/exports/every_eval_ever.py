@@ -21,12 +21,12 @@ from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries, rubrics
 from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.harness.rows import LEXICAL
-from culture_tasks.report.model import Cell, Entrant, Report, Unit
-from culture_tasks.report.numbers.observations import SCORE
-from culture_tasks.report.numbers.scores import report_of
+from culture_tasks.report.model import ModelRow, Number, Report, Unit
+from culture_tasks.report.numbers.numbers import report_of
+from culture_tasks.report.numbers.selection import SCORE
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import RunJudge, TaskRun
+from culture_tasks.results.runs import Run, RunJudge
 from culture_tasks.text import escaped, storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -64,7 +64,7 @@ class _Result(NamedTuple):
     unit: Unit
     statistic: str
     where: Where
-    cell: Cell
+    cell: Number
 
     @property
     def name(self) -> str:
@@ -118,30 +118,21 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator) -> list[
 
 def _results(report: Report) -> list[tuple[str, _Result]]:
     """Returns the user's numbers, each with the key of its row; papers' have no runs."""
-    results = [
-        (entrant, _Result(unit, SCORE, (), cell))
-        for unit in report.units.values()
-        for entrant, cell in unit.cells.items()
-    ]
-    for value in (*report.further, *report.groups):
-        group = ((value.dimension, value.group),) if value.dimension else ()
-        where = value.cell.where if set(group) <= set(value.cell.where) else (*value.cell.where, *group)
-        results.append((value.entrant, _Result(report.units[value.unit], value.statistic, where, value.cell)))
     return [
-        (entrant, result)
-        for entrant, result in results
-        if result.cell.runs and result.cell.value is not None and math.isfinite(result.cell.value)
+        (number.row, _Result(report.units[number.unit], number.statistic, number.where, number))
+        for number in report.numbers
+        if number.runs and number.value is not None and math.isfinite(number.value)
     ]
 
 
 def _log(
-    report: Report, entrant: Entrant, runs: Sequence[TaskRun], results: Sequence[_Result], evaluator: Evaluator
+    report: Report, entrant: ModelRow, runs: Sequence[Run], results: Sequence[_Result], evaluator: Evaluator
 ) -> tuple[dict[str, Any], str]:
     """Returns a log, and the name of its file."""
-    identity = [entrant.label, *sorted((run.task, run.date, Path(run.results_file).name) for run in runs)]
+    identity = [entrant.label, *sorted((run.task, run.date, run.path.name) for run in runs)]
     sha = hashlib.sha256(json.dumps(identity).encode()).digest()
     name, model, evaluated = str(uuid.UUID(bytes=sha[:16], version=4)), storable(entrant.model), _epoch(runs)
-    versions, backends = zip(*map(_origin, {run.results_file for run in runs}), strict=True)
+    versions, backends = zip(*map(_origin, {run.path for run in runs}), strict=True)
     model_details = {
         "model_args": _shared({run.task: run.model_args for run in runs}),
         "backend": " + ".join(sorted(set(filter(None, backends)))),
@@ -171,15 +162,15 @@ def _log(
     return log, name
 
 
-def _epoch(runs: Iterable[TaskRun]) -> int:
+def _epoch(runs: Iterable[Run]) -> int:
     """Returns when the newest run was, in seconds; a time without a zone is taken for UTC, on every machine."""
     dates = (datetime.fromisoformat(run.date) for run in runs)
     return max(int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()) for date in dates)
 
 
-def _origin(results_file: str) -> tuple[str, str]:
+def _origin(results_file: Path) -> tuple[str, str]:
     """Returns the harness's version and its backend, as a result file says them."""
-    files = read_run(Path(results_file))
+    files = read_run(results_file)
     if isinstance(files, UnusedFile):
         return "unknown", ""
     version = files.content.get(LAYOUTS[files.harness][0])
@@ -192,7 +183,7 @@ def _model(name: str, details: Mapping[str, str]) -> dict[str, Any]:
     return {"name": name, "id": name, **developer, "additional_details": {**unknown, **details}}
 
 
-def _evaluation(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _evaluation(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
     cell, unit = result.cell, result.unit
     details = {"coverage": cell.coverage, "flags": " ".join(cell.flags), "note": cell.note}
     uncertainty: dict[str, Any] = {"num_samples": cell.n}
@@ -209,7 +200,7 @@ def _evaluation(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def _metric(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _metric(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
     unit, scale = result.unit, result.cell.scale
     neutral = "" if scale.neutral is None else f", {scale.neutral:g} is neutral"
     address = {
@@ -264,7 +255,7 @@ def _wordings(judge: RunJudge) -> Iterator[str]:
             yield f"{name} ({prompt}), which isn't part of this version of culture-tasks: SHA-256 {sha}"
 
 
-def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _source_data(unit: Unit, runs: Sequence[Run]) -> dict[str, Any]:
     details = {
         "fingerprints": ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data)),
         "own_data": "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data)),
@@ -279,13 +270,13 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def _hub_of(runs: Sequence[TaskRun]) -> str:
+def _hub_of(runs: Sequence[Run]) -> str:
     """Returns the Hub data set of the tasks of some runs, the first of several; empty where they have none."""
     tasks = (entry for run in runs if isinstance(entry := entries().get(run.task), Task))
     return next((source.hub for task in tasks for source in task.data.sources if source.hub), "")
 
 
-def _generation(runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _generation(runs: Sequence[Run]) -> dict[str, Any]:
     decodings = [json.loads(run.settings.decoding or "{}") for run in runs]
     shared = decodings[0] if all(decoding == decodings[0] for decoding in decodings) else {}
     arguments = {name: shared[name] for name in _GENERATION if isinstance(shared.get(name), int | float)}

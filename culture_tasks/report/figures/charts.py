@@ -11,7 +11,7 @@ from culture_tasks.report.wording import number
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.benchmarks.reporting import Mark, Question
-    from culture_tasks.report.model import Cell
+    from culture_tasks.report.model import Number
 
 Kind = Literal["dots", "heat", "lines"]
 """Marks with intervals, a row per group; colours, a row per series and a column per group; lines over steps."""
@@ -31,7 +31,7 @@ class Series:
     """One entry of a legend, or one row of a heat map: its numbers by group."""
 
     label: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ChartPanel:
     best: frozenset[str] | None = None
 
     @property
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[Number]:
         """Every number of the panel."""
         return (cell for series in self.series for cell in series.cells.values())
 
@@ -124,9 +124,9 @@ def is_ratio(scale: Scale) -> bool:
     return scale.low == 0.0 and scale.high is None and scale.neutral is not None and scale.neutral > 0.0
 
 
-def panels(marks: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[ChartPanel, ...]:
+def panels(marks: Iterable[tuple[Mark, Number]], order: tuple[str, ...] = ()) -> tuple[ChartPanel, ...]:
     """Sorts numbers into panels, series and groups as they first come; the groups of ``order`` come before others."""
-    lines_by_panel: dict[str, dict[str, dict[str, Cell]]] = {}
+    lines_by_panel: dict[str, dict[str, dict[str, Number]]] = {}
     for mark, cell in marks:
         lines_by_panel.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
     chart_panels: list[ChartPanel] = []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart, ChartPanel, Kind, Series
-    from culture_tasks.report.model import Cell
+    from culture_tasks.report.model import Number
 
     Format = Literal["png", "svg", "pdf"]
     Handles = dict[str, Any]
@@ -145,12 +145,12 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
 # Marks and their intervals, axes and names
 
 
-def values_of(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
+def values_of(cells: Sequence[Number | None]) -> NDArray[np.float64]:
     """Returns the cells' values, NaN where there is none."""
     return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
 
 
-def whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64] | None:
+def whiskers(cells: Sequence[Number | None]) -> NDArray[np.float64] | None:
     """Returns how far intervals reach below and above the values: two rows, NaN without one; None without any."""
     lengths = [
         (np.nan, np.nan)
@@ -195,14 +195,14 @@ def _value_axis(axes: Axes, scale: Scale, chart: Chart, *, across: bool) -> None
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
 
 
-def _not_below(cell: Cell | None, least: float) -> Cell | None:
+def _not_below(cell: Number | None, least: float) -> Number | None:
     if cell is None:
         return None
     value, low, high = (None if end is None else max(end, least) for end in (cell.value, cell.low, cell.high))
     return replace(cell, value=value, low=low, high=high)
 
 
-def _cells(chart: Chart, series: Series, groups: Sequence[str]) -> list[Cell | None]:
+def _cells(chart: Chart, series: Series, groups: Sequence[str]) -> list[Number | None]:
     """Returns a series' cells in the order of some groups, ratios not below the edge of their axis."""
     cells = [series.cells.get(group) for group in groups]
     is_of_ratios = any(cell is not None and is_ratio(cell.scale) for cell in cells)

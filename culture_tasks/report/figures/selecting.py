@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,14 +22,14 @@ from culture_tasks.report.figures.charts import (
     sorted_by_mean,
     split_panel,
 )
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
-from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+from culture_tasks.report.model import Number as Cell
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import ContrastSpec, FigureSpec
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, ModelMeans, Report, Unit
+    from culture_tasks.report.model import ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
@@ -111,7 +112,7 @@ def country_charts(report: Report) -> Iterator[Chart]:
     by_model = {key: model_scores for key, model_scores in by_model.items() if model_scores}
     if not by_model:
         return
-    values = [GroupValue("", score.entrant, SCORE, "country", score.place, score.cell) for score in scores]
+    values = [replace(score.cell, row=score.entrant, where=(("country", score.place),)) for score in scores]
     names = _Names(report, BenchmarkReport(), values)
     notes = _notes(values, "heat")
     if len({score.over for score in scores}) > 1:
@@ -160,25 +161,21 @@ class _Figures(NamedTuple):
     def charts(self, spec: FigureSpec) -> Iterator[Chart]:
         """Yields a figure, where it has numbers."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
-        whole = [
-            GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
-            for key, unit in units.items()
-            for entrant, cell in unit.cells.items()
-        ]
+        whole = [cell for unit in units.values() for cell in unit.cells.values()]
         all_values = [
             value
             for value in (*self.report.groups, *whole)
             if value.unit in units and value.statistic == spec.statistic
         ]
-        values = [value for value in all_values if value.cell.value is not None]
+        values = [value for value in all_values if value.value is not None]
         names = _Names(self.report, self.reported, values)
         values = [value for value in values if spec.mark(names.number(value)) is not None]
         if not values:
             return
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
         marks = [
-            (mark, value.cell)
-            for value in sorted(values, key=lambda value: places[value.entrant])
+            (mark, value)
+            for value in sorted(values, key=lambda value: places[value.row])
             if (mark := spec.mark(names.number(value))) is not None
         ]
         fields = self.reported.groups
@@ -190,7 +187,7 @@ class _Figures(NamedTuple):
                 chart_panels = tuple(map(sorted_by_mean, chart_panels))
             chart_panels = tuple(part for panel in chart_panels for part in split_panel(panel))
         notes = _notes(values, spec.kind)
-        undefined = [value for value in all_values if value.cell.value is None]
+        undefined = [value for value in all_values if value.value is None]
         if spec.undefined and undefined:
             groups = self.reported.field_named(undefined[0].dimension)
             missing = sorted({value.group for value in undefined})
@@ -207,7 +204,7 @@ class _Figures(NamedTuple):
         """Yields the figures of a contrast, one per statistic: two marks in each group."""
         for statistic, value in spec.values.items():
             matches = [
-                (pair, GroupValue(pair.unit, pair.entrant, pair.statistic, pair.dimension, pair.group, pair.second))
+                (pair, pair.second)
                 for pair in self.report.contrasts
                 if (pair.kind, pair.statistic) == (spec.kind, statistic)
                 and self.report.units[pair.unit].benchmark == self.benchmark
@@ -239,12 +236,12 @@ class _Figures(NamedTuple):
             )
 
 
-def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[float, int]]:
+def _places(report: Report, values: Sequence[Cell]) -> dict[str, tuple[float, int]]:
     """Returns keys that sort a figure's models: the best first, by scores on its units."""
     units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
     signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
     places: dict[str, tuple[float, int]] = {}
-    for entrant in {value.entrant for value in values}:
+    for entrant in {value.row for value in values}:
         scores = [
             signs.get(unit.scale.better or "", 0.0) * cell.value
             for unit in units
@@ -264,27 +261,27 @@ class _Names:
     in every figure depends on it.
     """
 
-    def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
+    def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[Cell]) -> None:
         self._units, self._reported = report.units, reported
-        incomparable = {value.entrant for value in values if not value.cell.comparable}
-        own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
+        incomparable = {value.row for value in values if not value.comparable}
+        own_data = {value.row for value in values if "own_data" in value.flags}
         self.models = {
             key: f"{name}{_MARK if key in incomparable else ''}{_OWN_DATA if key in own_data else ''}"
             for key, name in _unique({key: cleaned(row.label) for key, row in report.entrants.items()}).items()
         }
         self.places = {name: place for place, name in enumerate(self.models.values())}
 
-    def number(self, value: GroupValue) -> Number:
+    def number(self, value: Cell) -> Number:
         """Returns a number as the figures of its benchmark see it."""
         return Number(
             unit=value.unit,
             title=cleaned(self._units[value.unit].title),
-            model=self.models[value.entrant],
+            model=self.models[value.row],
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             fixed={
                 field: group_name(self._reported, field, group)
-                for field, group in value.cell.where
+                for field, group in value.where
                 if field != value.dimension
             },
             metric=self._units[value.unit].metric,
@@ -305,10 +302,10 @@ def _unique(names: Mapping[str, str]) -> dict[str, str]:
     return unique_names
 
 
-def _notes(values: Sequence[GroupValue], kind: Kind = "dots") -> tuple[str, ...]:
+def _notes(values: Sequence[Cell], kind: Kind = "dots") -> tuple[str, ...]:
     """Returns the notes on a figure's numbers, one line each."""
-    cells: list[Cell] = [value.cell for value in values]
-    flags, notes = {flag for cell in cells for flag in cell.flags}, []
+    cells, notes = values, list[str]()
+    flags = {flag for cell in cells for flag in cell.flags}
     if any(cell.low is not None for cell in cells):
         notes.append("Paler: a wider interval" if kind == "heat" else "Lines: 95 % intervals")
     if any(is_ratio(cell.scale) and cell.value == 0 for cell in cells):

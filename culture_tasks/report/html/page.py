@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from culture_tasks.report.figures.charts import Chart, ChartPanel
-    from culture_tasks.report.model import Cell, Report, Table
+    from culture_tasks.report.model import Number, Report, Table
 
 _logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def write_html(
     counts = {
         "model": len(report.models),
         "run": len(report.runs),
-        "sample": sum(run.items for run in report.runs.values() if run.samples_file),
+        "sample": sum(run.items for run in report.runs.values() if run.samples),
     }
     sections = [
         {
@@ -97,7 +97,7 @@ def write_html(
         for question, title in QUESTIONS.items()
     ]
     problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
-    problems += [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
+    problems += [(str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems]
     options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = render(
         "page.html",
@@ -185,7 +185,7 @@ def _rows_of_panel(panel: ChartPanel) -> list[tuple[str, ...]]:
     return [(series.label, *(_in_words(series.cells.get(group)) for group in panel.groups)) for series in panel.series]
 
 
-def _in_words(cell: Cell | None) -> str:
+def _in_words(cell: Number | None) -> str:
     if cell is None:
         return NOTHING
     ends = interval(cell, " to ")

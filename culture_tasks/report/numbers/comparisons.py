@@ -15,29 +15,20 @@ from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import (
     NOT_COMPARABLE,
-    Cell,
     Comparison,
     Correction,
-    Entrant,
     Fairness,
     Flag,
-    GroupValue,
+    ModelRow,
+    Number,
     Rank,
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Checked, PairCorrection, corrections_of, graded_by_better_judges
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    draw_of_both,
-    in_order,
-    nan_to_none,
-    ordered,
-)
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, ordered
+from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, draw_of_both, in_order
 from culture_tasks.results.comparability import between, explain
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a family."""
@@ -76,7 +67,7 @@ class Pair:
     unit: str
     first: str
     second: str
-    samples: tuple[Observations, Observations]
+    samples: tuple[Selection, Selection]
     scale: Scale
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
@@ -88,7 +79,7 @@ class Pair:
         return difference_of(*self.samples, self.scale, level=level, flipped_below=flipped_below)
 
     @property
-    def judged(self) -> tuple[Observations, Observations]:
+    def judged(self) -> tuple[Selection, Selection]:
         """The samples, with the scores of the judge that is corrected where there is one."""
         return (self.correction and self.correction.judged) or self.samples
 
@@ -119,8 +110,8 @@ def compare(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison
 
 
 def difference_of(
-    first: Observations,
-    second: Observations,
+    first: Selection,
+    second: Selection,
     scale: Scale,
     *,
     level: float = ALPHA,
@@ -215,24 +206,23 @@ def _items_needed(test: Difference, level: float) -> int | None:
 
 
 def comparisons(
-    units: Sequence[Measured], entrants: Mapping[str, Entrant], people: Checked, *, anyway: bool = False
+    units: Sequence[Unit], rows: Mapping[str, ModelRow], people: Checked, *, anyway: bool = False
 ) -> list[Comparison]:
     """Tests all pairs of rows on each headline unit, where they can be compared or the user insists."""
     pairs: list[Pair] = []
     sources = (people, graded_by_better_judges(units))
-    for measured in units:
-        unit = measured.unit
-        keys = [key for key, cell in unit.cells.items() if cell.value is not None and measured.runs[key]]
+    for unit in units:
+        keys = [key for key, cell in unit.cells.items() if cell.value is not None and unit.runs[key]]
         if not unit.headline or len(keys) < 2:
             continue
-        samples = {key: in_order(measured.observe(key)) for key in keys}
+        samples = {key: in_order(unit.select(key)) for key in keys}
         for first, second in combinations(keys, 2):
-            flags = why_not(measured, first, second)
+            flags = why_not(unit, first, second)
             if anyway or not flags:
-                [correction] = corrections_of(measured, first, second, sources)
+                [correction] = corrections_of(unit, first, second, sources)
                 both = samples[first], samples[second]
                 pairs.append(Pair(unit.key, unit.key, first, second, both, unit.scale, ordered(flags), correction))
-    return compare(pairs, {key: entrant.label for key, entrant in entrants.items()})
+    return compare(pairs, {key: row.label for key, row in rows.items()})
 
 
 def scale_of_differences(scale: Scale) -> Scale:
@@ -241,15 +231,15 @@ def scale_of_differences(scale: Scale) -> Scale:
     return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
 
 
-def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
+def why_not(unit: Unit, first: str, second: str) -> set[Flag]:
     """Returns why two rows can't be compared on a unit; nothing where they can."""
-    runs = [[run.run for run in measured.runs[key]] for key in (first, second)]
-    flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
+    runs = [unit.runs[key] for key in (first, second)]
+    flags = reasons_against([unit.cells[key] for key in (first, second)], *runs)
     is_one_model = len({run.model for run in chain(*runs)}) == 1  # in two harnesses, it is compared with itself
     return flags - ({"other_harness"} if is_one_model else set())
 
 
-def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
+def reasons_against(cells: Sequence[Number], first: Sequence[Run], second: Sequence[Run]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
     settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
     return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
@@ -258,37 +248,35 @@ def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Seq
 # Ranks, and the best of a column
 
 
-def rank_units(
-    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
-) -> list[Measured]:
+def rank_units(units: Iterable[Unit], tests: Iterable[Comparison], rankable: Callable[[Number], bool]) -> None:
     """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
-    ranked: list[Measured] = []
-    for measured in units:
-        unit = measured.unit
+    for unit in units:
         left_out = {
             key: reason
-            for key, cell in unit.cells.items()
-            if (reason := _why_unranked(cell, rankable(cell), has_samples=bool(measured.runs[key])))
+            for key, number in unit.cells.items()
+            if (reason := _why_unranked(unit, key, is_rankable=rankable(number)))
         }
-        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        ranked.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
-    return ranked
+        ranked, unit.standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        unit.cells.update(ranked)
 
 
-def _why_unranked(cell: Cell, is_rankable: bool, *, has_samples: bool) -> str:
-    if cell.value is None:
-        return cell.note or (explain(["unjudged"]) if "unjudged" in cell.flags else "there is no score")
+def _why_unranked(unit: Unit, row: str, *, is_rankable: bool) -> str:
+    number = unit.cells[row]
+    if number.value is None:
+        return number.note or (explain(["unjudged"]) if "unjudged" in number.flags else "there is no score")
     if not is_rankable:
-        return explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
-    return "" if has_samples else "there are no samples whose mean is the score"
+        return explain([flag for flag in number.flags if flag in NOT_COMPARABLE])
+    if unit.benchmark is None:
+        return "the harnesses' own tasks aren't tested"
+    return "" if unit.runs[row] else "there are no samples to test"
 
 
 def rank_cells(
-    cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
-) -> tuple[dict[str, Cell], Standing]:
+    cells: Mapping[str, Number], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
+) -> tuple[dict[str, Number], Standing]:
     """Gives the cells of a column their ranks by the adjusted tests between them, and says who is best.
 
     A column that was not tested, that has a single number, or whose scale has no better end has no ranks.
@@ -311,7 +299,7 @@ def rank_cells(
     return ranked, Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
 
 
-def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
+def with_best(numbers: Numbers, address: At, rankable: Callable[[Number], bool]) -> Mapping[str, Number]:
     """Returns the numbers at an address; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
@@ -320,46 +308,47 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
-    if measured is None or scale is None or scale.better is None or not address.where:
+    cells, unit = numbers.cells(address.unit, address.statistic, address.where), numbers.units.get(address.unit)
+    scale = numbers.scale(address.unit, address.statistic)
+    if unit is None or scale is None or scale.better is None or not address.where:
         return cells
-    if any(statistic.name == address.statistic for statistic in measured.reported.derived):
+    if any(statistic.name == address.statistic for statistic in unit.reported.derived):
         return cells
     values = {
-        key: cell.value if scale.better == "higher" else -cell.value
-        for key, cell in cells.items()
-        if cell.value is not None and rankable(cell) and measured.runs[key]
+        row: number.value if scale.better == "higher" else -number.value
+        for row, number in cells.items()
+        if number.value is not None and rankable(number) and unit.runs[row]
     }
     if len(values) < 2:
         return cells
-    samples = {key: in_order(measured.observe(key, address.where, address.statistic)) for key in values}
+    samples = {row: in_order(unit.select(row, address.where, address.statistic)) for row in values}
     highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
     p = {
-        key: difference_of(samples[highest], samples[key], scale, flipped_below=_FLIPPED_BELOW_IN_A_GROUP).p
-        for key in values.keys() - {highest}
+        row: difference_of(samples[highest], samples[row], scale, flipped_below=_FLIPPED_BELOW_IN_A_GROUP).p
+        for row in values.keys() - {highest}
     }
-    worse = {key for key in p if p[key] * pairs <= ALPHA}
-    return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
+    worse = {row for row in p if p[row] * pairs <= ALPHA}
+    return {row: replace(cell, best=bool(worse) and row in values.keys() - worse) for row, cell in cells.items()}
 
 
 # Cultures within a row
 
 
-def fairness(scores: Scores) -> Iterator[Fairness]:
+def fairness(numbers: Numbers) -> Iterator[Fairness]:
     """Yields how evenly each row's score spreads over the cultures of a unit; fewer than two give nothing."""
-    cultures: dict[tuple[str, str], list[GroupValue]] = {}
-    for value in scores.groups:
-        where = ((scores.units[value.unit].reported.culture, value.group),)
-        if value.statistic == SCORE and value.cell.where == where and value.cell.value is not None:
-            cultures.setdefault((value.unit, value.entrant), []).append(value)
-    for (unit, row), values in cultures.items():
-        scale = values[0].cell.scale
-        over = spread({v.group: v.cell.value or 0.0 for v in values}, higher_is_better=scale.better != "lower")
+    cultures: dict[tuple[str, str], list[Number]] = {}
+    for number in numbers:
+        is_of_culture = number.statistic == SCORE and len(number.where) == 1 and number.value is not None
+        if is_of_culture and number.dimension == numbers.units[number.unit].reported.culture:
+            cultures.setdefault((number.unit, number.row), []).append(number)
+    for (unit, row), members in cultures.items():
+        scale = members[0].scale
+        over = spread({n.group: n.value or 0.0 for n in members}, higher_is_better=scale.better != "lower")
         if over.groups > 1:
             yield Fairness(
                 unit=unit,
                 entrant=row,
-                dimension=values[0].dimension,
+                dimension=members[0].dimension,
                 best=over.best_group or "",
                 best_value=over.best,
                 worst=over.worst_group or "",

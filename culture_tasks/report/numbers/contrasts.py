@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.reporting import ContrastSpec, RunFacts, Where
+from culture_tasks.benchmarks.reporting import RunFacts, Where
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
+from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Contrast, Flag, Number
 from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, Pair, compare, scale_of_differences
-from culture_tasks.report.numbers.observations import SCORE, in_order, observe, ordered
-from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Scores
+from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
+from culture_tasks.report.numbers.numbers import Numbers, ordered
+from culture_tasks.report.numbers.selection import SCORE, in_order, select
 from culture_tasks.results import comparability
-from culture_tasks.results.loaded_runs import LoadedRun
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 
-def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
+def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
     """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
     texts = runs[0].model_args.split(", ") if runs else []
     arguments = dict(text.split("=", 1) for text in texts if "=" in text)
@@ -37,73 +37,63 @@ def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
 class _Side(NamedTuple):
     """One of two numbers, and the run with its samples, which are all of one task."""
 
-    number: GroupValue
-    run: LoadedRun
+    number: Number
+    run: Run
     facts: RunFacts
 
 
-def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
+def contrasts(numbers: Numbers, *, anyway: bool = False) -> list[Contrast]:
     """Returns every contrast with both numbers; where these can't be compared, the user must insist on a difference."""
-    found: list[tuple[str, GroupValue, GroupValue, set[Flag]]] = []
+    sides = list(_side_by_side(numbers))
     pairs: dict[int, Pair] = {}
-    for spec, first, second in _side_by_side(scores):
-        number, flags = second.number, _barriers(first, second)
-        if anyway or not NOT_COMPARABLE.intersection(flags):
-            samples = [
-                in_order(observe([side.run], [side.run.run.task], number.cell.where, statistic=number.statistic))
+    for index, (_, first, second) in enumerate(sides):
+        number = second.number
+        if anyway or not NOT_COMPARABLE.intersection(_barriers(first, second)):
+            before, after = (
+                in_order(select(numbers.results, [side.run], [side.run.task], number.where, statistic=number.statistic))
                 for side in (first, second)
-            ]
-            pairs[len(found)] = Pair(
-                family=str(len(found)),
-                unit=number.unit,
-                first=first.number.entrant,
-                second=number.entrant,
-                samples=(samples[0], samples[1]),
-                scale=number.cell.scale,
             )
-        found.append((spec.kind, first.number, number, flags))
-    names = {key: key for pair in pairs.values() for key in (pair.first, pair.second)}
-    tests = dict(zip(pairs, compare(list(pairs.values()), names), strict=True))
-    contrasts: list[Contrast] = []
-    for index, (kind, before, after, flags) in enumerate(found):
-        scale, runs = scale_of_differences(after.cell.scale), (*before.cell.runs, *after.cell.runs)
-        difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=after.cell.where)
-        if (test := tests.get(index)) is not None and test.n:
-            difference = replace(difference, value=test.difference, low=test.low, high=test.high, n=test.n)
-        elif test is not None:
-            difference = replace(difference, note="no items in common")
-        place = (after.unit, after.entrant, after.statistic, after.dimension, after.group)
-        contrasts.append(Contrast(kind, *place, first=before.cell, second=after.cell, difference=difference))
-    return contrasts
+            pairs[index] = Pair(str(index), number.unit, first.number.row, number.row, (before, after), number.scale)
+    labels = {number.row: number.row for number in numbers}
+    tests = dict(zip(pairs, compare(list(pairs.values()), labels), strict=True))
+    return [_contrast(kind, first, second, tests.get(index)) for index, (kind, first, second) in enumerate(sides)]
 
 
-def _side_by_side(scores: Scores) -> Iterator[tuple[ContrastSpec, _Side, _Side]]:
+def _contrast(kind: str, first: _Side, second: _Side, test: Comparison | None) -> Contrast:
+    before, after, flags = first.number, second.number, ordered(_barriers(first, second))
+    scale, runs = scale_of_differences(after.scale), (*before.runs, *after.runs)
+    difference = Number(None, scale, flags=flags, runs=runs, where=after.where)
+    if test is not None and test.n:
+        difference = replace(difference, value=test.difference, low=test.low, high=test.high, n=test.n)
+    elif test is not None:
+        difference = replace(difference, note="no items in common")
+    place = (after.unit, after.row, after.statistic, after.dimension, after.group)
+    return Contrast(kind, *place, first=before, second=after, difference=difference)
+
+
+def _side_by_side(numbers: Numbers) -> Iterator[tuple[str, _Side, _Side]]:
     """Yields both sides of each contrast; of several first ones, the one that differs least from the second."""
     by_address: dict[tuple[str | None, str, Where], list[_Side]] = {}
-    for value in scores.groups:
-        measured = scores.units[value.unit]
-        if not measured.reported.contrasts or value.statistic not in (
-            SCORE,
-            *(f.name for f in measured.reported.further),
-        ):
-            continue
-        run = next((run for run in measured.runs[value.entrant] if run.run.key in value.cell.runs), None)
-        if run is not None:
-            side = _Side(value, run, run_facts(value.entrant, run.run.model, [run.run]))
-            by_address.setdefault((measured.unit.benchmark, value.statistic, value.cell.where), []).append(side)
+    for number in numbers:
+        unit = numbers.units[number.unit]
+        is_of_samples = number.statistic in (SCORE, *(further.name for further in unit.reported.further))
+        if unit.reported.contrasts and number.where and is_of_samples:
+            for run in [run for run in unit.runs[number.row] if run.key in number.runs][:1]:
+                side = _Side(number, run, run_facts(number.row, run.model, [run]))
+                by_address.setdefault((unit.benchmark, number.statistic, number.where), []).append(side)
     for (_, _, where), sides in by_address.items():
-        for spec in scores.units[sides[0].number.unit].reported.contrasts:
-            if tuple(field for field, _ in where) not in spec.splits or not set(spec.fixed) <= set(where):
-                continue
-            for second in sides:
+        for spec in numbers.units[sides[0].number.unit].reported.contrasts:
+            is_declared = tuple(field for field, _ in where) in spec.splits and set(spec.fixed) <= set(where)
+            for second in sides if is_declared else ():
                 firsts = [
                     first
                     for first in sides
-                    if (first.facts.row == second.facts.row or first.run.result.model == second.run.result.model)
+                    if (first.facts.row == second.facts.row or first.run.model_name == second.run.model_name)
                     and spec.beside(first.facts, second.facts)
                 ]
                 if firsts:
-                    yield spec, min(firsts, key=lambda first: len(_barriers(first, second))), second
+                    flags = [len(_barriers(first, second)) for first in firsts]
+                    yield spec.kind, firsts[flags.index(min(flags))], second
 
 
 def _barriers(first: _Side, second: _Side) -> set[Flag]:
@@ -112,9 +102,9 @@ def _barriers(first: _Side, second: _Side) -> set[Flag]:
     One task may ask about more groups than the other: the data of these are no other data. A further score needs no
     judge.
     """
-    flags = comparability.differences(first.run.run.settings, second.run.run.settings)
-    data, other_data = (set(side.run.run.settings.data) for side in (first, second))
+    flags = comparability.differences(first.run.settings, second.run.settings)
+    data, other_data = (set(side.run.settings.data) for side in (first, second))
     flags -= {"other_data"} if data <= other_data or other_data <= data else set()
-    flags |= TEST_BARRIERS.intersection((*first.number.cell.flags, *second.number.cell.flags))
+    flags |= TEST_BARRIERS.intersection((*first.number.flags, *second.number.flags))
     flags -= {"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set()
     return flags if second.number.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}

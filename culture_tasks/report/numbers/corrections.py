@@ -16,9 +16,10 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
-from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.results.loaded_runs import LoadedRun
+from culture_tasks.report.numbers.numbers import Unit
+from culture_tasks.report.numbers.selection import Selection, in_order
+from culture_tasks.report.numbers.strata import CultureInTask, cultures_of, pooled
+from culture_tasks.results.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +60,17 @@ class PairCorrection(NamedTuple):
     missing: str = ""
     by: str = PEOPLE
     difference: Callable[[float], Difference] = lambda _: Difference()
-    judged: tuple[Observations, Observations] | None = None
+    judged: tuple[Selection, Selection] | None = None
 
 
 def corrections_of(
-    measured: Measured, first: str, second: str, sources: Sequence[Checked], cultures: Sequence[str | None] = (None,)
+    unit: Unit, first: str, second: str, sources: Sequence[Checked], cultures: Sequence[str | None] = (None,)
 ) -> list[PairCorrection | None]:
     """Returns the correction of two rows on a unit (None), or for each culture; None where no response is rated.
 
     The first source with enough ratings counts: people's come before a better judge's.
     """
-    by_source = [_corrections(measured, first, second, source, cultures) for source in sources]
+    by_source = [_corrections(unit, first, second, source, cultures) for source in sources]
     corrections: list[PairCorrection | None] = []
     for options in zip(*by_source, strict=True):
         known = [option for option in options if option is not None]
@@ -78,37 +79,35 @@ def corrections_of(
 
 
 def _corrections(
-    measured: Measured, first: str, second: str, source: Checked, cultures: Sequence[str | None]
+    unit: Unit, first: str, second: str, source: Checked, cultures: Sequence[str | None]
 ) -> Sequence[PairCorrection | None]:
-    one, other = (source.get((measured.unit.key, row)) for row in (first, second))
+    one, other = (source.get((unit.key, row)) for row in (first, second))
     if one is None and other is None:
         return [None] * len(cultures)
     if one is None or other is None:
         return [PairCorrection(missing="the responses of one of the two have no ratings")] * len(cultures)
     if one.by != PEOPLE and (one.by != other.by or np.isnan([*one.judge, *other.judge]).all()):
         return [None] * len(cultures)
-    tasks = {run.run.task for row in (first, second) for run in measured.runs[row]}
+    tasks = {run.task for row in (first, second) for run in unit.runs[row]}
     if unrated := tasks - (one.weights.keys() & other.weights.keys()):
         missing = f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}"
         return [PairCorrection(missing=missing)] * len(cultures)
-    corrections = _fitted(measured, one, other, cultures)
+    corrections = _fitted(unit, one, other, cultures)
     if one.by == PEOPLE:
         return corrections
-    runs = {row: [run.whole or run for run in measured.runs[row]] for row in (first, second)}
-    judged = replace(measured, runs=runs)
-    wheres: list[Where] = [() if culture is None else ((measured.reported.culture, culture),) for culture in cultures]
+    runs = {row: [run.whole or run for run in unit.runs[row]] for row in (first, second)}
+    judged = replace(unit, runs=runs)
+    wheres: list[Where] = [() if culture is None else ((unit.reported.culture, culture),) for culture in cultures]
     return [
         correction
         if correction.missing
-        else correction._replace(
-            judged=(in_order(judged.observe(first, where)), in_order(judged.observe(second, where)))
-        )
+        else correction._replace(judged=(in_order(judged.select(first, where)), in_order(judged.select(second, where))))
         for correction, where in zip(corrections, wheres, strict=True)
     ]
 
 
 def _fitted(
-    measured: Measured, first: CheckedResponses, second: CheckedResponses, cultures: Sequence[str | None]
+    unit: Unit, first: CheckedResponses, second: CheckedResponses, cultures: Sequence[str | None]
 ) -> list[PairCorrection]:
     """Corrects the difference of two rows on all of their common items, and on those of each culture."""
     places = {key: place for place, key in enumerate(first.keys)}
@@ -126,12 +125,12 @@ def _fitted(
         strata,
         shares={
             stratum: size / task_sizes[stratum.task]
-            if measured.equal_parts
+            if unit.equal_parts
             else size * max(responses.weights[stratum.task] for responses in (first, second))
             for stratum, size in sizes.items()
         },
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        ends=measured.unit.scale.ends,
+        ends=unit.scale.ends,
     )
     rated = ~np.isnan(np.stack(people)).any(axis=0)
     corrections: list[PairCorrection] = []
@@ -148,40 +147,40 @@ def _fitted(
     return corrections
 
 
-def graded_by_better_judges(units: Sequence[Measured]) -> Checked:
+def graded_by_better_judges(units: Sequence[Unit]) -> Checked:
     """Returns a judge's verdicts on a sample of the responses (or on all) beside another's on all."""
     return {
-        (measured.unit.key, row): responses
-        for measured in units
-        if any(run.whole for runs in measured.runs.values() for run in runs) and measured.is_mean_of_samples
-        for row, runs in measured.runs.items()
-        if (responses := _graded_twice(measured, runs)) is not None
+        (unit.key, row): responses
+        for unit in units
+        if any(run.whole for runs in unit.runs.values() for run in runs) and unit.is_mean_of_samples
+        for row, runs in unit.runs.items()
+        if (responses := _graded_twice(unit, runs)) is not None
     }
 
 
-def _graded_twice(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    if any(run.columns is None or (run.result.subset is not None and not run.whole) for run in runs):
+def _graded_twice(unit: Unit, runs: Sequence[Run]) -> CheckedResponses | None:
+    if any(run.subset is not None and not run.whole for run in runs):
         return None
-    field = measured.reported.field_named(measured.reported.culture)
+    samples, field = unit.results.samples, unit.reported.field_named(unit.reported.culture)
     keys: list[tuple[str, Hashable, int]] = []
     strata: list[CultureInTask] = []
-    clusters: list[Hashable] = []
-    judge: list[float] = []
-    better: list[float] = []
+    columns: list[tuple[Floats, Floats, Sequence[Hashable]]] = []
     for run in runs:
-        columns = (run.whole or run).columns
-        if columns is None or run.columns is None:
+        all_responses = run.whole or run
+        if run.samples is None or all_responses.samples is None:
             return None
-        task, items = run.run.task, columns.items.tolist()
-        grades = dict(zip(run.columns.items.tolist(), run.columns.scores.tolist(), strict=True))
+        own, rows, task = run.samples.rows, all_responses.samples.rows, run.task
+        grades = dict(zip(samples.item[own].tolist(), samples.score[own].tolist(), strict=True))
+        items = samples.item[rows].tolist()
         keys += [(task, item, 0) for item in items]
         strata += [
             CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
-            for culture in cultures_of(run.whole or run)
+            for culture in cultures_of(samples, all_responses)
         ]
-        clusters += columns.clusters.tolist()
-        judge += columns.scores.tolist() if run.whole else [math.nan] * len(items)
-        better += [grades.get(item, math.nan) for item in items]
-    judges = " + ".join(dict.fromkeys(run.run.settings.judged_by for run in runs))
-    weights = {run.run.task: 1.0 for run in runs}
-    return CheckedResponses(keys, np.array(judge), np.array(better), strata, clusters, weights, by=judges)
+        judge = samples.score[rows] if run.whole else np.full(len(items), np.nan)
+        better = np.array([grades.get(item, math.nan) for item in items])
+        columns.append((judge, better, samples.cluster[rows].tolist()))
+    judge, better = (np.concatenate(side) for side in list(zip(*columns, strict=True))[:2])
+    clusters = [cluster for *_, run_clusters in columns for cluster in run_clusters]
+    judges = " + ".join(dict.fromkeys(run.settings.judged_by for run in runs))
+    return CheckedResponses(keys, judge, better, strata, clusters, {run.task: 1.0 for run in runs}, by=judges)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.benchmarks.reporting import Floats, Where
-from culture_tasks.metrics.means import Numbers, numbered
+from culture_tasks.benchmarks.reporting import Floats
+from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
-from culture_tasks.report.model import Cell, CountryScore, Flag
+from culture_tasks.report.model import CountryScore, Flag, Number
 from culture_tasks.report.numbers.comparisons import ALPHA
-from culture_tasks.report.numbers.observations import groups_of_items, observe, ordered
+from culture_tasks.report.numbers.numbers import Numbers, Unit, ordered
 from culture_tasks.report.numbers.overall import COMMON, OWN_CULTURE, mapped
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.selection import groups_of_items, select
 from culture_tasks.vocabulary import place
+
+Integers = NDArray[np.int64]
 
 FEW = 20
 """A country with fewer questions has its score marked: without pooling, the interval of 20 right or wrong answers
@@ -43,125 +46,108 @@ class Countries(NamedTuple):
     parts: Mapping[str, str]
 
 
-class _ByCountry(NamedTuple):
-    """A unit, the field of its places, and the country of each group of it; the place's code where it is in none."""
-
-    measured: Measured
-    field: str
-    countries: Mapping[str, str]
-
-
-def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
+def country_scores(numbers: Numbers, rankable: Callable[[Number], bool]) -> Countries:
     """Works out the score of each row for each country, over all headline units whose groups are places.
 
     A unit counts where its number may be compared (``rankable``) and is a mean of items on a scale with two ends. Each
     row is scored over its units. A part of a country counts for the country.
     """
-    units: dict[str, _ByCountry] = {}
-    beside: dict[str, str] = {}
-    for key, measured in scores.units.items():
-        if measured.unit.headline and (reason := _obstacle(measured)):
-            beside[key] = reason
-        elif measured.unit.headline:
-            field = _field_of_places(measured)
-            places = measured.reported.field_named(field).codes
-            units[key] = _ByCountry(
-                measured, field, {name: place(code).country or code for name, code in places.items()}
-            )
+    headline = [unit for unit in numbers.units.values() if unit.headline and unit.benchmark is not None]
+    beside = {unit.key: reason for unit in headline if (reason := _obstacle(unit))}
+    units = [unit for unit in headline if unit.key not in beside]
     if not units:
         return Countries((), {}, {})
-    codes = list(dict.fromkeys(code for unit in units.values() for code in unit.countries.values()))
-    found: list[CountryScore] = []
-    for row in dict.fromkeys(row for unit in units.values() for row in unit.measured.runs):
-        own = (unit for unit in units.values() if row in unit.measured.unit.cells)
-        found += _row_scores(row, [unit for unit in own if rankable(unit.measured.unit.cells[row])], codes)
-    uncounted = units.keys() - {key for score in found for key in score.over}
+    codes = list(dict.fromkeys(code for unit in units for code in _countries(unit).values()))
+    scores = [
+        score
+        for row in dict.fromkeys(row for unit in units for row in unit.runs)
+        for score in _row_scores(row, [u for u in units if row in u.cells and rankable(u.cells[row])], codes)
+    ]
+    counted = {key for score in scores for key in score.over}
     none = "no model has comparable scores of questions about one country"
-    return Countries(
-        tuple(mark_differences(found)),
-        beside | {key: none for key in units if key in uncounted},
-        {
-            place(code).name: place(code).country
-            for unit in units.values()
-            for row in unit.measured.runs
-            for group in unit.measured.groups(row, unit.field)
-            if "-" in (code := unit.measured.reported.field_named(unit.field).codes.get(group, ""))
-        },
-    )
+    parts = {
+        place(code).name: place(code).country
+        for unit in units
+        for group in numbers.groups(unit.key, _field(unit))
+        if "-" in (code := unit.reported.field_named(_field(unit)).codes.get(group, ""))
+    }
+    beside |= {unit.key: none for unit in units if unit.key not in counted}
+    return Countries(tuple(mark_differences(scores)), beside, parts)
 
 
-def _obstacle(measured: Measured) -> str:
+def _obstacle(unit: Unit) -> str:
     """Returns why a unit can't count; empty where it can."""
-    scale = measured.unit.scale
-    if not _field_of_places(measured):
+    if not _field(unit):
         return "it doesn't group its questions by country"
-    if scale.ends is None or scale.better is None:
+    if unit.scale.ends is None or unit.scale.better is None:
         return "its metric has no worst and best value"
-    if measured.unit.benchmark in cultures():
+    if unit.benchmark in cultures():
         return OWN_CULTURE
-    observed = next((measured.observe(row) for row, runs in measured.runs.items() if runs), None)
-    if observed is None:
+    selection = next((unit.select(row) for row, runs in unit.runs.items() if runs), None)
+    if selection is None:
         return "there are no samples of it"
-    return "" if observed.compute is None else "its score is no mean over questions"
+    return "" if selection.compute is None else "its score is no mean over questions"
 
 
-def _field_of_places(measured: Measured) -> str:
-    return next((name for name, groups in measured.reported.groups.items() if groups.places), "")
+def _field(unit: Unit) -> str:
+    """Returns the field whose groups are places; empty where there is none."""
+    return next((name for name, groups in unit.reported.groups.items() if groups.places), "")
 
 
-def _row_scores(row: str, units: Iterable[_ByCountry], codes: Sequence[str]) -> Iterator[CountryScore]:
+def _countries(unit: Unit) -> dict[str, str]:
+    """Returns the country of each group of a unit; the code of the place where it is in none."""
+    return {name: place(code).country or code for name, code in unit.reported.field_named(_field(unit)).codes.items()}
+
+
+def _row_scores(row: str, units: Sequence[Unit], codes: Sequence[str]) -> Iterator[CountryScore]:
     """Yields a row's scores: for each country, the pooled mean of the items that are about it alone."""
-    counted = [(unit, items) for unit in units if (items := _items(unit, row, codes))[0].size]
-    if not counted:
+    items = [(unit, unit_items) for unit in units if (unit_items := _items(unit, row, codes))[0].size]
+    if not items:
         return
-    scores, places, clusters = (
-        np.concatenate(columns) for columns in zip(*(items for _, items in counted), strict=True)
-    )
-    benchmarks = [unit.measured.unit.benchmark or unit.measured.unit.key for unit, _ in counted]
+    scores, places, clusters = (np.concatenate(columns) for columns in zip(*(own for _, own in items), strict=True))
+    benchmarks = [unit.benchmark for unit, _ in items]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
-    owners = np.repeat(np.arange(len(counted)), [items[0].size for _, items in counted])
+    owners = np.repeat(np.arange(len(items)), [own[0].size for _, own in items])
     clusters += np.array(firsts, dtype=np.int64)[owners] << 32  # tasks of a benchmark share clusters
     questions = np.unique(np.stack([places, clusters]), axis=1)  # one in several tasks or languages is one
     counts = np.bincount(questions[0], minlength=len(codes)).tolist()
-    flags: set[Flag] = {flag for unit, _ in counted for flag in unit.measured.unit.cells[row].flags}
-    means = {unit.measured.unit.key: _means(unit, row, codes, *items[:2]) for unit, items in counted}
+    flags: set[Flag] = {flag for unit, _ in items for flag in unit.cells[row].flags}
+    means = {unit.key: _means(unit, row, codes, own[0], own[1]) for unit, own in items}
     pooled_scores = pooled(ScoredItems(scores, places, owners, numbered(clusters)[1], firsts), len(codes))
     for code, score, n in zip(codes, pooled_scores, counts, strict=True):
         if score is not None:
-            cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
+            cell = Number(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
             own_means = {key: cells[code] for key, cells in means.items() if code in cells}
             yield CountryScore(row, code, cell, raw=score.raw, means=own_means, over=tuple(means))
 
 
-def _items(unit: _ByCountry, row: str, codes: Sequence[str]) -> tuple[Floats, Numbers, Numbers]:
+def _items(unit: Unit, row: str, codes: Sequence[str]) -> tuple[Floats, Integers, Integers]:
     """Returns the scores of a row's items that are about one country, with the numbers of their country and cluster."""
-    numbers = {code: number for number, code in enumerate(codes)}
+    countries, results = _countries(unit), unit.results
+    number_of = {group: codes.index(code) for group, code in countries.items()}
     parts = [(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64))]
-    for run in unit.measured.runs[row]:
-        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field)
+    for run in unit.runs[row]:
+        selection = select(results, [run], [run.task])
+        groups = groups_of_items(results.samples, run, _field(unit))
         if groups is not None:
-            places = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
-            of_items = places[groups.codes[observed.items]]
-            counted = ~np.isnan(observed.scores) & (of_items >= 0)
-            scores = mapped(observed.scores[counted], unit.measured.unit.scale)
-            parts.append((scores, of_items[counted], observed.clusters[counted].astype(np.int64)))
+            places = np.array([number_of.get(name, -1) for name in (*groups.names, "")])[groups.codes[selection.items]]
+            counted = ~np.isnan(selection.scores) & (places >= 0)
+            scores = mapped(selection.scores[counted], unit.scale)
+            parts.append((scores, places[counted], selection.clusters[counted].astype(np.int64)))
     scores, places, clusters = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return scores, places, clusters
 
 
-def _means(unit: _ByCountry, row: str, codes: Sequence[str], scores: Floats, places: Numbers) -> dict[str, Cell]:
+def _means(unit: Unit, row: str, codes: Sequence[str], scores: Floats, places: Integers) -> dict[str, Number]:
     """Returns the mean of a unit for each country that it asks about; a mean of a single group opens its samples."""
-    counts = np.bincount(places, minlength=len(codes)).tolist()
-    sums = np.bincount(places, scores, minlength=len(codes)).tolist()
-    runs, groups = tuple(run.run.key for run in unit.measured.runs[row]), Counter(unit.countries.values())
-    samples: dict[str, tuple[tuple[str, ...], Where]] = {
-        code: (runs, ((unit.field, group),)) for group, code in unit.countries.items() if groups[code] == 1
-    }
-    means: dict[str, Cell] = {}
-    for code, total, n in zip(codes, sums, counts, strict=True):
-        if n:
-            own_runs, where = samples.get(code, ((), ()))
-            means[code] = Cell(total / n, COMMON, n=n, runs=own_runs, where=where)
+    counts, sums = np.bincount(places, minlength=len(codes)), np.bincount(places, scores, minlength=len(codes))
+    runs, groups = tuple(run.key for run in unit.runs[row]), _countries(unit)
+    means: dict[str, Number] = {}
+    for index in np.flatnonzero(counts).tolist():
+        names, n = [name for name, code in groups.items() if code == codes[index]], int(counts[index])
+        mean = Number(float(sums[index]) / n, COMMON, n=n)
+        opens = replace(mean, runs=runs, where=((_field(unit), names[0]),))
+        means[codes[index]] = opens if len(names) == 1 else mean
     return means
 
 

@@ -16,7 +16,7 @@ from scipy import special
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Question
-from culture_tasks.report.model import Cell, CheckedScore, Conclusion, Phrase, Report, Standing, Unit
+from culture_tasks.report.model import CheckedScore, Conclusion, Number, Phrase, Report, Standing, Unit
 from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.overall import why_no_mean
@@ -95,7 +95,7 @@ def _scores(count: int, total: int) -> str:
     return f"{count} of {total} scores {'is' if count == 1 else 'are'}"
 
 
-def _value(cell: Cell) -> str:
+def _value(cell: Number) -> str:
     """Returns a number with its interval, such as ``7.10, interval 6.90 to 7.30``."""
     ends = interval(cell, " to ")
     source = "corrected by people" if "corrected" in cell.flags else ""
@@ -225,7 +225,7 @@ def _trust(
     return _words(text, _clauses(clauses)), f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
 
-def _judges(report: Report, cell: Cell) -> list[str]:
+def _judges(report: Report, cell: Number) -> list[str]:
     """Returns the judges that graded a number; none where text overlap did."""
     runs = [] if "lexical_judge" in cell.flags else [report.runs[key] for key in cell.runs]
     return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Entrant, Flag, Gain
+from culture_tasks.report.model import NOT_COMPARABLE, Flag, Gain, ModelRow, Number
 from culture_tasks.report.numbers.comparisons import ALPHA, Pair, compare, reasons_against, scale_of_differences
-from culture_tasks.report.numbers.observations import in_order, ordered
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.numbers import Unit, ordered
+from culture_tasks.report.numbers.selection import in_order
 from culture_tasks.report.wording import PERCENT_SIGN
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import Lineage
 
 PERCENT = Scale(PERCENT_SIGN, None, None, neutral=0.0, digits=1)
@@ -23,9 +23,9 @@ _ADAPTER = ("peft=", "lora_local_path=")
 
 def gains(
     lineages: Sequence[Lineage],
-    units: Sequence[Measured],
-    runs: Mapping[str, TaskRun],
-    entrants: Mapping[str, Entrant],
+    units: Sequence[Unit],
+    runs: Mapping[str, Run],
+    entrants: Mapping[str, ModelRow],
     *,
     anyway: bool = False,
 ) -> list[Gain]:
@@ -33,16 +33,16 @@ def gains(
     found: list[Gain] = []
     pairs: dict[int, Pair] = {}
     for lineage in lineages:
-        for measured in (measured for measured in units if measured.unit.headline):
-            unit, bases = measured.unit, [row for row in lineage.base.entrants if row in measured.unit.cells]
+        for unit in (unit for unit in units if unit.headline):
+            bases = [row for row in lineage.base.entrants if row in unit.cells]
             for trained in lineage.trained.entrants if bases else ():
                 if trained not in unit.cells:
                     continue
-                base = _nearest(measured, bases, trained, runs)
-                flags = ordered(reasons_against(*_sides(measured, base, trained, runs)))
-                gain = _untested(measured, base, trained, flags, is_shown=anyway or not flags)
-                if measured.runs[base] and measured.runs[trained] and (anyway or not flags):
-                    samples = in_order(measured.observe(base)), in_order(measured.observe(trained))
+                base = _nearest(unit, bases, trained, runs)
+                flags = ordered(reasons_against(*_sides(unit, base, trained, runs)))
+                gain = _untested(unit, base, trained, flags, is_shown=anyway or not flags)
+                if unit.runs[base] and unit.runs[trained] and (anyway or not flags):
+                    samples = in_order(unit.select(base)), in_order(unit.select(trained))
                     pairs[len(found)] = Pair(trained, unit.key, base, trained, samples, unit.scale, flags)
                 found.append(gain)
     tests = compare(list(pairs.values()), {key: entrant.label for key, entrant in entrants.items()})
@@ -60,32 +60,29 @@ def gains(
     return found
 
 
-def _nearest(measured: Measured, bases: Sequence[str], trained: str, runs: Mapping[str, TaskRun]) -> str:
+def _nearest(unit: Unit, bases: Sequence[str], trained: str, runs: Mapping[str, Run]) -> str:
     """Returns the base whose settings, and then whose arguments, differ least from the trained model's."""
 
     def arguments(row: str) -> set[str]:
-        parts = {part for key in measured.unit.cells[row].runs for part in runs[key].model_args.split(", ")}
+        parts = {part for key in unit.cells[row].runs for part in runs[key].model_args.split(", ")}
         return {part for part in parts if not part.startswith(_ADAPTER)}
 
     def distance(base: str) -> tuple[int, int]:
-        return len(reasons_against(*_sides(measured, base, trained, runs))), len(arguments(base) ^ arguments(trained))
+        return len(reasons_against(*_sides(unit, base, trained, runs))), len(arguments(base) ^ arguments(trained))
 
     return min(bases, key=distance)
 
 
-def _sides(
-    measured: Measured, base: str, trained: str, runs: Mapping[str, TaskRun]
-) -> tuple[list[Cell], list[TaskRun], list[TaskRun]]:
-    before, after = (measured.unit.cells[row] for row in (base, trained))
+def _sides(unit: Unit, base: str, trained: str, runs: Mapping[str, Run]) -> tuple[list[Number], list[Run], list[Run]]:
+    before, after = (unit.cells[row] for row in (base, trained))
     return [before, after], [runs[key] for key in before.runs], [runs[key] for key in after.runs]
 
 
-def _untested(measured: Measured, base: str, trained: str, flags: Sequence[Flag], *, is_shown: bool) -> Gain:
-    unit = measured.unit
+def _untested(unit: Unit, base: str, trained: str, flags: Sequence[Flag], *, is_shown: bool) -> Gain:
     before, after = unit.cells[base], unit.cells[trained]
     all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
-    percent, runs = Cell(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
-    difference = Cell(None, scale_of_differences(after.scale), flags=all_flags, runs=runs)
+    percent, runs = Number(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
+    difference = Number(None, scale_of_differences(after.scale), flags=all_flags, runs=runs)
     if is_shown and before.value is not None and after.value is not None:
         change, better = after.value - before.value, before.scale.better
         difference = replace(difference, value=change, note="there are no samples to test")

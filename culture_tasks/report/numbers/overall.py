@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.means import numbered
-from culture_tasks.report.model import Cell, Entrant, ModelMeans, Unit
+from culture_tasks.report.model import ModelMeans, ModelRow, Number, Unit
 from culture_tasks.report.numbers.comparisons import Pair, compare, rank_cells
 from culture_tasks.report.numbers.corrections import (
     Checked,
@@ -27,8 +27,8 @@ from culture_tasks.report.numbers.corrections import (
     corrections_of,
     graded_by_better_judges,
 )
-from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.numbers import from_interval
+from culture_tasks.report.numbers.selection import Selection, in_order, weighted
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
@@ -39,7 +39,7 @@ MEAN = "mean"
 """Key of the mean."""
 
 
-def to_common(cell: Cell) -> Cell | None:
+def to_common(cell: Number) -> Number | None:
     """Maps a number from the range of its scale to 0-100; None without a range or a number."""
     scale = cell.scale
     if cell.value is None or scale.ends is None:
@@ -82,7 +82,7 @@ def shared_sources(units: Iterable[Unit]) -> str:
     )
 
 
-def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
+def mean_cell(cells: Sequence[Number], weights: Sequence[float]) -> Number:
     """Returns the weighted mean of cells, mapped to 0-100, as if independent, with the flags of all of them."""
     common = [cell for cell in map(to_common, cells) if cell is not None]
     return from_interval(
@@ -119,41 +119,37 @@ def shared_columns(columns: Mapping[str, Collection[str]]) -> tuple[list[str], l
 
 
 def means(
-    units: Mapping[str, Measured],
-    entrants: Mapping[str, Entrant],
+    units: Mapping[str, Unit],
+    rows: Mapping[str, ModelRow],
     people: Checked,
     *,
-    rankable: Callable[[Cell], bool],
+    rankable: Callable[[Number], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
     """Works out the mean over the headline columns that rows share, with the harnesses' own tasks on request."""
-    headline = [measured.unit for measured in units.values() if measured.unit.headline]
-    obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
+    headline = [unit for unit in units.values() if unit.headline]
+    beside = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
     usable = {
         row: [
-            unit.key
-            for unit in headline
-            if unit.key not in obstacles and row in unit.cells and rankable(unit.cells[row])
+            unit.key for unit in headline if unit.key not in beside and row in unit.cells and rankable(unit.cells[row])
         ]
-        for row in entrants
+        for row in rows
     }
-    columns, rows = shared_columns(usable)
+    columns, members = shared_columns(usable)
     if not columns:
         return ()
-    inside = [units[key].unit for key in columns]
-    pairs = _pairs([units[key] for key in columns], rows, people)
-    tests = compare(pairs, {key: entrant.label for key, entrant in entrants.items()})
+    inside = [units[key] for key in columns]
+    tests = compare(_pairs(inside, members, people), {key: row.label for key, row in rows.items()})
     lacking = {
         row: f"lacks {'; '.join(unit.title for unit in inside if unit.key not in keys)}"
         for row, keys in usable.items()
-        if row not in rows
+        if row not in members
     }
-    cells = {row: mean_cell([unit.cells[row] for unit in inside], weights(inside)) for row in rows}
+    cells = {row: mean_cell([unit.cells[row] for unit in inside], weights(inside)) for row in members}
     ranked, standing = rank_cells(cells, COMMON, tests=tests, left_out=lacking)
-    beside = dict(obstacles)
+    total = len({rows[row].model for row in members})
     for key in dict.fromkeys(chain(*usable.values())):
-        if models := {entrants[row].model for row in rows if key not in usable[row]}:
-            total = len({entrants[row].model for row in rows})
+        if models := {rows[row].model for row in members if key not in usable[row]}:
             beside[key] = f"missing or not comparable for {len(models)} of the {total} models"
     title = f"Mean of {len(columns)}"
     return (ModelMeans(MEAN, title, tuple(columns), beside, ranked, standing, tuple(tests)),)
@@ -178,11 +174,11 @@ def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 
-def _pairs(columns: Sequence[Measured], rows: Sequence[str], people: Checked) -> list[Pair]:
+def _pairs(columns: Sequence[Unit], rows: Sequence[str], people: Checked) -> list[Pair]:
     """Returns the pairs of rows to test on the mean over columns; none where a row lacks samples."""
     if not all(column.runs[row] for column in columns for row in rows):
         return []
-    parts = {row: [in_order(column.observe(row)) for column in columns] for row in rows}
+    parts = {row: [in_order(column.select(row)) for column in columns] for row in rows}
     stacked = {row: in_order(_stacked(columns, parts[row])) for row in rows}
     sources = (people, graded_by_better_judges(columns))
     pairs: list[Pair] = []
@@ -190,11 +186,11 @@ def _pairs(columns: Sequence[Measured], rows: Sequence[str], people: Checked) ->
         by_column = [
             Pair(
                 family=MEAN,
-                unit=column.unit.key,
+                unit=column.key,
                 first=first,
                 second=second,
                 samples=(parts[first][number], parts[second][number]),
-                scale=column.unit.scale,
+                scale=column.scale,
                 correction=corrections_of(column, first, second, sources)[0],
             )
             for number, column in enumerate(columns)
@@ -204,12 +200,12 @@ def _pairs(columns: Sequence[Measured], rows: Sequence[str], people: Checked) ->
     return pairs
 
 
-def _correction(columns: Sequence[Measured], pairs: Sequence[Pair]) -> PairCorrection | None:
+def _correction(columns: Sequence[Unit], pairs: Sequence[Pair]) -> PairCorrection | None:
     """Returns the corrected difference of two means, with columns as independent; None where no column has one."""
     used = [pair.correction for pair in pairs if pair.correction is not None and not pair.correction.missing]
     if not used:
         return None
-    shares = np.array(weights([column.unit for column in columns]))
+    shares = np.array(weights(columns))
     units = np.array([mapped(1.0, pair.scale) - mapped(0.0, pair.scale) for pair in pairs])
     first, second = (in_order(_stacked(columns, side)) for side in zip(*(pair.judged for pair in pairs), strict=True))
     return PairCorrection(
@@ -243,18 +239,18 @@ def _difference_of_means(pairs: Sequence[Pair], factors: Sequence[float], confid
     return Difference(value, low, high, p, method="corrected columns")
 
 
-def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:
+def _stacked(columns: Sequence[Unit], parts: Sequence[Selection]) -> Selection:
     """Returns an entrant's observations of several columns as those of their mean, with the benchmarks' clusters."""
-    benchmarks = [column.unit.benchmark or column.unit.key for column in columns]
+    benchmarks = [column.benchmark or column.key for column in columns]
     strata: list[Codes] = []
     shares: list[float] = []
-    owners: list[tuple[Observations, Scale, int]] = []
-    for column, part, weight in zip(columns, parts, weights([column.unit for column in columns]), strict=True):
+    owners: list[tuple[Selection, Scale, int]] = []
+    for column, part, weight in zip(columns, parts, weights(columns), strict=True):
         numbers, codes = numbered(np.zeros(part.items.size, dtype=np.int32) if part.strata is None else part.strata)
         strata.append(codes.astype(np.int32) + np.int32(len(shares)))
         inside = np.ones(numbers.size) if part.shares is None else part.shares[numbers.astype(np.intp)]
         shares += [weight * float(share) for share in inside / inside.sum()]
-        owners += [(part, column.unit.scale, number) for number in numbers.tolist()]
+        owners += [(part, column.scale, number) for number in numbers.tolist()]
 
     def compute(index: int, values: Sequence[Any]) -> float:
         part, scale, number = owners[index]
@@ -263,12 +259,10 @@ def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Obse
     values = [part.scores.astype(np.object_) if part.values is None else part.values for part in parts]
     is_mean = all(part.compute is None for part in parts)
     offsets = [np.int64(benchmarks.index(benchmark)) for benchmark in benchmarks]
-    return Observations(
+    return Selection(
         runs=tuple(run for part in parts for run in part.runs),
         items=np.concatenate([part.items + (np.int64(index) << 48) for index, part in enumerate(parts)]),
-        scores=np.concatenate(
-            [mapped(part.scores, column.unit.scale) for part, column in zip(parts, columns, strict=True)]
-        ),
+        scores=np.concatenate([mapped(part.scores, column.scale) for part, column in zip(parts, columns, strict=True)]),
         clusters=np.concatenate([part.clusters + (offset << 32) for part, offset in zip(parts, offsets, strict=True)]),
         strata=np.concatenate(strata),
         coverage=None,

@@ -17,10 +17,10 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     Where,
 )
-from culture_tasks.report.model import Cell, Column, Contrast, Entrant, Gain, Row, Table, Unit
+from culture_tasks.report.model import Column, Contrast, Gain, ModelRow, Number, Row, Table
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.numbers import Numbers, Unit
 from culture_tasks.report.tables.grid import Context, FilledColumn, grid
 from culture_tasks.report.tables.published_rows import split_own_data
 from culture_tasks.report.wording import ITEMS_NEEDED
@@ -51,20 +51,20 @@ class _Layout(NamedTuple):
     units: tuple[str, ...]
 
 
-def _layouts(scores: Scores) -> Iterator[_Layout]:
+def _layouts(scores: Numbers) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _benchmark_units(scores):
-        available = [ScoreUnit(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
+        available = [ScoreUnit(key, measured.tasks, measured.headline) for key, measured in units.items()]
         for spec in reported.tables(available):
             keys = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[key].tasks) for key in keys)
             yield _Layout(benchmark, spec, spec.papers if is_as_published else (), keys)
 
 
-def _benchmark_units(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
-    units: dict[str | None, dict[str, Measured]] = {}
-    for key, measured in scores.units.items():
-        units.setdefault(measured.unit.benchmark, {})[key] = measured
+def _benchmark_units(scores: Numbers) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Unit]]]:
+    units: dict[str | None, dict[str, Unit]] = {}
+    for key, measured in ((key, unit) for key, unit in scores.units.items() if unit.benchmark):
+        units.setdefault(measured.benchmark, {})[key] = measured
     for benchmark, members in units.items():
         yield benchmark, next(iter(members.values())).reported, members
 
@@ -112,7 +112,8 @@ def _fill(context: Context, layout: _Layout, model: str | None) -> Table:
         cells = {
             row: cell
             for row, (entrant, _, line) in rows.items()
-            if column.key in line and (cell := context.scores.cells_at(line[column.key]).get(entrant)) is not None
+            if (at := line.get(column.key)) is not None
+            and (cell := context.scores.cells(at.unit, at.statistic, at.where).get(entrant)) is not None
         }
         columns.append(FilledColumn(_column(context, layout, column), cells))
 
@@ -126,7 +127,8 @@ def _column(context: Context, layout: _Layout, column: ColumnSpec) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     addresses = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scale = next(filter(None, map(context.scores.scale, (*addresses, *_addresses(layout.spec)))), Scale(""))
+    places = (*addresses, *_addresses(layout.spec))
+    scale = next(filter(None, (context.scores.scale(at.unit, at.statistic) for at in places)), Scale(""))
     label, header = _with_title(context, column.label), _with_title(context, column.over)
     return Column(column.key, label, scale, over=header, sums_up=column.sums_up)
 
@@ -134,12 +136,12 @@ def _column(context: Context, layout: _Layout, column: ColumnSpec) -> Column:
 def _with_title(context: Context, text: str) -> str:
     """Returns a title or header with the title of a unit in place of its key, where it begins with one."""
     key, colon, end = text.partition(": ")
-    return f"{context.scores.units[key].unit.title}{colon}{end}" if key in context.scores.units else text
+    return f"{context.scores.units[key].title}{colon}{end}" if key in context.scores.units else text
 
 
 def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: Headers) -> tuple[str, ...]:
     """Returns the texts before a row's numbers, by its runs of the first of some units that it has."""
-    cells = (context.scores.units[unit].unit.cells.get(entrant) for unit in units)
+    cells = (context.scores.units[unit].cells.get(entrant) for unit in units)
     keys = next((cell.runs for cell in cells if cell is not None), ())
     facts = run_facts(entrant, context.entrants[entrant].label, [context.runs[key] for key in keys])
     return tuple(text(facts) for text in headers.values())
@@ -198,7 +200,7 @@ def _contrast_table(
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         header = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in sides.items():
-            cells: dict[str, Cell] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
+            cells: dict[str, Number] = {row: getattr(contrast, side) for row, contrast in groups[where].items()}
             scale = next(iter(cells.values())).scale
             columns.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=header), cells))
     return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
@@ -218,7 +220,7 @@ _ABOUT_GAINS = (
 )
 
 
-def before_after(entrants: Mapping[str, Entrant], units: Mapping[str, Unit], gains: Sequence[Gain]) -> list[Table]:
+def before_after(entrants: Mapping[str, ModelRow], units: Mapping[str, Unit], gains: Sequence[Gain]) -> list[Table]:
     """Returns the table of scores before and after training; none without a trained model."""
     changed = {gain.unit for gain in gains}
     columns = [unit for unit in units.values() if unit.key in changed]
@@ -242,13 +244,13 @@ def before_after(entrants: Mapping[str, Entrant], units: Mapping[str, Unit], gai
     return [table] if rows else []
 
 
-def _gain_rows(units: Mapping[str, Unit], gains: Sequence[Gain]) -> Iterator[tuple[str, str, dict[str, Cell]]]:
+def _gain_rows(units: Mapping[str, Unit], gains: Sequence[Gain]) -> Iterator[tuple[str, str, dict[str, Number]]]:
     """Yields the rows of each base once, and below them the rows of the models that were trained from it."""
     by_base: dict[str, dict[str, list[Gain]]] = {}
     for gain in gains:
         by_base.setdefault(gain.base, {}).setdefault(gain.trained, []).append(gain)
 
-    def scores(row: str, row_gains: Iterable[Gain]) -> dict[str, Cell]:
+    def scores(row: str, row_gains: Iterable[Gain]) -> dict[str, Number]:
         # a place among all models would be misread as one among these two
         cells = {gain.unit: units[gain.unit].cells[row] for gain in row_gains}
         return {unit: replace(cell, rank=None, best=False) for unit, cell in cells.items()}
@@ -261,5 +263,5 @@ def _gain_rows(units: Mapping[str, Unit], gains: Sequence[Gain]) -> Iterator[tup
             yield trained, "Difference", {gain.unit: gain.difference for gain in row_gains}
             needed = {gain.unit: gain.test.items_needed for gain in row_gains if gain.test is not None}
             if any(needed.values()):
-                counts = {unit: Cell(float(count), ITEMS_NEEDED) for unit, count in needed.items() if count}
+                counts = {unit: Number(float(count), ITEMS_NEEDED) for unit, count in needed.items() if count}
                 yield trained, "Items needed", counts

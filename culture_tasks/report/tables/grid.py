@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.numbers.scores import Scores
+from culture_tasks.report.model import Column, ModelRow, Number, Row, Table
+from culture_tasks.report.numbers.numbers import Numbers
 from culture_tasks.report.tables.published_rows import keys_of, with_papers
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 ALL = "all"
 """All cultures, in a column of them, or all benchmarks."""
@@ -22,11 +22,11 @@ OWN_SCALE = Scale("the score's own")
 class Context:
     """The rows, the runs and the numbers of every table, and the options for all tables."""
 
-    entrants: Mapping[str, Entrant]
-    runs: Mapping[str, TaskRun]
-    scores: Scores
+    entrants: Mapping[str, ModelRow]
+    runs: Mapping[str, Run]
+    scores: Numbers
     published: bool
-    rankable: Callable[[Cell], bool]
+    rankable: Callable[[Number], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FilledColumn:
     """A column with its cells, by row, and the keys of the published column that it corresponds to."""
 
     column: Column
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Number]
     printed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -44,11 +44,11 @@ def columns_of(scale: Scale, **labels: str) -> list[Column]:
 
 
 def row_of(
-    texts: Iterable[str], values: Iterable[Cell | float | None], columns: Sequence[Column], entrant: str | None = None
+    texts: Iterable[str], values: Iterable[Number | float | None], columns: Sequence[Column], entrant: str | None = None
 ) -> Row:
     """Returns a row of any cells and numbers; a number has the scale of its column."""
     cells = (
-        value if value is None or isinstance(value, Cell) else Cell(float(value), column.scale)
+        value if value is None or isinstance(value, Number) else Number(float(value), column.scale)
         for value, column in zip(values, columns, strict=True)
     )
     return Row(tuple(texts), tuple(cells), entrant)

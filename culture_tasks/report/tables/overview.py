@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
+from culture_tasks.report.model import Column, Comparison, CountryScore, Fairness, ModelMeans, Number, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, why_no_interval
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 from culture_tasks.vocabulary import place
 
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
@@ -28,7 +28,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         scale, header = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
-        not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
+        not_run = {key: Number(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         column = Column(unit.key, label, scale, over=header)
         columns.append(FilledColumn(column, {**not_run, **unit.cells}))
     columns += [
@@ -102,7 +102,7 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         values = (spread.best_value, spread.worst_value, spread.gap, spread.variance)
         scales, flags = (points, points, points, squared), unit.cells[spread.entrant].flags
         numbers = zip(values, scales, strict=True)
-        cells = (None if value is None else Cell(value, scale, flags=flags) for value, scale in numbers)
+        cells = (None if value is None else Number(value, scale, flags=flags) for value, scale in numbers)
         groups = (spread.best or "all equal", spread.worst or "all equal")
         texts = (unit.title, context.entrants[spread.entrant].label, *groups)
         rows.append(row_of(texts, (*cells, spread.groups), columns, spread.entrant))
@@ -136,10 +136,10 @@ def comparison_table(
     rows: list[Row] = []
     for test, title, scale in listed:
         points = scale_of_differences(scale)
-        difference = Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
+        difference = Number(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
         labels = (context.entrants[test.first].label, context.entrants[test.second].label)
         correction = test.correction if test.is_corrected else None
-        judge = correction and Cell(
+        judge = correction and Number(
             correction.judge, points, low=correction.judge_low, high=correction.judge_high, n=test.n
         )
         judge_cells = (judge, correction and correction.rated) if is_corrected else ()
@@ -150,8 +150,7 @@ def comparison_table(
         "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides; "
         "of one draw of questions, it is for all of them. "
         "Fragile: one grossly wrong answer that these items missed could undo it. Items needed: how many common items "
-        "would make this difference significant 4 times out of 5, after the same adjustment. A task of the harnesses "
-        "is tested where its samples are there and their mean is its score."
+        "would make this difference significant 4 times out of 5, after the same adjustment."
     )
     cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
     notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
@@ -170,7 +169,7 @@ _ABOUT_CORRECTIONS = (
 )
 
 
-def runs_table(runs: Iterable[TaskRun]) -> Table:
+def runs_table(runs: Iterable[Run]) -> Table:
     """Returns every run in use, with the settings that decide whether it can be compared."""
     columns = columns_of(COUNT, items="Items", scored="Scored")
     columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
@@ -181,7 +180,7 @@ def runs_table(runs: Iterable[TaskRun]) -> Table:
         rows.append(
             row_of(
                 texts,
-                (run.items or None, run.scored if run.samples_file else None, run.coverage, run.unparsed),
+                (run.items or None, run.scored if run.samples else None, run.coverage, run.unparsed),
                 columns,
             )
         )
@@ -207,7 +206,7 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
     rows = []
     for code in _in_order(countries.scores):
         by_model = {key: scores[code, key] for key in models if (code, key) in scores}
-        units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
+        units = [context.scores.units[key] for score in by_model.values() for key in score.means]
         owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
         texts = (place(code).name, ", ".join(titles))
@@ -221,7 +220,7 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
 def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     units = [key for key in context.scores.units if any(key in score.over for score in scores)]
     columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
-    columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
+    columns += [Column(key, context.scores.units[key].title, COMMON, "Means of benchmarks") for key in units]
     order = {code: index for index, code in enumerate(_in_order(scores))}
     rows = [
         row_of(
@@ -247,7 +246,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
-    usual, titles = usual_units(countries.scores), {key: unit.unit.title for key, unit in context.scores.units.items()}
+    usual, titles = usual_units(countries.scores), {key: unit.title for key, unit in context.scores.units.items()}
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
@@ -273,6 +272,6 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
     if countries.parts:
         parts = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
         yield f"A part of a country counts for it: {parts}."
-    if shared := shared_sources(context.scores.units[key].unit for key in usual):
+    if shared := shared_sources(context.scores.units[key] for key in usual):
         yield shared
     yield from _notes_by_reason("Not included", countries.beside, titles)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.published import Measure, PublishedRow, PublishedTable
-from culture_tasks.report.model import Cell, Column, Row, Table
-from culture_tasks.report.numbers.scores import Scores
+from culture_tasks.report.model import Column, Number, Row, Table
+from culture_tasks.report.numbers.numbers import Numbers
 from culture_tasks.report.wording import PERCENT_SIGN
 
 _BETTER: Mapping[bool | None, Literal["higher", "lower"] | None] = {True: "higher", False: "lower", None: None}
@@ -57,7 +57,7 @@ def _places(paper: PublishedTable) -> dict[Keys, int]:
     return {keys_of(column.keys): index for index, column in enumerate(paper.columns)}
 
 
-def _cell_below(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) -> Cell | None:
+def _cell_below(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) -> Number | None:
     """Returns a published number on the scale of the user's column, or on that of its row where it has another one."""
     if (printed := row.cells[index]) is None:
         return None
@@ -65,10 +65,10 @@ def _cell_below(paper: PublishedTable, row: PublishedRow, index: int, scale: Sca
     if row.measure is not None:
         measure = paper.measures[row.measure]
         row_scale = Scale(_unit(measure, scale.unit), digits=number.digits)
-        return Cell(number.value, row_scale, flags=("published",), note=measure.name)
+        return Number(number.value, row_scale, flags=("published",), note=measure.name)
     places = _point_shift(paper, index, scale)
     column_scale = replace(scale, digits=max(0, number.digits - places))
-    return Cell(number.value * 10.0**places, column_scale, flags=("published",))
+    return Number(number.value * 10.0**places, column_scale, flags=("published",))
 
 
 def _point_shift(paper: PublishedTable, index: int, scale: Scale) -> int:
@@ -115,9 +115,9 @@ def _on_data(rows: Sequence[Row], *, own_data: bool) -> Iterator[Row]:
             yield replace(row, cells=cells)
 
 
-def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
+def other_tables(scores: Numbers, laid_out: Collection[str]) -> Iterator[Table]:
     """Yields the published tables of the benchmarks that were run, as printed, if they have no rows of the user."""
-    benchmarks = {measured.unit.benchmark for measured in scores.units.values()}
+    benchmarks = {measured.benchmark for measured in scores.units.values()}
     for table in published.all_tables():
         if table.benchmark in benchmarks and table.name not in laid_out:
             yield _printed_table(table)
@@ -130,13 +130,13 @@ def _printed_table(table: PublishedTable) -> Table:
         Scale(measure.unit, measure.low, measure.high, better=_BETTER[measure.higher_is_better]) for measure in measures
     ]
 
-    def cell(row: PublishedRow, index: int, printed: str) -> Cell:
+    def cell(row: PublishedRow, index: int, printed: str) -> Number:
         number = published.number(printed)
         measure = measures[index] if row.measure is None else table.measures[row.measure]
         unit = _unit(measure, measures[index].unit)
         scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
         note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
-        return Cell(number.value, scale, flags=("published",), note=note)
+        return Number(number.value, scale, flags=("published",), note=note)
 
     rows: list[Row] = []
     for row in table.rows:

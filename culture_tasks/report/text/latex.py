@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from culture_tasks.report.figures.charts import Chart
-    from culture_tasks.report.model import Cell, Report, Table
+    from culture_tasks.report.model import Number, Report, Table
 
 _NAMES = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
 _NAMES |= {'"': "quotedbl", "'": "quotesingle", "`": "asciigrave"}
@@ -123,7 +123,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _number(cell: Cell | None, table: Table) -> _Tex:
+def _number(cell: Number | None, table: Table) -> _Tex:
     if cell is None:
         return _Tex()
     text = number(cell.value, cell.scale)
