@@ -114,22 +114,6 @@ def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
     assert f"and not {own:+.2f}" in said
 
 
-def test_a_candidate_that_is_drawn_later_is_rated_on_the_same_items(runs):
-    first = rate(runs, "baseline", sides=("a",), number=60)
-    of_one = checks(runs, "--spotcheck", runs / "baseline")[1]["care"]["correction"]
-    assert of_one["reason"] == "the responses of one of the two have no ratings"
-    second = rate(runs, "candidate", sides=("b",), number=60)
-    assert {item for _, item in first} == {item for _, item in second}
-    status, found = checks(runs, "--spotcheck", runs / "baseline", "--spotcheck", runs / "candidate")
-    right = expected(first | second)
-    assert (status, found["care"]["test"], found["care"]["correction"]["rated"]) == (
-        1,
-        "corrected, paired",
-        right.rated,
-    )
-    assert [found["care"][name] for name in ("difference", "low", "high")] == pytest.approx(list(right.over()[:3]))
-
-
 def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
     rated = rate(runs, "sheet", cultures=("zh", "ar"))
     capsys.readouterr()

@@ -147,17 +147,6 @@ def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     assert gain.difference.value == 0.25
 
 
-def test_a_score_without_samples_has_a_difference_and_no_test(tmp_path):
-    for model, arguments, share in (("org/base", "", 0.5), ("/m/dpo", ",peft=/m/dpo", 0.4)):
-        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-        results = {"culturalvqa": {"lave,none": share}}
-        write_run(tmp_path / model.replace("/", "_"), model, {}, results=results, config=config)
-    gain, *_ = gain_of(tmp_path, compare_anyway=True)
-    assert (gain.difference.value, gain.difference.low, gain.test) == (pytest.approx(-0.1), None, None)
-    assert gain.difference.note == "there are no samples to test"
-    assert gain.percent.value == pytest.approx(-20.0)
-
-
 def test_only_items_that_both_answered_make_the_difference(tmp_path):
     after = care_samples(TRAINED)
     after[0]["record"] |= {"outcomes": {"unparsable": 1}}
