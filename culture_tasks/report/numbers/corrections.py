@@ -86,7 +86,7 @@ def _corrections(
         return [None] * len(cultures)
     if one is None or other is None:
         return [PairCorrection(missing="the responses of one of the two have no ratings")] * len(cultures)
-    if one.by != PEOPLE and (one.by != other.by or np.isnan([*one.judge, *other.judge]).all()):
+    if one.by != PEOPLE and (one.by != other.by or np.isnan(np.concatenate([one.judge, other.judge])).all()):
         return [None] * len(cultures)
     tasks = {run.task for row in (first, second) for run in unit.runs[row]}
     if unrated := tasks - (one.weights.keys() & other.weights.keys()):
