@@ -19,7 +19,7 @@ from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import Training
+from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.tables import (
@@ -100,18 +100,18 @@ def build(
     our_units = measure(results, options.min_coverage)
     all_units = [*our_units, *other_units(results, options.other_metrics)]
     rated = people.checked_units(options.rated, our_units, entrants)
-    corrections = people.corrected_by_people(our_units, rated)
-    tests = comparisons(all_units, entrants, corrections, anyway=anyway)
+    people_rated = people.corrected_by_people(our_units, rated)
+    tests = comparisons(all_units, entrants, people_rated, anyway=anyway)
     rank_units(all_units, tests, rankable)
     scores = all_numbers(all_units, results)
     units = scores.units
-    averages = means(units, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    averages = means(units, entrants, people_rated, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    training = Training(families, units, scores, runs=used_runs, entrants=entrants, anyway=anyway)
-    training_tables, gains = benchmark_tables.before_after(context, training)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
+    trained = gains(families, all_units, used_runs, entrants, anyway=anyway)
+    training_tables = benchmark_tables.before_after(entrants, units, trained)
+    people_tables, checked, _ = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, paper_tables = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -140,14 +140,14 @@ def build(
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=paper_contrasts,
-        gains=tuple(gains),
+        gains=tuple(trained),
         means=averages,
         countries=by_country.scores,
         problems=tuple(results.problems),
         samples=FileSamples(results.runs, results.samples),
         notes=tuple(_notes(results, options)),
     )
-    return replace(report, findings=findings(report, checked, biases, paths))
+    return replace(report, findings=findings(report, checked, paths))
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,13 +17,12 @@ from culture_tasks.benchmarks.reporting import (
     TableSpec,
     Where,
 )
-from culture_tasks.report.model import Column, Contrast, Gain, Number, Row, Table, Trial
+from culture_tasks.report.model import Column, Contrast, Gain, ModelRow, Number, Row, Table
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
-from culture_tasks.report.numbers.gains import OVER_ALL, Training
 from culture_tasks.report.numbers.numbers import Numbers, Unit
 from culture_tasks.report.tables.grid import Context, FilledColumn, grid
-from culture_tasks.report.tables.published_rows import keys_of, split_own_data, with_papers
+from culture_tasks.report.tables.published_rows import split_own_data
 from culture_tasks.report.wording import ITEMS_NEEDED
 
 
@@ -207,37 +206,30 @@ def _contrast_table(
     return grid(context, table, columns, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
-# Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's tables
+# Base and trained models side by side
+
+OVER_ALL = "before_after"
+"""Key of the table of gains from training."""
 
 _ABOUT_GAINS = (
     "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
-    "bold where the two are significantly different. Test and interval are adjusted over a model's columns in this "
-    "table (Holm), so with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
+    "bold where the two are significantly different. Test and interval are adjusted over a model's columns (Holm), so "
+    "with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
     "percent of the base's. Items needed: how many common items would make this difference significant 4 times "
     "out of 5, after the same adjustment."
 )
 
 
-def before_after(context: Context, training: Training) -> tuple[list[Table], list[Gain]]:
-    """Returns the tables of numbers before and after training, the one of all benchmarks first, and their gains.
-
-    A benchmark's table shows scores and derived statistics; the costs of a run have nothing to do with training.
-    """
-    if not training.lineages:
-        return [], []
-    pairs = [_gains_overall(context, training)]
-    pairs += [_gains_in_layout(context, training, layout) for layout in _layouts(context.scores)]
-    return [table for table, gains in pairs if gains], [gain for _, gains in pairs for gain in gains]
-
-
-def _gains_overall(context: Context, training: Training) -> tuple[Table, list[Gain]]:
-    units = [unit for unit in training.measured.values() if unit.headline]
-    gains = training.gains(OVER_ALL, [At(unit.key) for unit in units])
+def before_after(entrants: Mapping[str, ModelRow], units: Mapping[str, Unit], gains: Sequence[Gain]) -> list[Table]:
+    """Returns the table of scores before and after training; none without a trained model."""
     changed = {gain.unit for gain in gains}
-    columns = [unit for unit in units if unit.key in changed]
+    columns = [unit for unit in units.values() if unit.key in changed]
     has_both = len({unit.benchmark is None for unit in columns}) > 1
     headers = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
-    metrics = "; ".join(f"{unit.title}: {unit.measure}" for unit in columns)
+    rows = [
+        Row((entrants[row].label, label), tuple(cells.get(unit.key) for unit in columns), row)
+        for row, label, cells in _gain_rows(units, gains)
+    ]
     table = Table(
         OVER_ALL,
         "Before and after training",
@@ -245,89 +237,31 @@ def _gains_overall(context: Context, training: Training) -> tuple[Table, list[Ga
         columns=tuple(
             Column(unit.key, unit.title, unit.scale, over=headers[unit.benchmark is None]) for unit in columns
         ),
-        rows=tuple(_lines(gains, [At(unit.key) for unit in columns])),
-        notes=(f"{metrics}.", _ABOUT_GAINS, *_repeat_notes(context, gains)),
-        question="changes",
-    )
-    return table, gains
-
-
-def _gains_in_layout(context: Context, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
-    """Returns a benchmark's table with the numbers before and after training, and their differences, as rows."""
-    spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
-    costs = {(unit, cost.name) for unit in layout.units for cost in context.scores.units[unit].reported.costs}
-    columns = {
-        column.at: column
-        for column in spec.columns
-        if column.at is not None and (column.at.unit, column.at.statistic) not in costs
-    }
-    gains = training.gains(key, list(columns))
-    headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
-    is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
-    rows = [
-        replace(row, labels=(*row.labels, *_row_texts(context, layout.units, row.entrant or "", headers)))
-        for row in _lines(gains, list(columns))
-    ]
-    table = Table(
-        key,
-        f"{_with_title(context, spec.title)}, before and after training",
-        row_headers=("Model", "Number", *headers),
-        columns=tuple(_column(context, layout, column) for column in columns.values()),
         rows=tuple(rows),
-        reproduces=spec.source,
-        benchmark=layout.benchmark,
-        notes=(*spec.notes, _ABOUT_GAINS, *_repeat_notes(context, gains)),
+        notes=("; ".join(f"{unit.title}: {unit.measure}" for unit in columns) + ".", _ABOUT_GAINS),
         question="changes",
     )
-    papers = layout.papers if context.published and not is_own else ()
-    return with_papers(table, [keys_of(column.printed) for column in columns.values()], papers), gains
+    return [table] if rows else []
 
 
-def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
+def _gain_rows(units: Mapping[str, Unit], gains: Sequence[Gain]) -> Iterator[tuple[str, str, dict[str, Number]]]:
     """Yields the rows of each base once, and below them the rows of the models that were trained from it."""
-    models: dict[str, dict[str, dict[At, Gain]]] = {}
+    by_base: dict[str, dict[str, list[Gain]]] = {}
     for gain in gains:
-        by_column = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
-        by_column[At(gain.unit, gain.statistic, gain.where)] = gain
+        by_base.setdefault(gain.base, {}).setdefault(gain.trained, []).append(gain)
 
-    def line(label: str, trial: Trial, cells: Mapping[At, Number | None]) -> Row:
-        return Row((trial.label, label), tuple(cells.get(column) for column in columns), trial.entrants[0])
-
-    def score_lines(label: str, trials: Mapping[At, Trial]) -> Iterator[Row]:
-        first = next(iter(trials.values()))
+    def scores(row: str, row_gains: Iterable[Gain]) -> dict[str, Number]:
         # a place among all models would be misread as one among these two
-        scores = {column: replace(trial.cell, rank=None, best=False) for column, trial in trials.items()}
-        yield line(label, first, scores)
-        if any(trial.deviation is not None for trial in trials.values()):
-            deviations = {column: trial.deviation for column, trial in trials.items()}
-            yield line(f"{label}, SD of runs", first, deviations)
+        cells = {gain.unit: units[gain.unit].cells[row] for gain in row_gains}
+        return {unit: replace(cell, rank=None, best=False) for unit, cell in cells.items()}
 
-    for trained in models.values():
-        bases = {column: gain.base for members in reversed(trained.values()) for column, gain in members.items()}
-        yield from score_lines("Base", bases)
-        for by_column in trained.values():
-            yield from score_lines("Trained", {column: gain.trained for column, gain in by_column.items()})
-            first = next(iter(by_column.values())).trained
-            yield line("Gain", first, {column: gain.percent for column, gain in by_column.items()})
-            yield line("Difference", first, {column: gain.difference for column, gain in by_column.items()})
-            counts = {
-                column: Number(float(gain.test.items_needed), ITEMS_NEEDED)
-                for column, gain in by_column.items()
-                if gain.test is not None and gain.test.items_needed is not None
-            }
-            if any(cell.value for cell in counts.values()):
-                yield line("Items needed", first, counts)
-
-
-def _repeat_notes(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
-    trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
-    most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
-    for label, trial in most.items():
-        runs = f"{0 if trial.deviation is None else trial.deviation.n} repeats"
-        if len(trial.entrants) > 1:
-            names = ", ".join(context.entrants[key].label for key in trial.entrants)
-            runs = f"{len(trial.entrants)} runs ({names})"
-        yield (
-            f"{label}: the mean of {runs}, item by item; SD of runs is the sample standard deviation of their own "
-            "scores."
-        )
+    for base, by_trained in by_base.items():
+        yield base, "Base", scores(base, (gain for row_gains in by_trained.values() for gain in row_gains))
+        for trained, row_gains in by_trained.items():
+            yield trained, "Trained", scores(trained, row_gains)
+            yield trained, "Gain", {gain.unit: gain.percent for gain in row_gains}
+            yield trained, "Difference", {gain.unit: gain.difference for gain in row_gains}
+            needed = {gain.unit: gain.test.items_needed for gain in row_gains if gain.test is not None}
+            if any(needed.values()):
+                counts = {unit: Number(float(count), ITEMS_NEEDED) for unit, count in needed.items() if count}
+                yield trained, "Items needed", counts

@@ -24,7 +24,7 @@ from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import CheckedScore, Column, Flag, JudgeBias, ModelRow, Number, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.corrections import Checked, CheckedResponses
 from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
 from culture_tasks.report.numbers.numbers import Unit, from_interval, nan_to_none, number_of, ordered
 from culture_tasks.report.numbers.selection import select
@@ -135,7 +135,7 @@ def checked_units(
     return units
 
 
-def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) -> Corrections:
+def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) -> Checked:
     """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
     by_entrant: dict[str, dict[str, CheckedUnit]] = {}
     for unit in units:
@@ -148,7 +148,7 @@ def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) 
         if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
             scores.cells.update(corrected)
             responses |= {(key, entrant): checked[entrant].responses for entrant in corrected}
-    return Corrections(responses)
+    return responses
 
 
 # Which runs the ratings are of
