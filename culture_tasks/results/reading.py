@@ -147,10 +147,10 @@ class SampleReader:
                 score.name: _on_scale(score.read(logged) if score.read else values.get(score.name), score.scale)
                 for score in kind.further
             }
-            outcomes = {str(name): int(count) for name, count in logged["outcomes"].items()}
+            outcomes = {str(name): _count(count) for name, count in logged["outcomes"].items()}
             item = self._code("item", kind.benchmark, logged["item"])
             cluster = self._code("cluster", kind.benchmark, logged["cluster"])
-            groups = {name: NO_GROUP if group is None else str(group) for name, group in logged["groups"].items()}
+            groups = {name: NO_GROUP if group is None else _name(group) for name, group in logged["groups"].items()}
             if not kind.scale.allows(score):
                 return "off_scale"
             if item in items:
@@ -171,8 +171,21 @@ class SampleReader:
             _padded(self._values[name], before, math.nan).append(number)
         return ""
 
-    def _code(self, kind: str, benchmark: str, name: str | int) -> int:
-        return self._codes.setdefault((kind, benchmark, str(name)), len(self._codes))
+    def _code(self, kind: str, benchmark: str, name: object) -> int:
+        return self._codes.setdefault((kind, benchmark, _name(name)), len(self._codes))
+
+
+def _name(value: object) -> str:
+    """Returns a name; a benchmark's data may number items and groups."""
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"expected a name, found {value!r:.40}")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    if not 0 <= value <= 10**8:
+        raise ValueError(f"expected a count, found {value!r:.40}")
+    return int(value)
 
 
 def _padded(column: array[Any], size: int, value: float) -> array[Any]:
@@ -224,8 +237,10 @@ class _Sums:
     def add(self, sample: LoggedSample, logged: Mapping[str, Any], outcomes: Mapping[str, int]) -> None:
         """Adds a sample, or raises an error before anything is added."""
         runs = [GradedResponse.model_validate(run) for run in logged["runs"]]
-        tokens, data, repeats = _tokens(sample, logged), logged.get("data", {}).values(), logged.get("run_scores") or ()
-        judge = logged.get("judge")
+        tokens, data, judge = _tokens(sample, logged), logged.get("data", {}).values(), logged.get("judge")
+        repeats = tuple(_on_scale(score, self._kind.scale) for score in logged.get("run_scores") or ())
+        sha = logged.get("prompt_sha256")
+        prompts = {f"{logged['prompt']} {sha[:12]}"} if sha else set()
         if not runs:
             raise ValueError("no response")
         if judge is not None and judge != self._judge:
@@ -233,8 +248,7 @@ class _Sums:
             self._judges += [] if checked in self._judges else [checked]
         self._outcomes.update(outcomes)
         self._scored += logged.get("score") is not None
-        if logged.get("prompt_sha256"):
-            self._prompts.add(f"{logged['prompt']} {logged['prompt_sha256'][:12]}")
+        self._prompts.update(prompts)
         self._data.update(map(str, data))
         for run in runs:
             self._responses += 1
@@ -249,7 +263,7 @@ class _Sums:
         for place, count in enumerate(tokens):
             before = self._tokens[place]
             self._tokens[place] = None if before is None or count is None else before + count
-        self._repeats.append(tuple(_on_scale(score, self._kind.scale) for score in repeats) if repeats else ())
+        self._repeats.append(repeats)
         if isinstance(self._kind.metrics.get(self._kind.metric), ComputedScore):
             self._records.append(logged)
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
