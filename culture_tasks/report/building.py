@@ -13,6 +13,7 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import RatedDesign
+from culture_tasks.report.figures import finished
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
@@ -23,15 +24,9 @@ from culture_tasks.report.numbers.observations import unlike_its_file
 from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
-from culture_tasks.report.tables import (
-    benchmark_tables,
-    costs,
-    judge_panels,
-    overview,
-    people,
-    published_rows,
-)
-from culture_tasks.report.tables.grid import Context
+from culture_tasks.report.tables import costs, judge_panels, overview, people
+from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_parts
+from culture_tasks.report.tables.layout import Context
 from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.trained_on import TrainingManifests, lineages
@@ -112,22 +107,22 @@ def build(
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
-    training_tables, gains = benchmark_tables.before_after(context, training)
+    training_tables, gains = before_after(context, training)
     people_tables, checked, biases = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
-    layouts, paper_tables = benchmark_tables.benchmark_tables(context)
+    layouts, figures = benchmark_parts(context, paper_contrasts)
+    summary = overview.summary(context, list(units.values()), averages)
+    in_mean = averages[0].columns if averages else ()
     tables = (
-        overview.summary(context, list(units.values()), averages),
+        summary,
         *overview.country_tables(context, by_country),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *layouts,
         *training_tables,
-        *benchmark_tables.contrast_tables(context, paper_contrasts),
         *people_tables,
         judge_panels.judge_panels(context, loading.runs),
         judge_panels.repeated_verdicts(loading.runs),
-        *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used_runs.values()),
     )
@@ -147,6 +142,7 @@ def build(
         gains=tuple(gains),
         means=averages,
         countries=by_country.scores,
+        figures=finished(figures, summary, entrants, by_country.scores, in_mean),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
@@ -218,11 +214,10 @@ def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Seque
         return tuple(tables)
     selection: list[Table] = []
     for table in tables:
-        indices = [index for index, column in enumerate(table.columns) if _fits(columns, *_names(column))]
-        rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in table.rows]
-        rows = [row for row in rows if any(cell is not None for cell in row.cells)]
-        if indices:
-            selection.append(replace(table, columns=tuple(table.columns[index] for index in indices), rows=tuple(rows)))
+        shown = tuple(column for column in table.columns if _fits(columns, *_names(column)))
+        rows = {key: texts for key, texts in table.rows.items() if any(key in column.cells for column in shown)}
+        if rows:
+            selection.append(replace(table, columns=shown, rows=rows))
     return tuple(selection)
 
 

@@ -58,7 +58,9 @@ def write_eval_logs(report: Report, folder: Path, organization: str = "unknown")
 
 def _numbers(report: Report) -> Iterator[tuple[str, Unit, str, Where, Cell]]:
     """Yields the user's numbers: the key of the row, the unit, the statistic, the groups and the number."""
-    numbers = [(row, unit, "score", (), cell) for unit in report.units.values() for row, cell in unit.cells.items()]
+    numbers: list[tuple[str, Unit, str, Where, Cell]] = [
+        (row, unit, "score", (), cell) for unit in report.units.values() for row, cell in unit.cells.items()
+    ]
     for value in (*report.further, *report.groups):
         group = ((value.dimension, value.group),) if value.dimension else ()
         where = value.cell.where if set(group) <= set(value.cell.where) else (*value.cell.where, *group)
