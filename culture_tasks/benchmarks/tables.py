@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from culture_tasks.benchmarks.reporting import At, Groups, Headers, Question, RunFacts, ScoreUnit, Where
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.model import Cell
+
+Cell: TypeAlias = Any
+"""A number of the report (:class:`culture_tasks.report.numbers.numbers.Number`), whose room is above this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Table:
     published: frozenset[str] = frozenset()
 
 
-Panel = Mapping[str, Mapping[str, "Cell"]]
+Panel = Mapping[str, Mapping[str, Cell]]
 """The numbers of series, by name and group."""
 
 
