@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
+from culture_tasks.report.numbers.selection import SCORE
 from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
 
@@ -53,19 +54,14 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     import pandas as pd
 
     report = _report(paths, options)
-    cells = [
-        (key, entrant, unit.metric, "", "", cell)
-        for key, unit in report.units.items()
-        for entrant, cell in unit.cells.items()
-    ]
-    for group in report.groups:
-        metric = report.units[group.unit].metric if group.statistic == "score" else group.statistic
-        cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
     rows: list[tuple[Any, ...]] = []
-    for key, entrant, *names, cell in cells:
-        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit)
-        texts = (" ".join(cell.flags), "; ".join(cell.remarks))
-        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers, *texts))
+    for number in report.numbers:
+        unit, is_score = report.units[number.unit], number.statistic == SCORE
+        if is_score or number.where:
+            names = (report.entrants[number.row].label, unit.benchmark, unit.key)
+            address = (unit.metric if is_score else number.statistic, number.dimension, number.group)
+            values = (number.value, number.low, number.high, number.n, number.coverage, number.scale.unit)
+            rows.append((*names, *address, *values, " ".join(number.flags), "; ".join(number.remarks)))
     return pd.DataFrame(rows, columns=_SCORES.split())
 
 

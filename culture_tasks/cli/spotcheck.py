@@ -12,7 +12,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, read_design, read_ratings, write
 from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
 from culture_tasks.report.building import Options, checked_scores
-from culture_tasks.report.model import Cell, Table
+from culture_tasks.report.model import Number, Table
 from culture_tasks.report.tables.people import checked_by_people
 from culture_tasks.report.wording import NOTHING, headers, interval, number
 from culture_tasks.text_tables import as_text, plain
@@ -119,7 +119,7 @@ def _score(options: argparse.Namespace) -> int:
 def _as_text(table: Table) -> str:
     """Returns a table for the terminal, with its notes and the reasons for missing numbers."""
 
-    def text(cell: Cell | None) -> str:
+    def text(cell: Number | None) -> str:
         return "" if cell is None else f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
 
     rows = [[*texts, *(text(column.cells.get(row)) for column in table.columns)] for row, texts in table.rows.items()]

@@ -27,10 +27,10 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.plain_files import write_whole
-from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
+from culture_tasks.results.loading import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
+from culture_tasks.results.runs import Run
 from culture_tasks.results.samples import samples_of
-from culture_tasks.results.task_results import TaskResult
 from culture_tasks.text import failure_in
 from culture_tasks.text_tables import write_csv
 
@@ -86,7 +86,7 @@ class SheetDraw(NamedTuple):
     responses: tuple[SheetResponse, ...]
 
 
-def read_population(result: TaskResult) -> Population:
+def read_population(result: Run) -> Population:
     """Reads the responses of a task.
 
     Raises:
@@ -143,37 +143,35 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
         SettingsError: If a name fits no judged task.
     """
     runs = [run for run, reason in newest(load(paths, Names()).runs) if reason is None]
-    samples = {(run.run.task, run.result.graded_from) for run in runs if run.result.subset is not None}
+    samples = {(run.task, run.graded_from) for run in runs if run.subset is not None}
     runs = [
         run
         for run in runs
-        if run.result.subset is not None
-        or not samples & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
+        if run.subset is not None or not samples & {(run.task, run.path), (run.task, run.graded_from or run.path)}
     ]
-    judged_runs = [run for run in runs if run.run.settings.judges or _has_unusable_samples(run)]
+    judged_runs = [run for run in runs if run.settings.judges or _has_unusable_samples(run)]
     if not judged_runs:
         raise DataError(
             f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
             "with --log_samples and --output_path, judged already or not."
         )
-    names = sorted({run.run.task for run in judged_runs})
+    names = sorted({run.task for run in judged_runs})
     for name in tasks:
         if not any(fnmatchcase(task, name) for task in names):
             raise SettingsError(
                 f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, names)} There are {', '.join(names)}."
             )
     sources = [
-        JudgedTask(run.run.model, run.run.task, read_population(run.result))
+        JudgedTask(run.model, run.task, read_population(run))
         for run in judged_runs
-        if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
+        if not tasks or any(fnmatchcase(run.task, name) for name in tasks)
     ]
     return list({source.population.fingerprint: source for source in sources}.values())  # once for all judges
 
 
-def _has_unusable_samples(run: LoadedRun) -> bool:
+def _has_unusable_samples(run: Run) -> bool:
     """Whether no line of a judged task's sample file can be used: reading it says why."""
-    metric = run.kind.metrics.get(run.kind.metric) if run.kind else None
-    return run.columns is None and isinstance(metric, JudgedScore) and run.result.samples_file.is_file()
+    return not run.has_samples and isinstance(run.metric, JudgedScore) and run.samples_file.is_file()
 
 
 def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -14,21 +14,21 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import RatedDesign
 from culture_tasks.report.figures import finished
-from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
+from culture_tasks.report.model import Column, Number, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.countries import country_scores
+from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
-from culture_tasks.report.numbers.observations import unlike_its_file
-from culture_tasks.report.numbers.other_tasks import other_measured
+from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
-from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import costs, judge_panels, overview, people
 from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_parts
 from culture_tasks.report.tables.layout import Context
-from culture_tasks.results.columns import FileSamples
-from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.results.file_samples import FileSamples
+from culture_tasks.results.loading import Names, Results, in_rows, load, newest
+from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import TrainingManifests, lineages
 
 
@@ -85,28 +85,26 @@ def build(
         DataError: If no run can be used, or a folder of preference data has no manifest.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
-    loading, runs = _runs(paths, options, progress)
-    entered, anyway = enter(runs), options.compare_anyway
-    families = lineages(entered, options.trained)
-    entrants, used_runs = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
+    all_runs, results = _runs(paths, options, progress)
+    anyway, entrants, families = options.compare_anyway, results.rows, lineages(results, options.trained)
+    used_runs = {run.key: run for run in results.runs}
 
-    def rankable(cell: Cell) -> bool:
+    def rankable(cell: Number) -> bool:
         return cell.value is not None and (anyway or cell.comparable)
 
-    our_units = measure(entered, options.min_coverage)
-    other_units = other_measured(entered, options.other_metrics)
+    our_units = measure(results, options.min_coverage)
+    all_units = [*our_units, *other_units(results, options.other_metrics)]
     rated = people.checked_units(options.rated, our_units, entrants)
-    our_units, corrections = people.corrected_by_people(our_units, rated)
-    all_units = [*our_units, *other_units]
+    corrections = people.corrected_by_people(our_units, rated)
     tests = comparisons(all_units, entrants, corrections, anyway=anyway)
-    measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
-    units = {key: unit.unit for key, unit in measured.items()}
-    scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    rank_units(all_units, tests, rankable)
+    scores = all_numbers(all_units, results)
+    units = scores.units
+    averages = means(units, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
+    training = Training(families, units, scores, runs=used_runs, entrants=entrants, anyway=anyway)
     training_tables, gains = before_after(context, training)
     people_tables, checked, biases = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
@@ -121,9 +119,9 @@ def build(
         *layouts,
         *training_tables,
         *people_tables,
-        judge_panels.judge_panels(context, loading.runs),
-        judge_panels.repeated_verdicts(loading.runs),
-        costs.costs_table(entered, options.prices),
+        judge_panels.judge_panels(context, all_runs),
+        judge_panels.repeated_verdicts(results, all_runs),
+        costs.costs_table(results, options.prices),
         overview.runs_table(used_runs.values()),
     )
     report = Report(
@@ -132,31 +130,26 @@ def build(
         options=_in_words(options),
         entrants=entrants,
         runs=used_runs,
-        units=units,
+        numbers=scores,
         tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=tuple(scores.groups),
-        further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=paper_contrasts,
         gains=tuple(gains),
         means=averages,
         countries=by_country.scores,
+        problems=tuple(results.problems),
+        samples=FileSamples(results.runs, results.samples),
+        notes=tuple(_notes(results, options)),
         figures=finished(figures, summary, entrants, by_country.scores, in_mean),
-        problems=tuple(loading.problems),
-        samples=FileSamples(
-            {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
-        ),
-        notes=tuple(_notes(entrants, runs, options)),
     )
     return replace(report, findings=findings(report, checked, biases, paths))
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
     """Reads result and sample files, and returns the scores with responses that people rated."""
-    entered = enter(_runs(paths, options, iter, "spotcheck")[1])
-    entrants = {row.entrant.key: row.entrant for row in entered}
-    return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
+    _, results = _runs(paths, options, iter, "spotcheck")
+    return people.checked_units(options.rated, measure(results, options.min_coverage), results.rows)
 
 
 def _runs(
@@ -164,7 +157,8 @@ def _runs(
     options: Options,
     progress: Callable[[Sequence[Path]], Iterable[Path]],
     command: str = "report",
-) -> tuple[Loading, list[LoadedRun]]:
+) -> tuple[Sequence[Run], Results]:
+    """Returns all runs, and the results of those that are used."""
     names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
@@ -182,7 +176,8 @@ def _runs(
             f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {examples}{more}.' if examples else ''}"
         )
-    return loading, runs
+    used, rows = in_rows(runs)
+    return loading.runs, Results(used, loading.reader, loading.problems, rows)
 
 
 def _in_words(options: Options) -> dict[str, str]:
@@ -236,14 +231,13 @@ def _names(column: Column) -> tuple[str, str]:
     return column.key, " ".join(part for part in (column.over, column.label) if part)
 
 
-def _notes(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: Options) -> Iterator[str]:
+def _notes(results: Results, options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
-    if any(entrant.variation for entrant in entrants.values()):
+    if any(row.variation for row in results.rows.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
     trained: dict[str, dict[str, str]] = {}
-    for loaded in runs:
-        run = loaded.run
-        if unlike := unlike_its_file(loaded):
+    for run in results.runs:
+        if unlike := unlike_its_file(run, results):
             yield (
                 f"{run.model} on {title_of(run.task)}: {unlike}. The two files aren't of one run, or one was changed: "
                 "the scores are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
@@ -257,12 +251,10 @@ def _notes(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: 
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
     if own_data := [
-        f"{title_of(loaded.run.task)} ({loaded.run.own_data.partition('; ')[0]})"
-        for loaded in runs
-        if loaded.run.own_data
+        f"{title_of(run.task)} ({run.own_data.partition('; ')[0]})" for run in results.runs if run.own_data
     ]:
         tasks = "; ".join(dict.fromkeys(own_data))
-        yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
+        yield f"Own data, not the benchmark's release: {tasks}."
     if options.compare_anyway:
         yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."
     if options.published:

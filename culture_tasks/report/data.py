@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Cell, Report
+from culture_tasks.report.model import Number, Numbers, Report
 from culture_tasks.report.wording import file_name
+from culture_tasks.results.runs import Run
 from culture_tasks.text import escaped
 from culture_tasks.text_tables import write_csv as write_file
 
@@ -20,6 +21,11 @@ FORMAT = 2
 """Version of the layout of ``report.json``."""
 
 _LEFT_OUT = frozenset(("samples", "times", "figures", "printed", "papers"))
+
+_OF_RUN = (
+    *("key", "model", "model_args", "harness", "task", "benchmark", "settings", "date", "items", "scored"),
+    *("problems", "spent", "measured", "own_data", "trained_on"),
+)
 
 Value = str | float | None
 
@@ -65,7 +71,7 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
     return paths
 
 
-def _values(cell: Cell | None) -> list[Value]:
+def _values(cell: Number | None) -> list[Value]:
     if cell is None:
         return [None] * len(_PARTS)
     places = (None, None) if cell.rank is None else (cell.rank.first, cell.rank.last)
@@ -73,11 +79,11 @@ def _values(cell: Cell | None) -> list[Value]:
 
 
 def _groups(report: Report) -> Iterator[list[Value]]:
-    for value in report.groups:
-        cell, label = value.cell, report.entrants[value.entrant].label
-        where = "; ".join(f"{field}={group}" for field, group in cell.where)
+    for cell in report.groups:
+        label, samples = report.entrants[cell.row].label, cell.where if cell.samples is None else cell.samples
+        where = "; ".join(f"{field}={group}" for field, group in samples)
         numbers = [cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags)]
-        yield [value.unit, label, value.statistic, value.dimension, value.group, where, *numbers]
+        yield [cell.unit, label, cell.statistic, cell.dimension, cell.group, where, *numbers]
 
 
 def write_json(report: Report, folder: Path) -> list[Path]:
@@ -85,7 +91,7 @@ def write_json(report: Report, folder: Path) -> list[Path]:
     path = folder / "report.json"
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f'{{\n"format": {FORMAT}')
-        for name in _names(Report):
+        for name in (*_names(Report), "units"):
             file.write(escaped(f',\n"{name}": {_in_lines(getattr(report, name))}'))
         file.write("\n}\n")
     return [path]
@@ -94,7 +100,7 @@ def write_json(report: Report, folder: Path) -> list[Path]:
 def _in_lines(value: Any) -> str:
     if isinstance(value, Mapping):
         (start, end), entries = "{}", [f"{_encode(str(key))}: {_encode(entry)}" for key, entry in value.items()]
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple | Numbers):
         (start, end), entries = "[]", list(map(_encode, value))
     else:
         return _encode(value)
@@ -107,6 +113,11 @@ def _encode(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """Returns an object as JSON has it; all numbers are in dataclasses."""
+    if isinstance(value, Run):
+        outcomes = tuple(sorted(value.samples.outcomes.items())) if value.samples else ()
+        samples_file = str(value.samples_file) if value.samples else None
+        files = {"results_file": str(value.path), "samples_file": samples_file, "outcomes": outcomes}
+        return {name: getattr(value, name) for name in _OF_RUN} | files
     if not is_dataclass(value):
         return sorted(value) if isinstance(value, frozenset) else dict(value)
     kind: Any = type(value)
@@ -118,4 +129,4 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
+    return tuple(field.name for field in fields(kind) if field.repr and field.name not in _LEFT_OUT)

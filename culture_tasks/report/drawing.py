@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.benchmarks.tables import Figure, Panel
-    from culture_tasks.report.model import Cell
+    from culture_tasks.report.model import Number
 
     Format = Literal["png", "svg", "pdf"]
     Handles = dict[str, Any]
@@ -142,12 +142,12 @@ def _size(figure: Figure, rows: int, columns: int) -> tuple[float, float]:
 # Marks and their intervals, axes and names
 
 
-def _values(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
+def _values(cells: Sequence[Number | None]) -> NDArray[np.float64]:
     """Returns the cells' values, NaN where there is none."""
     return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
 
 
-def _whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64] | None:
+def _whiskers(cells: Sequence[Number | None]) -> NDArray[np.float64] | None:
     """Returns how far intervals reach below and above the values: two rows, NaN without one; None without any."""
     lengths = [
         (np.nan, np.nan)
@@ -159,7 +159,7 @@ def _whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64] | None:
     return None if np.isnan(reach).all() else reach
 
 
-def _all_cells(figure: Figure) -> list[Cell]:
+def _all_cells(figure: Figure) -> list[Number]:
     return [cell for panel in figure.panels.values() for series in panel.values() for cell in series.values()]
 
 
@@ -195,14 +195,14 @@ def _value_axis(axes: Axes, scale: Scale, figure: Figure, *, across: bool) -> No
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
 
 
-def _not_below(cell: Cell | None, least: float) -> Cell | None:
+def _not_below(cell: Number | None, least: float) -> Number | None:
     if cell is None:
         return None
     value, low, high = (None if end is None else max(end, least) for end in (cell.value, cell.low, cell.high))
     return replace(cell, value=value, low=low, high=high)
 
 
-def _cells(figure: Figure, series: Mapping[str, Cell], groups: Sequence[str]) -> list[Cell | None]:
+def _cells(figure: Figure, series: Mapping[str, Number], groups: Sequence[str]) -> list[Number | None]:
     """Returns a series' cells in the order of some groups, ratios not below the edge of their axis."""
     cells = [series.get(group) for group in groups]
     is_of_ratios = any(cell is not None and is_ratio(cell.scale) for cell in cells)
@@ -210,7 +210,8 @@ def _cells(figure: Figure, series: Mapping[str, Cell], groups: Sequence[str]) ->
 
 
 def _scale_of(panel: Panel) -> Scale:
-    return next(cell.scale for series in panel.values() for cell in series.values())
+    scale: Scale = next(cell.scale for series in panel.values() for cell in series.values())
+    return scale
 
 
 def _looks(figure: Figure) -> dict[str, Look]:

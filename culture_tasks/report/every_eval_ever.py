@@ -11,19 +11,18 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries
-from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.harness.rows import LEXICAL
-from culture_tasks.report.model import Cell, Report, Unit
+from culture_tasks.report.model import Number, Report, Unit
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import RunJudge, TaskRun
+from culture_tasks.results.runs import Run, RunJudge
 from culture_tasks.text import escaped, storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -38,16 +37,16 @@ def write_eval_logs(report: Report, folder: Path, organization: str = "unknown")
     The files are, as in the project's datastore, ``data/culture-tasks/<developer>/<model>/<uuid>.json``. Their names
     depend on the runs alone, so that the same runs overwrite their files. ``organization`` is who evaluated.
     """
-    logs: dict[tuple[str, str], list[tuple[Cell, dict[str, Any]]]] = {}
-    for row, unit, statistic, where, cell in _numbers(report):
-        runs = [report.runs[key] for key in cell.runs]
-        harnesses = " + ".join(sorted({run.harness for run in runs}))
-        logs.setdefault((row, harnesses), []).append((cell, _result(unit, statistic, where, cell, runs)))
+    logs: dict[tuple[str, str], list[Number]] = {}
+    for number in report.numbers:
+        if number.runs and number.value is not None and math.isfinite(number.value):
+            harnesses = " + ".join(sorted({report.runs[key].harness for key in number.runs}))
+            logs.setdefault((number.row, harnesses), []).append(number)
     paths: list[Path] = []
-    for (row, harnesses), results in logs.items():
-        runs = [report.runs[key] for key in dict.fromkeys(key for cell, _ in results for key in cell.runs)]
+    for (row, harnesses), numbers in logs.items():
+        runs = [report.runs[key] for key in dict.fromkeys(key for number in numbers for key in number.runs)]
         log, name = _log(report, row, harnesses, runs, organization)
-        log["evaluation_results"] = [result for _, result in results]
+        log["evaluation_results"] = [_result(report, number) for number in numbers]
         developer, _, model = log["model_info"]["id"].rpartition("/")
         paths.append(folder / "data" / _NAME / _component(developer) / _component(model) / f"{name}.json")
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
@@ -56,26 +55,12 @@ def write_eval_logs(report: Report, folder: Path, organization: str = "unknown")
     return paths
 
 
-def _numbers(report: Report) -> Iterator[tuple[str, Unit, str, Where, Cell]]:
-    """Yields the user's numbers: the key of the row, the unit, the statistic, the groups and the number."""
-    numbers: list[tuple[str, Unit, str, Where, Cell]] = [
-        (row, unit, "score", (), cell) for unit in report.units.values() for row, cell in unit.cells.items()
-    ]
-    for value in (*report.further, *report.groups):
-        group = ((value.dimension, value.group),) if value.dimension else ()
-        where = value.cell.where if set(group) <= set(value.cell.where) else (*value.cell.where, *group)
-        numbers.append((value.entrant, report.units[value.unit], value.statistic, where, value.cell))
-    for number in numbers:
-        if number[-1].runs and number[-1].value is not None and math.isfinite(number[-1].value):
-            yield number
-
-
 def _log(
-    report: Report, row: str, harnesses: str, runs: Sequence[TaskRun], organization: str
+    report: Report, row: str, harnesses: str, runs: Sequence[Run], organization: str
 ) -> tuple[dict[str, Any], str]:
     """Returns a log without its results, and the name of its file."""
     entrant = report.entrants[row]
-    identity = [entrant.label, *sorted((run.task, run.date, Path(run.results_file).name) for run in runs)]
+    identity = [entrant.label, *sorted((run.task, run.date, run.path.name) for run in runs)]
     name = str(uuid.UUID(bytes=hashlib.sha256(json.dumps(identity).encode()).digest()[:16], version=4))
     model, evaluated = storable(entrant.model), _epoch(runs)
     model_info = _model(model)
@@ -94,7 +79,7 @@ def _log(
         },
         "eval_library": {
             "name": harnesses,
-            "version": " + ".join(sorted({_harness_version(run.results_file) for run in runs})),
+            "version": " + ".join(sorted({_harness_version(run.path) for run in runs})),
             "additional_details": {"culture_tasks": report.version},
         },
         "model_info": model_info,
@@ -102,14 +87,14 @@ def _log(
     return log, name
 
 
-def _epoch(runs: Iterable[TaskRun]) -> int:
+def _epoch(runs: Iterable[Run]) -> int:
     """Returns when the newest run was, in seconds; a time without a zone is taken for UTC, on every machine."""
     dates = (datetime.fromisoformat(run.date) for run in runs)
     return max(int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()) for date in dates)
 
 
-def _harness_version(results_file: str) -> str:
-    files = read_run(Path(results_file))
+def _harness_version(results_file: Path) -> str:
+    files = read_run(results_file)
     return (
         "unknown" if isinstance(files, UnusedFile) else str(files.content.get(LAYOUTS[files.harness][0]) or "unknown")
     )
@@ -121,8 +106,10 @@ def _model(name: str) -> dict[str, Any]:
     return {"name": name, "id": name, **developer, "additional_details": unknown}
 
 
-def _result(unit: Unit, statistic: str, where: Where, cell: Cell, runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _result(report: Report, cell: Number) -> dict[str, Any]:
     """Returns one result: ``culturalvqa``, or ``culturalvqa.country.brazil`` for a part of it."""
+    unit, statistic, where = report.units[cell.unit], cell.statistic, cell.where
+    runs = [report.runs[key] for key in cell.runs]
     name = ".".join((unit.key, *(part for pair in where for part in pair)))
     metric = (unit.metric if statistic == "score" else statistic) + LEXICAL * ("lexical_judge" in cell.flags)
     details = {"coverage": cell.coverage, "flags": " ".join(cell.flags), "note": cell.note}
@@ -180,7 +167,7 @@ def _scoring(judges: Sequence[RunJudge]) -> dict[str, Any]:
     }
 
 
-def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _source_data(unit: Unit, runs: Sequence[Run]) -> dict[str, Any]:
     own_data = "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data))
     fingerprints = ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data))
     tasks = [entry for run in runs if isinstance(entry := entries().get(run.task), Task)]
@@ -193,7 +180,7 @@ def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def _generation(runs: Sequence[TaskRun]) -> dict[str, Any]:
+def _generation(runs: Sequence[Run]) -> dict[str, Any]:
     decodings = [json.loads(run.settings.decoding or "{}") for run in runs]
     shared = decodings[0] if all(decoding == decodings[0] for decoding in decodings) else {}
     arguments = {name: shared[name] for name in _GENERATION if isinstance(shared.get(name), int | float)}

@@ -10,7 +10,7 @@ from itertools import count
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.tables import Figure, Panel
 from culture_tasks.pages.pictures import cleaned
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, CountryScore, Entrant, Table
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, CountryScore, ModelRow, Number, Table
 from culture_tasks.report.wording import number
 from culture_tasks.vocabulary import place
 
@@ -30,7 +30,7 @@ _MOST_TITLES = 6
 def finished(
     figures: Iterable[Figure],
     summary: Table,
-    entrants: Mapping[str, Entrant],
+    entrants: Mapping[str, ModelRow],
     countries: Sequence[CountryScore],
     beside: Sequence[str],
 ) -> tuple[Figure, ...]:
@@ -76,7 +76,7 @@ def _overview(summary: Table, order: Sequence[str], beside: Sequence[str]) -> Fi
     )
 
 
-def _is_first(cell: Cell) -> bool:
+def _is_first(cell: Number) -> bool:
     return cell.rank is not None and cell.rank.first == 1
 
 
@@ -86,7 +86,7 @@ def _countries(scores: Sequence[CountryScore], order: Sequence[str]) -> Figure |
     for score in scores:
         counts[score.place] = max(counts.get(score.place, (0, 0)), (len(score.means), score.cell.n))
     codes = sorted(counts, key=counts.__getitem__, reverse=True)[:_MOST_COUNTRIES]
-    panel: dict[str, dict[str, Cell]] = {}
+    panel: dict[str, dict[str, Number]] = {}
     for row in order:
         cells = {
             place(score.place).name: score.cell
@@ -188,7 +188,7 @@ def groups_of(figure: Figure, panel: Panel) -> list[str]:
     return groups
 
 
-def _notes(figure: Figure, cells: Sequence[Cell]) -> Iterator[str]:
+def _notes(figure: Figure, cells: Sequence[Number]) -> Iterator[str]:
     """Yields the notes on a figure's numbers, one line each."""
     flags = {flag for cell in cells for flag in cell.flags}
     if figure.groups != "model" and any(cell.low is not None for cell in cells):

@@ -14,7 +14,7 @@ from culture_tasks.text_tables import plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from culture_tasks.report.model import Cell, Report, Table
+    from culture_tasks.report.model import Number, Report, Table
 
 _NAMES = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
 _NAMES |= {'"': "quotedbl", "'": "quotesingle", "`": "asciigrave"}
@@ -71,7 +71,7 @@ def escape(text: str) -> str:
     return plain(text).translate(_SPECIAL)
 
 
-def _cell(cell: Cell | None, table: Table) -> str:
+def _cell(cell: Number | None, table: Table) -> str:
     if cell is None:
         return ""
     text = number(cell.value, cell.scale)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from culture_tasks.report.model import Cell, Conclusion, Report, Table
+from culture_tasks.report.model import Conclusion, Number, Report, Table
 from culture_tasks.report.wording import (
     FIRST_FIGURES,
     FIRST_TABLE,
@@ -95,7 +95,7 @@ def _content(table: Table) -> Iterator[str]:
     yield from map(markdown_cell, table.notes)
 
 
-def _cell(cell: Cell | None, table: Table) -> str:
+def _cell(cell: Number | None, table: Table) -> str:
     if cell is None:
         return ""
     text, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Table
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Flag, Number, Table
 from culture_tasks.text import storable
 
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
@@ -73,19 +73,19 @@ def p_value(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
+def interval(cell: Number, between: str = ", ", *, signed: bool = False) -> str:
     """Returns both ends of a cell's interval; empty without one."""
     if cell.low is None or cell.high is None:
         return ""
     return between.join(number(end, cell.scale, signed=signed) for end in (cell.low, cell.high))
 
 
-def why_no_interval(cell: Cell) -> str:
+def why_no_interval(cell: Number) -> str:
     """Returns ``no interval: every score is 3``, or an empty text where there is an interval, or no reason."""
     return cell.note.partition("; ")[0] if cell.low is None and cell.note.startswith("no interval") else ""
 
 
-def marks_of(cell: Cell) -> str:
+def marks_of(cell: Number) -> str:
     """Returns the letters of a cell's flags, in the order of the legend, without ``published``: its row says so."""
     return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")
 

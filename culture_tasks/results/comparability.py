@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import RunJudge, RunSettings, TaskRun
+from culture_tasks.results.runs import Run, RunJudge, RunSettings
 
 Flag = Literal[
     "other_judge",
@@ -197,7 +197,7 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
     return max(entrants, key=lambda entrant: (support[tuple(entrants[entrant].items())], weight[entrant]))
 
 
-def variation(run: TaskRun, first: TaskRun) -> str:
+def variation(run: Run, first: Run) -> str:
     """Returns in words how a run differs from another run of the same model and task."""
     parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
     if template != first.settings.chat_template and run.harness == first.harness:

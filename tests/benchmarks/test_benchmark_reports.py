@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.interface import Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.benchmarks.reporting import RunFacts, TasksRun, groups_and_tasks
 from culture_tasks.benchmarks.tables import Numbers
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import Number
 from culture_tasks.vocabulary import language, place
 
 NAMES = list(benchmarks())
@@ -30,7 +30,7 @@ def units(name):
     return list(benchmarks()[name].report().units(ran(name)))
 
 
-CELL = Cell(1.0, Scale("percent", 0, 100), runs=("run",))
+CELL = Number(1.0, Scale("percent", 0, 100), runs=("run",))
 
 
 def numbers_of(name, known=None):

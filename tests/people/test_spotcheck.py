@@ -22,7 +22,7 @@ from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.numbers import Unit
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 
@@ -332,7 +332,7 @@ def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(chec
         main(["spotcheck", "score", str(checked / "sheet"), str(ratings), "--results", str(checked / "nowhere")]) == 1
     )
     assert "error: spotcheck: no run that can be used in" in capsys.readouterr().err
-    monkeypatch.setattr(Measured, "is_mean_of_samples", False)
+    monkeypatch.setattr(Unit, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
 

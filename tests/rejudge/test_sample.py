@@ -65,7 +65,7 @@ def test_a_score_that_needs_no_judge_stays_that_of_all_responses(tmp_path, monke
     written("lm_eval", "lexical", ("crosscult_diagnostic",))
 
     def overlaps(report):
-        cells = {(one.entrant, one.cell.where): one.cell for one in report.groups if one.statistic == "rouge_l"}
+        cells = {(one.row, one.where): one for one in report.groups if one.statistic == "rouge_l"}
         return [
             (where, cell.value, cell.low, cell.n, cell.flags) for (row, where), cell in cells.items() if row == "e1"
         ]

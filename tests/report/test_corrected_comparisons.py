@@ -20,8 +20,7 @@ from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Unit
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import CultureInTask
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.strata import CultureInTask
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 ITEMS = [f"{language}-{number}" for language, size in SIZES.items() for number in range(size)]
@@ -241,9 +240,9 @@ def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
 
 
 def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
-    unit = Unit("u", "U", None, "score", Scale("points", 0.0, 10.0), "", headline=True, cells={})
-    runs = [SimpleNamespace(run=SimpleNamespace(task=task), whole=None) for task in ("one", "two")]
-    measured = Measured(unit, ("one", "two"), runs={"a": runs, "b": runs})
+    runs = [SimpleNamespace(task=task, whole=None) for task in ("one", "two")]
+    scale, of_both = Scale("points", 0.0, 10.0), {"a": runs, "b": runs}
+    measured = Unit("u", "U", None, "score", scale, "", headline=True, tasks=("one", "two"), runs=of_both)
 
     def responses(people):
         strata = [CultureInTask(task, "", task) for task in ("one",) * 4 + ("two",) * 4]

@@ -8,7 +8,7 @@ from support.sample_files import care_sample, cedar_sample, judged, record, vqa_
 from culture_tasks import frames
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.report.drawing import svg_images
-from culture_tasks.report.model import Cell, CountryScore
+from culture_tasks.report.model import CountryScore, Number
 from culture_tasks.report.numbers.countries import mark_differences
 from culture_tasks.report.numbers.overall import COMMON
 
@@ -158,7 +158,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     own = range(benchmarks)
     items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own)
     return [
-        CountryScore(model, str(at), Cell(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
+        CountryScore(model, str(at), Number(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
         for at, one in enumerate(pooled(items, len(skills)))
     ]
 

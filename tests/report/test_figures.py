@@ -21,7 +21,7 @@ from culture_tasks.pages import pictures
 from culture_tasks.pages.pictures import cleaned, shown, styled
 from culture_tasks.report.drawing import draw, lowest_ratio, svg_images, write_figures
 from culture_tasks.report.figures import description_of, finished, groups_of, texts_of
-from culture_tasks.report.model import Cell, CountryScore, Entrant, Rank, Table
+from culture_tasks.report.model import CountryScore, ModelRow, Number, Rank, Table
 
 KINDS = {"dots": "by_country", "heat": "matrix", "lines": "retention"}
 HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
@@ -39,7 +39,7 @@ def _figure(kind, *cells):
 
 def _drawn(names, *figures, columns=(), countries=(), beside=()):
     """Figures as the report of some models has them."""
-    entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(names)}
+    entrants = {f"m{number}": ModelRow(f"m{number}", name) for number, name in enumerate(names)}
     summary = Table("summary", "Scores", columns=tuple(columns), rows={key: (key,) for key in entrants})
     return {one.key: one for one in finished(figures, summary, entrants, countries, beside)}
 
@@ -48,11 +48,11 @@ def _drawn(names, *figures, columns=(), countries=(), beside=()):
 
 
 def test_a_figure_has_the_cells_of_columns_in_their_order_without_totals_and_missing_numbers():
-    cells = {"m1": Cell(2.0, PERCENT), "m0": Cell(None, PERCENT)}
+    cells = {"m1": Number(2.0, PERCENT), "m0": Number(None, PERCENT)}
     columns = [
-        Column("a", "A", PERCENT, {"m0": Cell(1.0, PERCENT)}),
+        Column("a", "A", PERCENT, {"m0": Number(1.0, PERCENT)}),
         Column("b", "B", PERCENT, cells),
-        Column("c", "C", PERCENT, {"m0": Cell(3.0, PERCENT), "m1": Cell(4.0, PERCENT, flags=("low_coverage",))}),
+        Column("c", "C", PERCENT, {"m0": Number(3.0, PERCENT), "m1": Number(4.0, PERCENT, flags=("low_coverage",))}),
         Column("all", "All", PERCENT, cells, sums_up=True),
     ]
     figure = _drawn(("x", "y"), Figure("f", "F", {"P": series_of(columns), "empty": {}}, "v", groups="group"))["f"]
@@ -70,14 +70,14 @@ def test_a_figure_has_the_cells_of_columns_in_their_order_without_totals_and_mis
 
 def test_rows_that_look_alike_are_told_apart():
     for third, labels in (("other", ["other", "same", "same (2)"]), ("same (2)", ["same", "same (2)", "same (2) (2)"])):
-        panel = {f"m{number}": {"a": Cell(1.0, PERCENT)} for number in range(3)}
+        panel = {f"m{number}": {"a": Number(1.0, PERCENT)} for number in range(3)}
         figure = _drawn(("same", "same\u202e", third), Figure("f", "F", {"P": panel}, "v"))["f"]
         assert sorted(figure.panels["P"]) == labels
 
 
 def test_many_groups_stand_in_the_order_of_their_means():
-    low = {name: Cell(float(place), PERCENT) for place, name in enumerate("abcdefghi")}
-    high = {"a": Cell(20.0, PERCENT)}  # (0 + 20) / 2
+    low = {name: Number(float(place), PERCENT) for place, name in enumerate("abcdefghi")}
+    high = {"a": Number(20.0, PERCENT)}  # (0 + 20) / 2
     figure = _drawn(("x", "y"), Figure("f", "F", {"P": {"m0": low, "m1": high}}, "v"))["f"]
     assert groups_of(figure, figure.panels["P"]) == ["a", *"ihgfedcb"]
 
@@ -85,7 +85,7 @@ def test_many_groups_stand_in_the_order_of_their_means():
 def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     def column(key, values, **more):
         cells = {
-            f"m{at}": Cell(value, PERCENT, rank=Rank(1 if value > 40 else 3, 3)) for at, value in enumerate(values)
+            f"m{at}": Number(value, PERCENT, rank=Rank(1 if value > 40 else 3, 3)) for at, value in enumerate(values)
         }
         return Column(key, key.title(), PERCENT, cells, **more)
 
@@ -103,7 +103,9 @@ def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
     codes = [country.alpha_2 for country in pycountry.countries][:40]
     names = [f"model {number:02}" for number in range(20)]
     scores = [
-        CountryScore(f"m{model}", code, Cell(30.0, PERCENT, n=50 - at), 50.0, {}, ("u",), "above" if at == 1 else None)
+        CountryScore(
+            f"m{model}", code, Number(30.0, PERCENT, n=50 - at), 50.0, {}, ("u",), "above" if at == 1 else None
+        )
         for model in range(20)
         for at, code in enumerate(codes)
     ]
@@ -117,11 +119,11 @@ def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
 
 
 def test_more_models_and_panels_than_a_figure_has_room_for_are_said():
-    panels = {f"P{at}": {f"m{m}": {"a": Cell(1.0, PERCENT)} for m in range(25)} for at in range(30)}
+    panels = {f"P{at}": {f"m{m}": {"a": Number(1.0, PERCENT)} for m in range(25)} for at in range(30)}
     figure = _drawn([f"m{m}" for m in range(25)], Figure("f", "F", panels, "v"))["f"]
     assert (len(figure.panels), {len(panel) for panel in figure.panels.values()}) == (24, {12})
     assert figure.notes[-1] == "The table has the others"
-    marks = {f"P{at}": {"s": {str(g): Cell(1.0, PERCENT) for g in range(600)}} for at in range(4)}
+    marks = {f"P{at}": {"s": {str(g): Number(1.0, PERCENT) for g in range(600)}} for at in range(4)}
     assert len(_drawn("a", Figure("f", "F", marks, "v", series="side"))["f"].panels) == 2
 
 
@@ -216,9 +218,9 @@ def test_letters_without_a_font_or_that_are_not_joined_are_warned_of_once(caplog
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_can_be_drawn_each_time_the_same_and_names_can_not_inject(kind):
     equal, share, ratio = Scale("x"), Scale("x", 0.0, 1.0), Scale("x", neutral=1.0)
-    extremes = (Cell(0.0, share, 0.0, 0.0), Cell(1.0, share, 1.0, 1.0))
-    cases = ((Cell(1.0, equal), Cell(1.0, equal)), extremes, (Cell(0.5, ratio, 0.4, 3.0),))
-    panel = {"m0": {"a": Cell(1.0, equal)}, "m1": {HOSTILE: Cell(2.0, equal)}}
+    extremes = (Number(0.0, share, 0.0, 0.0), Number(1.0, share, 1.0, 1.0))
+    cases = ((Number(1.0, equal), Number(1.0, equal)), extremes, (Number(0.5, ratio, 0.4, 3.0),))
+    panel = {"m0": {"a": Number(1.0, equal)}, "m1": {HOSTILE: Number(2.0, equal)}}
     # matplotlib hides names that begin with an underscore
     figure = _drawn((f"_$x^2$ {HOSTILE}", "b"), Figure("f", "F", {HOSTILE: panel}, "v", kind=kind))["f"]
     *simple, svg, again = svg_images([*(_figure(kind, *cells) for cells in cases), figure, figure])
@@ -256,17 +258,17 @@ def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
 
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio, bias = Scale("ratio", 0.0, None, better=None, neutral=1.0), Scale("percent", -100.0, 100.0, None, 0.0)
-    figure = _figure("dots", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
+    figure = _figure("dots", Number(0.0, ratio, 0.0, 0.2), Number(4.0, ratio, 2.0, 8.0))
     with styled(texts_of(figure)):
-        axes, other = (draw(one).axes[0] for one in (figure, _figure("dots", Cell(4.0, bias))))
+        axes, other = (draw(one).axes[0] for one in (figure, _figure("dots", Number(4.0, bias))))
         assert (axes.get_xscale(), other.get_xscale()) == ("log", "linear")
         drawn = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
         assert (lowest_ratio(figure), 4.0) in drawn
 
 
 def test_a_score_with_a_wider_interval_is_paler_in_the_heat_map_and_grey_has_no_answer():
-    cells = {"a": Cell(50.0, PERCENT, low=50.0, high=50.0), "b": Cell(50.0, PERCENT, low=20.0, high=80.0)}
-    cells |= {"c": Cell(31.0, PERCENT), "d": Cell(None, PERCENT)}
+    cells = {"a": Number(50.0, PERCENT, low=50.0, high=50.0), "b": Number(50.0, PERCENT, low=20.0, high=80.0)}
+    cells |= {"c": Number(31.0, PERCENT), "d": Number(None, PERCENT)}
     [axes, _] = draw(replace(_figure("heat"), panels={"": {"model": cells}})).axes
     certain, wide, unknown = (patch.get_facecolor()[:3] for patch in axes.patches)  # an empty cell has none
     assert certain == to_rgb("#fde725")  # the upper end of the colour map: the numbers' range goes from 30 to 50

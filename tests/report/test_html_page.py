@@ -24,7 +24,7 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.html.page import environment, render, write_html
 from culture_tasks.report.html.samples import choose_samples, correctness, safe_json
 from culture_tasks.report.model import Conclusion, Phrase
-from culture_tasks.results.runs import RunRows
+from culture_tasks.results.file_samples import RunRows
 from culture_tasks.text import inert
 
 HOSTILE = (

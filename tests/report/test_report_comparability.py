@@ -1,6 +1,7 @@
 """What can't be compared is marked, and neither ranked nor tested."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from support.reports import cells_of, flags_of, report_of, row_of, tables_of
@@ -11,7 +12,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
 from culture_tasks.results.comparability import differences, variation
-from culture_tasks.results.runs import PromptHash, RunJudge, RunSettings, TaskRun
+from culture_tasks.results.runs import PromptHash, Run, RunJudge, RunSettings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -199,8 +200,9 @@ def test_a_group_without_a_part_is_incomplete_and_nothing_missing_is_hidden(two)
 
 
 def run_of(args="", harness="lm_eval", **settings):
-    files = {"date": "2026-01-01", "results_file": "r.json", "samples_file": None, "items": 0, "scored": 0}
-    return TaskRun("r1", "m", args, harness, "t", benchmark=None, settings=RunSettings(**settings), **files)
+    arguments = tuple(tuple(part.split("=", 1)) for part in args.split(", ") if part)
+    settings = RunSettings(**settings)
+    return Run(harness=harness, path=Path("r.json"), task="t", model="m", arguments=arguments, settings=settings)
 
 
 def judge(**changes):
@@ -282,7 +284,7 @@ def test_samples_of_another_run_are_marked(two, numbers, said):
     notes = [note for note in report.notes if "the result file" in note]
     assert len(notes) == bool(said)
     assert all("c on CulturalVQA" in note and said in note for note in notes)
-    groups = [each.cell for each in report.groups if each.cell.runs == cell.runs]
+    groups = [each for each in report.groups if each.runs == cell.runs]
     assert all(("unlike_its_file" in each.flags) == bool(said) for each in groups)
 
 

@@ -140,7 +140,7 @@ def test_a_judge_s_sample_leaves_the_overlap_that_of_all_requests(tmp_path):
     write_sample(whole, "m", graded, "20260102_000000")
     report = report_of(tmp_path)
     [key] = [key for key, cell in report.units["crosscult_single"].cells.items() if "subset" in cell.flags]
-    found = [one.cell for one in report.groups if (one.entrant, one.statistic) == (key, "rouge_l")]
+    found = [one for one in report.groups if (one.row, one.statistic) == (key, "rouge_l")]
     of_roles = [cell for cell in found if {name for name, _ in cell.where} == {"role"}]
     assert {cell.n for cell in of_roles} == {6}
     assert not any("subset" in cell.flags for cell in found)

@@ -14,7 +14,7 @@ from support.sample_files import JUDGE, vqa_samples, write_run
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.cli.main import main
 from culture_tasks.report.latex import escape, table_latex
-from culture_tasks.report.model import Cell, Column, Table
+from culture_tasks.report.model import Column, Number, Table
 from culture_tasks.text import inert
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain, write_csv
 
@@ -44,7 +44,7 @@ def test_any_text_is_printed_by_latex(text):
 
 def test_latex_sets_no_space_between_the_digits_of_a_number():
     scale = Scale("count", 0.0, None, digits=0)
-    cell = Cell(1200.0, scale, 1000.0, 1234567.0, best=True)
+    cell = Number(1200.0, scale, 1000.0, 1234567.0, best=True)
     table = Table("t", "T", ("Model",), (Column("n", "N", scale, {"m": cell}),), {"m": ("m",)})
     assert r"$\mathbf{1{,}200}$ {\scriptsize $[1{,}000, 1{,}234{,}567]$}" in table_latex(table)
 

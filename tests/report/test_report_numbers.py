@@ -13,9 +13,9 @@ from culture_tasks.harness.records import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
-from culture_tasks.report.model import Cell
-from culture_tasks.report.numbers.observations import Observations, interval
+from culture_tasks.report.model import Number
 from culture_tasks.report.numbers.overall import to_common
+from culture_tasks.report.numbers.selection import Selection
 
 RATING = Scale("rating", 1.0, 10.0)
 
@@ -23,15 +23,15 @@ RATING = Scale("rating", 1.0, 10.0)
 def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.array(items if clusters is None else clusters, dtype=np.int32)
-    return Observations(("r1",), items, np.array(scores), codes, None, 1.0)
+    return Selection(("r1",), items, np.array(scores), codes, None, 1.0)
 
 
 def test_right_and_wrong_get_wilsons_interval_and_ratings_students_over_clusters():
-    found = interval(observed([100.0, 0.0, 100.0, 100.0]), Scale("percent", 0.0, 100.0))
+    found = observed([100.0, 0.0, 100.0, 100.0]).interval(Scale("percent", 0.0, 100.0))
     # p = 3/4, n = 4, z = 1.96: centre (0.75 + 3.8415/8) / (1 + 3.8415/4) = 0.6275, half width 0.3270
     assert (found.value, found.low, found.high) == pytest.approx((75.0, 30.06, 95.44), abs=0.01)
     scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
-    assert interval(observed(scores, clusters), RATING) == mean_interval(scores, clusters)
+    assert observed(scores, clusters).interval(RATING) == mean_interval(scores, clusters)
 
 
 def test_contributions_of_parts_and_of_a_ratio_have_its_value_and_its_error():
@@ -48,10 +48,10 @@ def test_contributions_of_parts_and_of_a_ratio_have_its_value_and_its_error():
 
 
 def test_the_common_scale_maps_ends_to_ends():
-    assert [to_common(Cell(value, RATING)).value for value in (1.0, 10.0)] == [0.0, 100.0]
-    found = to_common(Cell(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
+    assert [to_common(Number(value, RATING)).value for value in (1.0, 10.0)] == [0.0, 100.0]
+    found = to_common(Number(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
     assert (found.value, found.low, found.high) == (75.0, 60.0, 80.0)
-    assert to_common(Cell(3.0, Scale("unknown"))) is None
+    assert to_common(Number(3.0, Scale("unknown"))) is None
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_pairs_are_tested_on_common_items_and_those_that_share_an_image_are_one_
 
 
 def test_groups_have_their_own_items_coverage_and_samples(report):
-    found = {(each.entrant, each.group): each.cell for each in report.groups if each.dimension == "country"}
+    found = {(each.row, each.group): each for each in report.groups if each.dimension == "country"}
     assert (found["e1", "china"].value, found["e2", "china"].value) == (0.0, 0.5)
     assert (found["e2", "usa"].n, found["e2", "usa"].coverage) == (1, 0.5)
     cell = found["e1", "india"]
@@ -119,8 +119,8 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
 
 def bias_of(report, statistic, group=None, where=()):
     """The number of a group, or the numbers of all groups."""
-    values = [value for value in report.groups if (value.statistic, value.cell.where) == (statistic, where)]
-    found = {value.group: value.cell.value for value in values}
+    numbers = [number for number in report.groups if (number.statistic, number.where[:-1]) == (statistic, where)]
+    found = {number.group: number.value for number in numbers}
     return found if group is None else found[group]
 
 

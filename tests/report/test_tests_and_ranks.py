@@ -10,10 +10,10 @@ from support.sample_files import care_sample, vqa_samples, write_run
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
-from culture_tasks.report.model import Cell, Rank
+from culture_tasks.report.model import Number, Rank
 from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, rank_cells
-from culture_tasks.report.numbers.observations import Observations, in_order
 from culture_tasks.report.numbers.overall import Block, blocks
+from culture_tasks.report.numbers.selection import Selection, in_order
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)
@@ -23,7 +23,7 @@ def observed(scores, clusters=None, strata=None, shares=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.asarray(items if clusters is None else clusters, dtype=np.int32)
     parts = None if strata is None else np.asarray(strata, dtype=np.int32)
-    return in_order(Observations(("r1",), items, np.asarray(scores, dtype=np.float64), codes, parts, 1.0, shares))
+    return in_order(Selection(("r1",), items, np.asarray(scores, dtype=np.float64), codes, parts, 1.0, shares))
 
 
 def compared(models, scale):
@@ -36,7 +36,7 @@ def compared(models, scale):
 
 
 def ranks_of(models, scale):
-    cells = {str(at): Cell(float(np.nanmean(each.scores)), scale) for at, each in enumerate(models)}
+    cells = {str(at): Number(float(np.nanmean(each.scores)), scale) for at, each in enumerate(models)}
     found, standing = rank_cells(cells, scale, tests=compared(models, scale), left_out={})
     return [found[str(at)].rank for at in range(len(models))], {int(key) for key in standing.best}
 
@@ -103,7 +103,7 @@ def test_parts_that_weigh_the_same_are_tested_exactly_where_few_items_differ():
 def test_nothing_in_common_is_not_tested(scale, strata):
     [test] = compared([observed([1.0, math.nan], strata=strata), observed([math.nan, 1.0], strata=strata)], scale)
     assert (test.n, test.p, test.low, test.verdict, test.better) == (0, None, None, "not tested", None)
-    cells = {"0": Cell(1.0, scale), "1": Cell(1.0, scale)}
+    cells = {"0": Number(1.0, scale), "1": Number(1.0, scale)}
     found, standing = rank_cells(cells, scale, tests=[test], left_out={})
     assert [cell.rank for cell in found.values()] == [Rank(1, 2)] * 2
     assert standing.best == ("0", "1")

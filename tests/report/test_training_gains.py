@@ -141,11 +141,7 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     assert columns == [("Benchmarks", "care_zh"), ("Other tasks", "mmlu")]
     mmlu = gains_of(two)["dpo", "org/base", "mmlu", ""]
     assert (mmlu.percent.value, mmlu.difference.value) == (pytest.approx(-200 / 3), -0.5)
-    # 20 items became wrong and none right: McNemar's exact test, 2 / 2 ** 20
-    assert (mmlu.test.test, mmlu.test.p) == ("sign flips", pytest.approx(2 / 2**20))
-    [said] = [finding.text for finding in report.findings if "trained from" in finding.text]
-    assert said.startswith("dpo, trained from org/base, is significantly better on CARE, Chinese culture (+1.67, ")
-    assert " and significantly worse on mmlu (-0.500, " in said
+    assert (mmlu.test, mmlu.difference.note) == (None, "there are no samples to test")
 
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):

@@ -6,15 +6,18 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.tables import Figure, series_of
 from culture_tasks.report.figures import finished
-from culture_tasks.report.model import Cell, Column, Entrant, Rank, Report, Table, Unit
+from culture_tasks.report.model import Column, ModelRow, Number, Numbers, Rank, Report, Table, Unit
+from culture_tasks.results.file_samples import RunRows, Sample
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import RunRows, RunSettings, Sample, TaskRun
+from culture_tasks.results.loading import Results
+from culture_tasks.results.runs import RecordKind, Run, RunSamples, RunSettings, RunUsage
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (
@@ -63,7 +66,7 @@ def share(*parts: object) -> float:
 
 def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3) -> Report:
     """A report over two benchmarks and a foreign task, with so many samples of each model in each group."""
-    entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
+    entrants = {f"m{number}": ModelRow(f"m{number}", name) for number, name in enumerate(models)}
     runs = {f"{key}.{task}": _run(f"{key}.{task}", row, task) for key, row in entrants.items() for task in TASKS}
     units = {
         task: Unit(task, title, benchmark, "acc", scale, "made up", True, _column(entrants, task, "", scale).cells)
@@ -76,9 +79,8 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3) -> Rep
         options={"--published": "yes"},
         entrants=entrants,
         runs=runs,
-        units=units,
+        numbers=Numbers(units.values(), Results()),
         tables=tables,
-        groups=(),
         fairness=(),
         comparisons=(),
         contrasts=(),
@@ -89,21 +91,29 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3) -> Rep
     )
 
 
-def _run(key: str, entrant: Entrant, task: str) -> TaskRun:
-    settings = RunSettings(task_version="1", decoding='{"temperature": 0}')
-    files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
-    return TaskRun(
-        key, entrant.model, "", "lmms_eval", task, TASKS[task][1], settings, *files, 50, 48, (("scored", 48),)
+def _run(key: str, entrant: ModelRow, task: str) -> Run:
+    _, benchmark, scale = TASKS[task]
+    return Run(
+        harness="lmms_eval",
+        path=Path("r.json"),
+        task=task,
+        model=entrant.model,
+        date="2026-01-01T00:00:00",
+        settings=RunSettings(task_version="1", decoding='{"temperature": 0}'),
+        samples_file=Path("s.jsonl"),
+        key=key,
+        kind=RecordKind(benchmark, "acc", scale) if benchmark else None,
+        samples=RunSamples(slice(0, 50), 48, spent=RunUsage(50), outcomes={"scored": 48, "refused": 2}),
     )
 
 
-def _column(entrants: Mapping[str, Entrant], task: str, group: str, scale: Scale, over: str = "") -> Column:
+def _column(entrants: Mapping[str, ModelRow], task: str, group: str, scale: Scale, over: str = "") -> Column:
     low, high = scale.low or 0.0, scale.high or 2.0
     cells = {}
     for key in entrants:
         value, width = low + (high - low) * (0.15 + 0.7 * share(key, task, group)), (high - low) * 0.05
         is_low = task == "care_zh" and key == "m0"
-        cells[key] = Cell(
+        cells[key] = Number(
             value,
             scale,
             value - width,
@@ -118,10 +128,12 @@ def _column(entrants: Mapping[str, Entrant], task: str, group: str, scale: Scale
     return Column(group or task, group or TASKS[task][0], scale, cells, over)
 
 
-def _tables(entrants: Mapping[str, Entrant]) -> Iterator[Table]:
+def _tables(entrants: Mapping[str, ModelRow]) -> Iterator[Table]:
     columns = [_column(entrants, task, "", scale) for task, (_, _, scale) in TASKS.items()]
     rows = {key: (entrant.label, "") for key, entrant in entrants.items()}
-    paper = [replace(one, cells={**one.cells, "paper": Cell(50.0, one.scale, flags=("published",))}) for one in columns]
+    paper = [
+        replace(one, cells={**one.cells, "paper": Number(50.0, one.scale, flags=("published",))}) for one in columns
+    ]
     yield Table(
         "summary",
         "All benchmarks",
@@ -156,7 +168,7 @@ def _figures(tables: Sequence[Table]) -> Iterator[Figure]:
     yield Figure("retention", "Retention", {"m": steps}, "Score", kind="lines", groups="step", series="language")
 
 
-def _samples(run: TaskRun, per_group: int) -> Iterator[Sample]:
+def _samples(run: Run, per_group: int) -> Iterator[Sample]:
     for place, (name, number) in enumerate((name, number) for number in range(per_group) for name in COUNTRIES):
         language = LANGUAGES[number % len(LANGUAGES)]
         outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
@@ -185,13 +197,19 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
     return replace(
         report,
         entrants=entrants,
-        units=units,
-        runs={key: replace(run, model=hostile, task=hostile, problems=(hostile,)) for key, run in report.runs.items()},
+        numbers=Numbers(units.values(), Results()),
+        runs={key: _hostile_run(run, hostile) for key, run in report.runs.items()},
         tables=tuple(_hostile_table(table, hostile) for table in report.tables),
         problems=(UnusedFile(hostile, "damaged", hostile),),
         notes=(hostile,),
         samples=MemoryStore(samples),
     )
+
+
+def _hostile_run(run: Run, text: str) -> Run:
+    assert run.samples is not None
+    problems = (UnusedFile("s.jsonl", "damaged", text),)
+    return replace(run, model=text, task=text, samples=replace(run.samples, problems=problems))
 
 
 def _hostile_table(table: Table, text: str) -> Table:

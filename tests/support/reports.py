@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from culture_tasks.benchmarks.tables import Figure
 from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.model import Cell, Report, Table
+from culture_tasks.report.model import Number, Report, Table
 
 
 def report_of(*paths: Path, **options: Any) -> Report:
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
     key: str
     labels: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
+    cells: tuple[Number | None, ...]
     published: bool
 
 
@@ -45,12 +45,12 @@ def figures_of(report: Report) -> dict[str, Figure]:
     return {figure.key: figure for figure in report.figures}
 
 
-def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:
+def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Number]:
     """Returns the scores of a unit by the label of their row."""
     return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
 
 
-def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell | None]:
+def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Number | None]:
     """Returns a row's cells by column: the row of a number, or the one whose labels begin with these."""
     if not isinstance(row, int):
         labels = (row,) if isinstance(row, str) else tuple(row)

@@ -76,7 +76,7 @@ def write_html(
     counts = {
         "model": len(report.models),
         "run": len(report.runs),
-        "sample": sum(run.items for run in report.runs.values() if run.samples_file),
+        "sample": sum(run.items for run in report.runs.values() if run.samples),
     }
     sections = [
         {
@@ -95,7 +95,7 @@ def write_html(
         for question, title in QUESTIONS.items()
     ]
     problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
-    problems += [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
+    problems += [(str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems]
     options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = render(
         "page.html",

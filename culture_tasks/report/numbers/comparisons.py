@@ -15,29 +15,20 @@ from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import (
     NOT_COMPARABLE,
-    Cell,
     Comparison,
     Correction,
-    Entrant,
     Fairness,
     Flag,
-    GroupValue,
+    ModelRow,
+    Number,
     Rank,
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    draw_of_both,
-    in_order,
-    nan_to_none,
-    ordered,
-)
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, ordered
+from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, draw_of_both, in_order
 from culture_tasks.results.comparability import between, explain
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
@@ -71,8 +62,8 @@ class Pair:
     unit: str
     first: str
     second: str
-    first_samples: Observations
-    second_samples: Observations
+    first_samples: Selection
+    second_samples: Selection
     scale: Scale
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
@@ -130,15 +121,15 @@ class Pair:
 
 
 def comparisons(
-    units: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
+    units: Iterable[Unit], entrants: Mapping[str, ModelRow], corrections: Corrections, *, anyway: bool = False
 ) -> list[Comparison]:
     """Tests all pairs of entrants on each headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
     for measured in units:
-        unit = measured.unit
+        unit = measured
         keys = [key for key, cell in unit.cells.items() if cell.value is not None and measured.runs[key]]
         if unit.headline and len(keys) > 1:
-            observed = {key: in_order(measured.observe(key)) for key in keys}
+            observed = {key: in_order(measured.select(key)) for key in keys}
             pairs = [
                 Pair(
                     unit=unit.key,
@@ -163,15 +154,15 @@ def scale_of_differences(scale: Scale) -> Scale:
     return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
 
 
-def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
+def why_not(measured: Unit, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
-    runs = [[run.run for run in measured.runs[key]] for key in (first, second)]
-    flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
+    runs = [measured.runs[key] for key in (first, second)]
+    flags = reasons_against([measured.cells[key] for key in (first, second)], *runs)
     is_one_model = len({run.model for run in chain(*runs)}) == 1  # in two harnesses, it is compared with itself
     return flags - ({"other_harness"} if is_one_model else set())
 
 
-def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
+def reasons_against(cells: Sequence[Number], first: Sequence[Run], second: Sequence[Run]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
     settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
     return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
@@ -253,16 +244,13 @@ def _items_needed(test: Difference, level: float) -> int | None:
 # Ranks, and the best of a column
 
 
-def rank_units(
-    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
-) -> list[Measured]:
+def rank_units(units: Iterable[Unit], tests: Iterable[Comparison], rankable: Callable[[Number], bool]) -> None:
     """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
-    standing_units: list[Measured] = []
     for measured in units:
-        unit = measured.unit
+        unit = measured
         left_out = {
             key: (cell.note or (explain(["unjudged"]) if "unjudged" in cell.flags else "there is no score"))
             if cell.value is None
@@ -271,18 +259,17 @@ def rank_units(
             if not rankable(cell)
         }
         left_out |= {
-            key: "there are no samples to test" if unit.benchmark else "there are no samples whose mean is the score"
+            key: "there are no samples to test" if unit.benchmark else "the harnesses' own tasks aren't tested"
             for key in unit.cells
             if key not in left_out and not measured.runs[key]
         }
-        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
-    return standing_units
+        cells, unit.standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        unit.cells.update(cells)
 
 
 def rank_cells(
-    cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
-) -> tuple[dict[str, Cell], Standing]:
+    cells: Mapping[str, Number], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
+) -> tuple[dict[str, Number], Standing]:
     """Gives the cells of a column their ranks by the adjusted tests between them, and says who is best.
 
     A column that was not tested, that has a single number, or whose scale has no better end has no ranks.
@@ -306,7 +293,7 @@ def rank_cells(
     return cells_with_ranks, standing
 
 
-def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
+def with_best(scores: Numbers, address: At, rankable: Callable[[Number], bool]) -> Mapping[str, Number]:
     """Returns the numbers at an address; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
@@ -315,7 +302,11 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
+    cells, scale, measured = (
+        scores.cells(address.unit, address.statistic, address.where),
+        scores.scale(address.unit, address.statistic),
+        scores.units.get(address.unit),
+    )
     if measured is None or scale is None or scale.better is None or not address.where:
         return cells
     if any(statistic.name == address.statistic for statistic in measured.reported.derived):
@@ -327,7 +318,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     }
     if len(values) < 2:
         return cells
-    observed = {key: in_order(measured.observe(key, address.where, address.statistic)) for key in values}
+    observed = {key: in_order(measured.select(key, address.where, address.statistic)) for key in values}
     highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
     worse: set[str] = set()
     for key in values.keys() - {highest}:
@@ -340,16 +331,16 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 # Cultures within a row
 
 
-def fairness(scores: Scores) -> Iterator[Fairness]:
+def fairness(scores: Numbers) -> Iterator[Fairness]:
     """Yields how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    cultures: dict[tuple[str, str], list[GroupValue]] = {}
-    for value in scores.groups:
+    cultures: dict[tuple[str, str], list[Number]] = {}
+    for value in (number for number in scores if number.where):
         where = ((scores.units[value.unit].reported.culture, value.group),)
-        if value.statistic == SCORE and value.cell.where == where and value.cell.value is not None:
-            cultures.setdefault((value.unit, value.entrant), []).append(value)
+        if value.statistic == SCORE and value.where == where and value.value is not None:
+            cultures.setdefault((value.unit, value.row), []).append(value)
     for (unit, entrant), values in cultures.items():
-        scale = values[0].cell.scale
-        numbers = {value.group: value.cell.value or 0.0 for value in values}
+        scale = values[0].scale
+        numbers = {value.group: value.value or 0.0 for value in values}
         if len(numbers) > 1:
             scores_spread = spread(numbers, higher_is_better=scale.better != "lower")
             yield Fairness(

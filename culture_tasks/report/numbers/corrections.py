@@ -15,9 +15,10 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
-from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.results.loaded_runs import LoadedRun
+from culture_tasks.report.numbers.numbers import Unit
+from culture_tasks.report.numbers.selection import Selection, in_order
+from culture_tasks.report.numbers.strata import CultureInTask, cultures_of, pooled
+from culture_tasks.results.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class PairCorrection:
     rated: int
     missing: str
     by: str = PEOPLE
-    judged: tuple[Observations, Observations] | None = None
+    judged: tuple[Selection, Selection] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,7 @@ class Corrections:
     _pairs: dict[tuple[str, str, str, str], Callable[[str | None], PairCorrection]] = field(default_factory=dict)
     _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
 
-    def correction(
-        self, measured: Measured, first: str, second: str, culture: str | None = None
-    ) -> PairCorrection | None:
+    def correction(self, measured: Unit, first: str, second: str, culture: str | None = None) -> PairCorrection | None:
         """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
         people = self._from_people(measured, first, second, culture)
         if people is not None and not people.missing:
@@ -76,24 +75,22 @@ class Corrections:
         judge = self._from_better_judge(measured, first, second, culture)
         return judge if judge is not None and (people is None or not judge.missing) else people
 
-    def _from_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
-        key = measured.unit.key
+    def _from_people(self, measured: Unit, first: str, second: str, culture: str | None) -> PairCorrection | None:
+        key = measured.key
         first_responses, second_responses = (self.checked.get((key, entrant)) for entrant in (first, second))
         if first_responses is None and second_responses is None:
             return None
         if first_responses is None or second_responses is None:
             return _no_correction("the responses of one of the two have no ratings")
-        tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
+        tasks = {run.task for entrant in (first, second) for run in measured.runs[entrant]}
         if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
             return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
         return self._pair(measured, (first, second), (first_responses, second_responses))(culture)
 
-    def _from_better_judge(
-        self, measured: Measured, first: str, second: str, culture: str | None
-    ) -> PairCorrection | None:
+    def _from_better_judge(self, measured: Unit, first: str, second: str, culture: str | None) -> PairCorrection | None:
         if not any(run.whole for entrant in (first, second) for run in measured.runs[entrant]):
             return None
-        key = measured.unit.key
+        key = measured.key
         for entrant in (first, second):
             if (key, entrant) not in self._sampled:
                 self._sampled[key, entrant] = _sampled_responses(measured, measured.runs[entrant])
@@ -105,45 +102,45 @@ class Corrections:
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
         runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
         other_judged = replace(measured, runs=runs)
-        judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
+        judged = in_order(other_judged.select(first, where)), in_order(other_judged.select(second, where))
         correction = self._pair(measured, (first, second), (first_responses, second_responses))(culture)
         return replace(correction, judged=judged)
 
     def _pair(
-        self, measured: Measured, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
+        self, measured: Unit, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
     ) -> Callable[[str | None], PairCorrection]:
-        key = (measured.unit.key, responses[0].by, *entrants)
+        key = (measured.key, responses[0].by, *entrants)
         if key not in self._pairs:
             self._pairs[key] = _corrector(measured, *responses)
         return self._pairs[key]
 
 
-def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
+def _sampled_responses(measured: Unit, runs: Sequence[Run]) -> CheckedResponses | None:
     """Returns a judge's scores of a sample of the responses (or of all) beside another's of all; None without these."""
-    if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
+    if not measured.is_mean_of_samples or any(run.subset is not None and not run.whole for run in runs):
         return None
     field = measured.reported.field_named(measured.reported.culture)
-    keys: list[tuple[str, Hashable, int]] = []
+    samples, keys = measured.results.samples, list[tuple[str, Hashable, int]]()
     strata: list[CultureInTask] = []
     clusters: list[Hashable] = []
     judge: list[float] = []
     better: list[float] = []
     for run in runs:
-        columns = (run.whole or run).columns
-        if columns is None or run.columns is None:
+        graded, by_judge = run.samples, (run.whole or run).samples
+        if graded is None or by_judge is None:
             return None
-        task, items = run.run.task, columns.items.tolist()
-        grades = dict(zip(run.columns.items.tolist(), run.columns.scores.tolist(), strict=True))
+        task, items = run.task, samples.item[by_judge.rows].tolist()
+        grades = dict(zip(samples.item[graded.rows].tolist(), samples.score[graded.rows].tolist(), strict=True))
         keys += [(task, item, 0) for item in items]
         strata += [
             CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
-            for culture in cultures_of(run.whole or run)
+            for culture in cultures_of(samples, run.whole or run)
         ]
-        clusters += columns.clusters.tolist()
-        judge += columns.scores.tolist() if run.whole else [math.nan] * len(items)
+        clusters += samples.cluster[by_judge.rows].tolist()
+        judge += samples.score[by_judge.rows].tolist() if run.whole else [math.nan] * len(items)
         better += [grades.get(item, math.nan) for item in items]
-    judges = " + ".join(dict.fromkeys(run.run.settings.judged_by for run in runs))
-    weights = {run.run.task: 1.0 for run in runs}
+    judges = " + ".join(dict.fromkeys(run.settings.judged_by for run in runs))
+    weights = {run.task: 1.0 for run in runs}
     return CheckedResponses(keys, np.array(judge), np.array(better), strata, clusters, weights, by=judges)
 
 
@@ -152,7 +149,7 @@ def _no_correction(reason: str) -> PairCorrection:
 
 
 def _corrector(
-    measured: Measured, first: CheckedResponses, second: CheckedResponses
+    measured: Unit, first: CheckedResponses, second: CheckedResponses
 ) -> Callable[[str | None], PairCorrection]:
     """Returns what corrects the difference of two entrants on all of their common items, or on those of a culture."""
     places = {key: place for place, key in enumerate(first.keys)}
@@ -175,7 +172,7 @@ def _corrector(
             for stratum, size in sizes.items()
         },
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        ends=measured.unit.scale.ends,
+        ends=measured.scale.ends,
     )
     rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if corrected.paired else 1)
 

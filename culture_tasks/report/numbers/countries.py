@@ -17,11 +17,11 @@ from culture_tasks.benchmarks.reporting import Floats, Groups
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
-from culture_tasks.report.model import Cell, CountryScore, Flag
+from culture_tasks.report.model import CountryScore, Flag, Number
 from culture_tasks.report.numbers.comparisons import ALPHA
-from culture_tasks.report.numbers.observations import groups_of_items, observe, ordered
+from culture_tasks.report.numbers.numbers import Numbers, Unit, ordered
 from culture_tasks.report.numbers.overall import COMMON, OWN_CULTURE, mapped
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.selection import groups_of_items, select
 from culture_tasks.vocabulary import place
 
 FEW = 20
@@ -48,7 +48,7 @@ class _UnitByCountry(NamedTuple):
     """A unit, the field of its places, and the country of each group of it."""
 
     key: str
-    measured: Measured
+    measured: Unit
     field: str
     countries: Mapping[str, str]
 
@@ -61,13 +61,13 @@ class _Items(NamedTuple):
     clusters: NDArray[np.intp]
 
 
-def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
+def country_scores(scores: Numbers, rankable: Callable[[Number], bool]) -> Countries:
     """Works out the score of each entrant for each country, over all headline units whose groups are places.
 
     A unit counts where its number may be compared (``rankable``) and is a mean of items on a scale with two ends. Each
     entrant is scored over its units. A part of a country counts for the country.
     """
-    headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
+    headline = {key: measured for key, measured in scores.units.items() if measured.headline and measured.benchmark}
     beside = {key: reason for key, measured in headline.items() if (reason := _obstacle(measured))}
     units = [
         _UnitByCountry(key, measured, field, _countries(measured.reported.field_named(field)))
@@ -83,7 +83,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
         entrant_items = [
             (unit, items)
             for unit in units
-            if (cell := unit.measured.unit.cells.get(entrant)) is not None
+            if (cell := unit.measured.cells.get(entrant)) is not None
             and rankable(cell)
             and (items := _items(unit, entrant, numbers)) is not None
         ]
@@ -104,22 +104,22 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     return Countries(tuple(mark_differences(scores_by_country)), beside, parts)
 
 
-def _obstacle(measured: Measured) -> str:
+def _obstacle(measured: Unit) -> str:
     """Returns why a unit can't count; empty where it can."""
-    scale = measured.unit.scale
+    scale = measured.scale
     if _field_of_places(measured) is None:
         return "it doesn't group its questions by country"
     if scale.ends is None or scale.better is None:
         return "its metric has no worst and best value"
-    if measured.unit.benchmark in cultures():
+    if measured.benchmark in cultures():
         return OWN_CULTURE
-    observed = next((measured.observe(key) for key, runs in measured.runs.items() if runs), None)
+    observed = next((measured.select(key) for key, runs in measured.runs.items() if runs), None)
     if observed is None:
         return "there are no samples of it"
     return "" if observed.compute is None else "its score is no mean over questions"
 
 
-def _field_of_places(measured: Measured) -> str | None:
+def _field_of_places(measured: Unit) -> str | None:
     return next((name for name, groups in measured.reported.groups.items() if groups.places), None)
 
 
@@ -130,15 +130,15 @@ def _countries(groups: Groups) -> dict[str, str]:
 
 def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
     """Returns the scored items of an entrant that are about one country; None without any."""
-    parts: list[_Items] = []
+    results, parts = unit.measured.results, list[_Items]()
     for run in unit.measured.runs[entrant]:
-        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field)
+        observed, groups = select(results, [run], [run.task]), groups_of_items(results.samples, run, unit.field)
         if groups is None:
             continue
         countries = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
         codes = countries[groups.codes[observed.items]]
         is_counted = ~np.isnan(observed.scores) & (codes >= 0)
-        scores = mapped(observed.scores[is_counted], unit.measured.unit.scale)
+        scores = mapped(observed.scores[is_counted], unit.measured.scale)
         if scores.size:
             parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
     return _joined(parts) if parts else None
@@ -153,9 +153,9 @@ def _entrant_scores(
 ) -> Iterator[CountryScore]:
     if not entrant_items:
         return
-    benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in entrant_items]
+    benchmarks = [unit.measured.benchmark or unit.key for unit, _ in entrant_items]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
-    flags: set[Flag] = {flag for unit, _ in entrant_items for flag in unit.measured.unit.cells[entrant].flags}
+    flags: set[Flag] = {flag for unit, _ in entrant_items for flag in unit.measured.cells[entrant].flags}
     units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
     joined = _joined([items for _, items in entrant_items])
     clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
@@ -165,22 +165,22 @@ def _entrant_scores(
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}
     for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
         if score is not None:
-            cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
+            cell = Number(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
             own_means = {key: cells[code] for key, cells in means.items() if code in cells}
             yield CountryScore(entrant, code, cell, raw=score.raw, means=own_means, over=tuple(means))
 
 
-def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
+def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Number]:
     """Returns the mean of a unit for each country that it asks about; a mean of a single group opens its samples."""
     counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
     sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
-    runs, groups = tuple(run.run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
+    runs, groups = tuple(run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
     samples = {code: (runs, ((unit.field, group),)) for group, code in unit.countries.items() if groups[code] == 1}
-    means: dict[str, Cell] = {}
+    means: dict[str, Number] = {}
     for code, total, n in zip(numbers, sums, counts, strict=True):
         if n:
             own_runs, where = samples.get(code, ((), ()))
-            means[code] = Cell(total / n, COMMON, n=n, runs=own_runs, where=where)
+            means[code] = Number(total / n, COMMON, n=n, runs=own_runs, where=where)
     return means
 
 

@@ -21,13 +21,13 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import (
-    Cell,
     CheckedScore,
     Conclusion,
     Contrast,
     CountryScore,
     Gain,
     JudgeBias,
+    Number,
     Phrase,
     Report,
     Unit,
@@ -35,9 +35,9 @@ from culture_tasks.report.model import (
 from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.gains import OVER_ALL
-from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.numbers.numbers import report_of
 from culture_tasks.report.numbers.overall import why_no_mean
-from culture_tasks.report.numbers.scores import report_of
+from culture_tasks.report.numbers.selection import SCORE
 from culture_tasks.report.wording import amount, counted, interval, number, why_no_interval
 from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
@@ -131,7 +131,7 @@ def _scores(count: int, total: int) -> str:
     return f"{count} of {total} scores {'is' if count == 1 else 'are'}"
 
 
-def _value(cell: Cell, *, signed: bool = False) -> str:
+def _value(cell: Number, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
     ends = interval(cell, " to ", signed=signed)
     ends, source = (
@@ -281,20 +281,20 @@ class _Writer:
             value
             for value in self.report.groups
             if value.statistic != SCORE
-            and value.cell.scale.neutral is not None
-            and value.cell.comparable
-            and value.cell.n >= _FEWEST_ITEMS
+            and value.scale.neutral is not None
+            and value.comparable
+            and value.n >= _FEWEST_ITEMS
         ]
-        certain = list(compress(biased, _certain([value.cell for value in biased])))
+        certain = list(compress(biased, _certain(biased)))
         if not certain:
             return ""
-        strongest = max(certain, key=lambda value: _strength(value.cell))
-        scale, unit = strongest.cell.scale, strongest.unit
-        fixed = [self.group(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
+        strongest = max(certain, key=lambda value: _strength(value))
+        scale, unit = strongest.scale, strongest.unit
+        fixed = [self.group(unit, *pair) for pair in strongest.where if pair[0] != strongest.dimension]
         group = self.group(unit, strongest.dimension, strongest.group) + (f" ({', '.join(fixed)})" if fixed else "")
         return (
-            f"The strongest bias: {self.model(strongest.entrant)} has {strongest.statistic.upper().replace('_', '-')} "
-            f"{_value(strongest.cell)} for {_name(group)} on {self.unit(unit)}, where "
+            f"The strongest bias: {self.model(strongest.row)} has {strongest.statistic.upper().replace('_', '-')} "
+            f"{_value(strongest)} for {_name(group)} on {self.unit(unit)}, where "
             f"{number(scale.neutral, Scale(scale.unit, digits=0))} is neutral."
         )
 
@@ -405,7 +405,7 @@ class _Writer:
         text += "; people haven't rated any of these responses. This draws some for them:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
-    def _judges(self, cell: Cell) -> list[str]:
+    def _judges(self, cell: Number) -> list[str]:
         """Returns the judges that graded a number; none where text overlap did."""
         runs = [] if "lexical_judge" in cell.flags else [self.report.runs[key] for key in cell.runs]
         return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]
@@ -497,7 +497,7 @@ def _swayed(biases: Sequence[JudgeBias]) -> str:
     return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 
 
-def _certain(cells: Sequence[Cell]) -> list[bool]:
+def _certain(cells: Sequence[Number]) -> list[bool]:
     """Returns which numbers are significantly off neutral, by their intervals, after Holm's adjustment over all."""
     p = p_of_intervals(
         [math.nan if cell.value is None else cell.value - (cell.scale.neutral or 0.0) for cell in cells],
@@ -506,7 +506,7 @@ def _certain(cells: Sequence[Cell]) -> list[bool]:
     return [bool(adjusted < ALPHA) for adjusted in holm(p)]
 
 
-def _strength(cell: Cell) -> float:
+def _strength(cell: Number) -> float:
     """Returns how far a number is from neutral: ratios by their logarithm, others by their share of the range."""
     value, neutral = cell.value or 0.0, cell.scale.neutral or 0.0
     return abs(math.log(max(value, 1e-3) / neutral)) if neutral > 0 else abs(value - neutral) / 100.0

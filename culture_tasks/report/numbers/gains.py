@@ -13,7 +13,7 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
+from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Flag, Gain, ModelRow, Number, Trial
 from culture_tasks.report.numbers.comparisons import (
     ALPHA,
     TEST_BARRIERS,
@@ -22,19 +22,11 @@ from culture_tasks.report.numbers.comparisons import (
     reasons_against,
     scale_of_differences,
 )
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    averaged,
-    cell_of,
-    in_order,
-    nan_to_none,
-    ordered,
-    repeat_means,
-)
-from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
+from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
+from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, number_of, ordered
+from culture_tasks.report.numbers.selection import SCORE, Selection, averaged, in_order, repeat_means
 from culture_tasks.report.wording import PERCENT_SIGN
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import Lineage, TrainingStage
 
 OVER_ALL = "before_after"
@@ -52,10 +44,10 @@ class Training:
     """Works out the gains from training. Lineages say which models were trained from which; the mappings are by key."""
 
     lineages: Sequence[Lineage]
-    measured: Mapping[str, Measured]
-    scores: Scores
-    runs: Mapping[str, TaskRun]
-    entrants: Mapping[str, Entrant]
+    measured: Mapping[str, Unit]
+    scores: Numbers
+    runs: Mapping[str, Run]
+    entrants: Mapping[str, ModelRow]
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
@@ -83,10 +75,12 @@ def _tested(gain: Gain, test: Comparison) -> Gain:
 class _Place:
     """An address: the numbers of all entrants there, and their samples."""
 
-    def __init__(self, training: Training, address: At, measured: Measured) -> None:
+    def __init__(self, training: Training, address: At, measured: Unit) -> None:
         is_whole = address.statistic == SCORE and not address.where
         self._training, self._address, self._measured = training, address, measured
-        self._cells = measured.unit.cells if is_whole else training.scores.cells_at(address)
+        self._cells = (
+            measured.cells if is_whole else training.scores.cells(address.unit, address.statistic, address.where)
+        )
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
     def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
@@ -114,8 +108,8 @@ class _Place:
     def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:
         before, after = base.cell, trained.cell
         all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
-        percent, runs = Cell(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
-        difference = Cell(None, scale_of_differences(after.scale), flags=all_flags, runs=runs, where=after.where)
+        percent, runs = Number(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
+        difference = Number(None, scale_of_differences(after.scale), flags=all_flags, runs=runs, where=after.where)
         if before.value is not None and after.value is not None and (self._training.anyway or not flags):
             change, better = after.value - before.value, before.scale.better
             difference = replace(difference, value=change, note="there are no samples to test")
@@ -149,37 +143,37 @@ class _Place:
         flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
         return flags - (JUDGE_FLAGS if self._is_further else set())
 
-    def _runs(self, entrant: str) -> list[TaskRun]:
+    def _runs(self, entrant: str) -> list[Run]:
         samples = self._measured.runs[entrant]
-        return [run.run for run in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
+        return list(samples) or [self._training.runs[key] for key in self._cells[entrant].runs]
 
     def _arguments(self, entrant: str) -> frozenset[str]:
         parts = (part for run in self._runs(entrant) for part in run.model_args.split(", "))
         return frozenset(part for part in parts if not part.startswith(_ADAPTER))
 
-    def _observed(self, entrants: Sequence[str]) -> Observations | None:
+    def _observed(self, entrants: Sequence[str]) -> Selection | None:
         """Returns the samples of runs, averaged over them; None where a run has none, or where scores are no means."""
         statistic, where = self._address.statistic, self._address.where
         has_samples = statistic == SCORE or self._is_further
         if not has_samples or not all(self._measured.runs[key] for key in entrants):
             return None
-        observed = [self._measured.observe(key, where, statistic) for key in entrants]
+        observed = [self._measured.select(key, where, statistic) for key in entrants]
         return None if len(observed) > 1 and observed[0].compute is not None else averaged(observed)
 
-    def _trial(self, entrants: Sequence[str], observed: Observations | None, side: TrainingStage) -> Trial:
+    def _trial(self, entrants: Sequence[str], observed: Selection | None, side: TrainingStage) -> Trial:
         cells, unit, where = [self._cells[key] for key in entrants], self._measured, self._address.where
         cell, values = cells[0], [cell.value for cell in cells if cell.value is not None]
         if len(cells) == 1 and self._address.statistic == SCORE:
             equal_parts = unit.equal_parts and not where
-            values = repeat_means(unit.runs[entrants[0]], unit.tasks, where, equal_parts=equal_parts)
+            values = repeat_means(unit.results, unit.runs[entrants[0]], unit.tasks, where, equal_parts=equal_parts)
         if len(cells) > 1:
             flags = ordered({flag for cell in cells for flag in cell.flags})
             mean = float(np.mean(values)) if len(values) == len(cells) else None
             cell = replace(cell, value=mean, low=None, high=None, flags=flags, rank=None, best=False)
             if observed is not None:
-                cell = cell_of(observed, cell.scale, flags, cell.where, min_coverage=unit.min_coverage)
+                cell = number_of(observed, cell.scale, flags, cell.where, min_coverage=unit.min_coverage)
         scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
-        deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
+        deviation = Number(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
         return Trial(self._label(entrants, side), tuple(entrants), cell, deviation)
 
     def _label(self, entrants: Sequence[str], side: TrainingStage) -> str:

@@ -19,11 +19,11 @@ from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.means import numbered
-from culture_tasks.report.model import Cell, Entrant, ModelMeans, Unit
+from culture_tasks.report.model import ModelMeans, ModelRow, Number, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.numbers import from_interval
+from culture_tasks.report.numbers.selection import Selection, in_order, weighted
 from culture_tasks.results.comparability import NOT_COMPARABLE
 
 _Numbers = TypeVar("_Numbers", float, Floats)
@@ -35,7 +35,7 @@ _MEAN_LIMIT = 3
 """Most means of a report: one for each set of models that ran the same columns."""
 
 
-def to_common(cell: Cell) -> Cell | None:
+def to_common(cell: Number) -> Number | None:
     """Maps a number from the range of its scale to 0-100; None without a range or a number."""
     scale = cell.scale
     if cell.value is None or scale.ends is None:
@@ -87,7 +87,7 @@ def shared_sources(units: Iterable[Unit]) -> str:
     )
 
 
-def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
+def mean_cell(cells: Sequence[Number], weights: Sequence[float]) -> Number:
     """Returns the weighted mean of cells on the common scale, as if independent, with the flags of all of them."""
     return from_interval(
         Interval(
@@ -153,15 +153,15 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def means(
-    units: Mapping[str, Measured],
-    entrants: Mapping[str, Entrant],
+    units: Mapping[str, Unit],
+    entrants: Mapping[str, ModelRow],
     corrections: Corrections,
     *,
-    rankable: Callable[[Cell], bool],
+    rankable: Callable[[Number], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
     """Works out the means over the headline columns that entrants share, with the harnesses' own tasks on request."""
-    headline = [measured.unit for measured in units.values() if measured.unit.headline]
+    headline = [unit for unit in units.values() if unit.headline]
     obstacles = {unit.key: reason for unit in headline if (reason := _obstacle(unit, other_tasks=other_tasks))}
     usable = [unit for unit in headline if unit.key not in obstacles]
     usable_columns = {
@@ -174,7 +174,7 @@ def means(
     for number, (letter, block) in enumerate(zip("ABC", column_blocks, strict=False)):
         key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(column_blocks) > 1 else ""
         columns = [units[column] for column in block.columns]
-        column_units = [measured.unit for measured in columns]
+        column_units = columns
         common = {
             entrant: [cell for unit in column_units if (cell := to_common(unit.cells[entrant])) is not None]
             for entrant in block.entrants
@@ -205,7 +205,7 @@ def means(
     return tuple(averages)
 
 
-def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, Entrant]) -> str:
+def why_no_mean(headline: Sequence[Unit], entrants: Mapping[str, ModelRow]) -> str:
     """Returns why no mean ranks the models."""
     run: dict[str, set[str]] = {}
     usable: dict[str, set[str]] = {}  # without marks, and with the harnesses' own tasks
@@ -233,12 +233,12 @@ def _obstacle(unit: Unit, *, other_tasks: bool) -> str:
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 
-def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corrections: Corrections) -> list[Pair]:
+def _pairs(key: str, columns: Sequence[Unit], entrants: Sequence[str], corrections: Corrections) -> list[Pair]:
     """Returns the pairs of entrants to test on the mean over columns; none where an entrant lacks samples."""
     if not all(column.runs[entrant] for column in columns for entrant in entrants):
         return []
     stacked = {
-        entrant: in_order(_stacked(columns, [column.observe(entrant) for column in columns])) for entrant in entrants
+        entrant: in_order(_stacked(columns, [column.select(entrant) for column in columns])) for entrant in entrants
     }
     return [
         Pair(
@@ -254,19 +254,17 @@ def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corre
     ]
 
 
-def _correction(
-    columns: Sequence[Measured], first: str, second: str, corrections: Corrections
-) -> PairCorrection | None:
+def _correction(columns: Sequence[Unit], first: str, second: str, corrections: Corrections) -> PairCorrection | None:
     """Returns the corrected difference of two means, with columns as independent; None where no column has one."""
     by_column = [corrections.correction(column, first, second) for column in columns]
     used = [correction for correction in by_column if correction is not None and not correction.missing]
     if not used:
         return None
-    units, parts = [column.unit for column in columns], []
+    units, parts = columns, []
     shares = np.array(weights(units)) / sum(weights(units))
     for column, correction, share in zip(columns, by_column, shares.tolist(), strict=True):
-        samples, scale = [in_order(column.observe(key)) for key in (first, second)], column.unit.scale
-        pair = Pair(column.unit.key, first, second, samples[0], samples[1], scale, correction=correction)
+        samples, scale = [in_order(column.select(key)) for key in (first, second)], column.scale
+        pair = Pair(column.key, first, second, samples[0], samples[1], scale, correction=correction)
         parts.append((share * (mapped(1.0, scale) - mapped(0.0, scale)), pair))
     judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
     first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
@@ -298,18 +296,18 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
     return Difference(value, low, high, p, method="corrected columns")
 
 
-def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:
+def _stacked(columns: Sequence[Unit], parts: Sequence[Selection]) -> Selection:
     """Returns an entrant's observations of several columns as those of their mean, with the benchmarks' clusters."""
-    benchmarks = [column.unit.benchmark or column.unit.key for column in columns]
+    benchmarks = [column.benchmark or column.key for column in columns]
     strata: list[Codes] = []
     shares: list[float] = []
-    owners: list[tuple[Observations, Scale, int]] = []
-    for column, part, weight in zip(columns, parts, weights([column.unit for column in columns]), strict=True):
+    owners: list[tuple[Selection, Scale, int]] = []
+    for column, part, weight in zip(columns, parts, weights(columns), strict=True):
         numbers, codes = numbered(np.zeros(part.items.size, dtype=np.int32) if part.strata is None else part.strata)
         strata.append(codes.astype(np.int32) + np.int32(len(shares)))
         inside = np.ones(numbers.size) if part.shares is None else part.shares[numbers.astype(np.intp)]
         shares += [weight * float(share) for share in inside / inside.sum()]
-        owners += [(part, column.unit.scale, number) for number in numbers.tolist()]
+        owners += [(part, column.scale, number) for number in numbers.tolist()]
 
     def compute(index: int, values: Sequence[Any]) -> float:
         part, scale, number = owners[index]
@@ -318,12 +316,10 @@ def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Obse
     values = [part.scores.astype(np.object_) if part.values is None else part.values for part in parts]
     is_mean = all(part.compute is None for part in parts)
     offsets = [np.int64(benchmarks.index(benchmark)) for benchmark in benchmarks]
-    return Observations(
+    return Selection(
         runs=tuple(run for part in parts for run in part.runs),
         items=np.concatenate([part.items + (np.int64(index) << 48) for index, part in enumerate(parts)]),
-        scores=np.concatenate(
-            [mapped(part.scores, column.unit.scale) for part, column in zip(parts, columns, strict=True)]
-        ),
+        scores=np.concatenate([mapped(part.scores, column.scale) for part, column in zip(parts, columns, strict=True)]),
         clusters=np.concatenate([part.clusters + (offset << 32) for part, offset in zip(parts, offsets, strict=True)]),
         strata=np.concatenate(strata),
         coverage=None,

@@ -9,11 +9,10 @@ from functools import cache
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, ContrastSpec, ScoreUnit, Where
 from culture_tasks.benchmarks.tables import Figure, Numbers, Panel
-from culture_tasks.report.model import Cell, Column, Contrast, Gain, Table, Trial
+from culture_tasks.report.model import Column, Contrast, Gain, Number, Table, Trial, Unit
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
 from culture_tasks.report.numbers.gains import OVER_ALL, Training
-from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.report.tables.layout import Context, filled
 from culture_tasks.report.tables.published_rows import with_papers
 from culture_tasks.report.wording import ITEMS_NEEDED
@@ -24,35 +23,31 @@ def benchmark_parts(context: Context, contrasts: Sequence[Contrast]) -> tuple[li
     tables: list[Table] = []
     figures: list[Figure] = []
     contrast_parts: list[tuple[Table, Figure]] = []
-    units: dict[str | None, list[Measured]] = {}
-    for measured in context.scores.units.values():
-        units.setdefault(measured.unit.benchmark, []).append(measured)
+    units: dict[str, list[Unit]] = {}
+    for unit in context.scores.units.values():
+        if unit.benchmark is not None:
+            units.setdefault(unit.benchmark, []).append(unit)
     for benchmark, members in units.items():
         reported = members[0].reported
         numbers = _numbers(context, benchmark, reported, members)
         benchmark_tables = [table for table in reported.tables(numbers) if table.rows]
         tables += [with_papers(table) for table in benchmark_tables] if context.published else benchmark_tables
         figures += reported.figures(numbers)
-        keys = {measured.unit.key for measured in members}
+        keys = {unit.key for unit in members}
         own = [contrast for contrast in contrasts if contrast.unit in keys]
         contrast_parts += [part for spec in reported.contrasts for part in _contrasts(numbers, reported, spec, own)]
     contrast_tables, contrast_figures = zip(*contrast_parts, strict=True) if contrast_parts else ((), ())
     return [*tables, *contrast_tables], [*figures, *contrast_figures]
 
 
-def _numbers(
-    context: Context, benchmark: str | None, reported: BenchmarkReport, members: Sequence[Measured]
-) -> Numbers:
-    units = (
-        ScoreUnit(measured.unit.key, measured.tasks, measured.unit.headline, measured.unit.title)
-        for measured in members
-    )
+def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, members: Sequence[Unit]) -> Numbers:
+    units = (ScoreUnit(measured.key, measured.tasks, measured.headline, measured.title) for measured in members)
     return Numbers(
         units={unit.key: unit for unit in units},
         fields=reported.groups,
         rows=list(context.entrants),
         cells=cache(lambda address: with_best(context.scores, address, context.rankable)),
-        scale=lambda address: context.scores.scale(address) or Scale(""),
+        scale=lambda address: context.scores.scale(address.unit, address.statistic) or Scale(""),
         facts=lambda row, runs: run_facts(
             row, context.entrants[row].label, [context.runs[key] for key in dict.fromkeys(runs)]
         ),
@@ -93,7 +88,7 @@ def _contrast(
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         over = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in sides.items():
-            cells: dict[str, Cell] = {
+            cells: dict[str, Number] = {
                 row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()
             }
             columns.append(Column(f"{key}_{side}", label, next(iter(cells.values())).scale, cells, over))
@@ -154,7 +149,7 @@ _ABOUT_GAINS = (
 
 def before_after(context: Context, training: Training) -> tuple[list[Table], list[Gain]]:
     """Returns the table of numbers before and after training, and its gains; none without a trained model."""
-    units = [measured.unit for measured in training.measured.values() if measured.unit.headline]
+    units = [unit for unit in training.measured.values() if unit.headline]
     gains = training.gains(OVER_ALL, [At(unit.key) for unit in units]) if training.lineages else []
     if not gains:
         return [], []
@@ -174,13 +169,13 @@ def before_after(context: Context, training: Training) -> tuple[list[Table], lis
     return [filled(table, _gain_rows(gains))], gains
 
 
-def _gain_rows(gains: Sequence[Gain]) -> Iterator[tuple[tuple[str, str], Mapping[str, Cell]]]:
+def _gain_rows(gains: Sequence[Gain]) -> Iterator[tuple[tuple[str, str], Mapping[str, Number]]]:
     """Yields the rows of each base once, and below them the rows of the models that were trained from it."""
     models: dict[str, dict[str, dict[str, Gain]]] = {}
     for gain in gains:
         models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})[gain.unit] = gain
 
-    def score_rows(label: str, trials: Mapping[str, Trial]) -> Iterator[tuple[tuple[str, str], Mapping[str, Cell]]]:
+    def score_rows(label: str, trials: Mapping[str, Trial]) -> Iterator[tuple[tuple[str, str], Mapping[str, Number]]]:
         name = next(iter(trials.values())).label
         # a place among all models would be misread as one among these two
         yield (name, label), {unit: replace(trial.cell, rank=None, best=False) for unit, trial in trials.items()}
@@ -196,7 +191,7 @@ def _gain_rows(gains: Sequence[Gain]) -> Iterator[tuple[tuple[str, str], Mapping
             yield (name, "Gain"), {unit: gain.percent for unit, gain in by_unit.items()}
             yield (name, "Difference"), {unit: gain.difference for unit, gain in by_unit.items()}
             counts = {
-                unit: Cell(float(gain.test.items_needed), ITEMS_NEEDED)
+                unit: Number(float(gain.test.items_needed), ITEMS_NEEDED)
                 for unit, gain in by_unit.items()
                 if gain.test is not None and gain.test.items_needed
             }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Entrant, Table
+from culture_tasks.report.model import ModelRow, Number, Table
 from culture_tasks.report.tables.layout import ALL, COUNT, columns_of, filled
-from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
+from culture_tasks.results.loading import Results
+from culture_tasks.results.runs import Run
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
 _KEPT = ("judge_tokens_kept", "judge_money_kept")
@@ -26,9 +27,9 @@ _NOTES = (
 )
 
 
-def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
+def costs_table(results: Results, prices: Prices | None) -> Table:
     """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
-    shares = [share for entry in entered for share in _shares(entry)]
+    shares = [share for row in results.rows.values() for share in _shares(row, results)]
     numbers = [_numbers(share, prices) for share in shares]
     amounts = [amount for values in numbers for key in _MONEY if (amount := values[key]) is not None]
     currency, digits = prices.currency if prices else "", 2 if max(amounts, default=0) >= 1 else 4
@@ -45,9 +46,9 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
     has_kept = any(values["judge_tokens_kept"] for values in numbers)
     rows = []
     for share, values in zip(shares, numbers, strict=True):
-        runs = tuple(loaded.run.key for loaded in share.runs)
+        runs = tuple(loaded.key for loaded in share.runs)
         cells = {
-            key: Cell(float(value), scales[key], runs=runs)
+            key: Number(float(value), scales[key], runs=runs)
             for key, value in values.items()
             if value is not None and (has_kept or key not in _KEPT)
         }
@@ -61,45 +62,45 @@ def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
 class _Share(NamedTuple):
     """Some of an entrant's runs: those of a benchmark, or all of them."""
 
-    entrant: Entrant
+    entrant: ModelRow
     benchmark: str
-    runs: Sequence[LoadedRun]
+    runs: Sequence[Run]
     seconds: float | None
 
 
-def _shares(entry: EntrantRuns) -> Iterator[_Share]:
+def _shares(row: ModelRow, results: Results) -> Iterator[_Share]:
     """Yields an entrant's runs by benchmark, and all of them where there are several benchmarks."""
-    all_runs = [loaded for loaded in entry.runs.values() if not loaded.result.members]
-    by_benchmark: dict[str, list[LoadedRun]] = {}
+    all_runs = [loaded for loaded in results.of(row.key).values() if not loaded.members]
+    by_benchmark: dict[str, list[Run]] = {}
     for loaded in all_runs:
-        by_benchmark.setdefault(loaded.run.benchmark or loaded.run.task, []).append(loaded)
+        by_benchmark.setdefault(loaded.benchmark or loaded.task, []).append(loaded)
     for name, runs in by_benchmark.items():
-        tasks, title = {loaded.run.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
-        is_alone = all(loaded.result.together <= tasks for loaded in runs)
-        yield _Share(entry.entrant, title, runs, _seconds(runs) if is_alone else None)
+        tasks, title = {loaded.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
+        is_alone = all(loaded.together <= tasks for loaded in runs)
+        yield _Share(row, title, runs, _seconds(runs) if is_alone else None)
     if len(by_benchmark) > 1:
-        yield _Share(entry.entrant, ALL, all_runs, _seconds(all_runs))
+        yield _Share(row, ALL, all_runs, _seconds(all_runs))
 
 
-def _seconds(runs: Sequence[LoadedRun]) -> float | None:
+def _seconds(runs: Sequence[Run]) -> float | None:
     """Returns how long some runs took, each result file once; a new grading repeats the time of the old file."""
-    files = {loaded.result.graded_from or loaded.result.path: loaded.result.seconds for loaded in runs}
+    files = {loaded.graded_from or loaded.path: loaded.seconds for loaded in runs}
     return whole_sum(files.values())
 
 
 def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
-    judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
+    judged_runs = [loaded for loaded in share.runs if loaded.settings.judges]
 
     def usage(part: str) -> Usage | None:
-        usages: list[Any] = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
+        usages: list[Any] = [getattr(loaded.spent, part, None) for loaded in judged_runs]
         return sum(usages, start=Usage()) if usages and None not in usages else None
 
     names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {name: whole_sum(getattr(loaded.run.spent, name, None) for loaded in share.runs) for name in names}
+    sums = {name: whole_sum(getattr(loaded.spent, name, None) for loaded in share.runs) for name in names}
     responses, characters = sums["responses"], sums.pop("characters")
     judge, judge_kept = usage("judge"), usage("judge_kept")
-    price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
+    price = prices.price_of(share.runs[0].model_name, share.runs[0].model) if prices else None
     verdict_costs = [_verdict_costs(loaded, prices) for loaded in judged_runs]
     return {
         **sums,
@@ -114,9 +115,9 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     }
 
 
-def _verdict_costs(loaded: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
+def _verdict_costs(loaded: Run, prices: Prices | None) -> tuple[float | None, float | None]:
     """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
-    models, spent = {judge.model for judge in loaded.run.settings.judges}, loaded.run.spent
+    models, spent = {judge.model for judge in loaded.settings.judges}, loaded.spent
     price = prices.price_of(*models) if prices and len(models) == 1 else None
     if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
         return None, None
@@ -130,13 +131,13 @@ def _price_notes(shares: Sequence[_Share], prices: Prices | None, *, has_money: 
     if has_money and prices.origin:
         yield f"Prices: {prices.origin}."
     runs = [loaded for share in shares for loaded in share.runs]
-    names = [loaded.result.model for loaded in runs if prices.price_of(loaded.result.model, loaded.run.model) is None]
+    names = [loaded.model_name for loaded in runs if prices.price_of(loaded.model_name, loaded.model) is None]
     names = names if len(names) < len(runs) else []
     graders = [
         judge.model
         for loaded in runs
-        if loaded.run.spent and loaded.run.spent.judge is not None
-        for judge in loaded.run.settings.judges
+        if loaded.spent and loaded.spent.judge is not None
+        for judge in loaded.settings.judges
     ]
     judges = [model for model in graders if prices.price_of(model) is None]
     if names or judges:

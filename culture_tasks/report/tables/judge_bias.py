@@ -10,12 +10,12 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect
 from culture_tasks.metrics.significance import holm
 from culture_tasks.people.spotcheck_draw import SheetResponse
-from culture_tasks.report.model import Cell, JudgeBias, Table
+from culture_tasks.report.model import JudgeBias, Number, Table
 from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
-from culture_tasks.report.numbers.observations import nan_to_none
+from culture_tasks.report.numbers.numbers import nan_to_none
 from culture_tasks.report.tables.layout import COUNT, OWN_SCALE, Values, columns_of, filled
 from culture_tasks.report.wording import P_VALUE
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 _ABOUT = (
     "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
@@ -32,7 +32,7 @@ _OF_RATING = "People's rating, per point"
 class JudgedResponse(NamedTuple):
     """A response with the judge's score and the mean of people's ratings, and its run."""
 
-    run: TaskRun
+    run: Run
     response: SheetResponse
     people: float
 
@@ -105,7 +105,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
         benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
         value, low, high = map(nan_to_none, (effect.value, effect.low, effect.high))
-        cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
+        cell = Number(value, points, low, high, n=effect.n, note=effect.reason or "")
         rows.append(((judge, title, probe.title), {"effect": cell, "p_holm": nan_to_none(p), "responses": effect.n}))
         if cell.value is not None and probe.title != _OF_RATING:
             explained = _effect(part, probe, beside_rating=True)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Table, Unit
+from culture_tasks.report.model import Column, Comparison, CountryScore, Fairness, ModelMeans, Number, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
 from culture_tasks.report.tables.layout import COUNT, OWN_SCALE, Context, Values, columns_of, filled
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, why_no_interval
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 from culture_tasks.vocabulary import place
 
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
@@ -28,7 +28,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         scale, header = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
-        not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
+        not_run = {key: Number(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         columns.append(Column(unit.key, label, scale, {**not_run, **unit.cells}, over=header))
     columns += [Column(mean.key, mean.title, COMMON, mean.cells, sums_up=True) for mean in reversed(means)]
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
@@ -96,9 +96,11 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
         values = {"best": spread.best_value, "worst": spread.worst_value, "gap": spread.gap}
         flags = unit.cells[spread.entrant].flags
-        cells: dict[str, Cell | float | None] = {key: Cell(value, points, flags=flags) for key, value in values.items()}
+        cells: dict[str, Number | float | None] = {
+            key: Number(value, points, flags=flags) for key, value in values.items()
+        }
         if spread.variance is not None:
-            cells["variance"] = Cell(spread.variance, squared, flags=flags)
+            cells["variance"] = Number(spread.variance, squared, flags=flags)
         cells["groups"] = spread.groups
         groups = (spread.best or "all equal", spread.worst or "all equal")
         if unit.headline:
@@ -132,8 +134,8 @@ def comparison_table(
     rows: list[tuple[tuple[str, ...], Values]] = []
     for test, title, scale in listed:
         points = scale_of_differences(scale)
-        values: dict[str, Cell | float | None] = {
-            "difference": Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags),
+        values: dict[str, Number | float | None] = {
+            "difference": Number(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags),
             "p": test.p,
             "p_holm": test.p_holm,
             "n": test.n,
@@ -141,7 +143,7 @@ def comparison_table(
         }
         if test.correction is not None and test.is_corrected:
             correction = test.correction
-            values["judge"] = Cell(correction.judge, points, correction.judge_low, correction.judge_high, n=test.n)
+            values["judge"] = Number(correction.judge, points, correction.judge_low, correction.judge_high, n=test.n)
             values["rated"] = correction.rated
         labels = (context.entrants[test.first].label, context.entrants[test.second].label)
         rows.append(((title, *labels, test.verdict, test.test), values))
@@ -150,8 +152,7 @@ def comparison_table(
         "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides; "
         "of one draw of questions, it is for all of them. "
         "Fragile: one grossly wrong answer that these items missed could undo it. Items needed: how many common items "
-        "would make this difference significant 4 times out of 5, after the same adjustment. A task of the harnesses "
-        "is tested where its samples are there and their mean is its score."
+        "would make this difference significant 4 times out of 5, after the same adjustment."
     )
     is_corrected = any(test.is_corrected for test, _, _ in listed)
     cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
@@ -171,7 +172,7 @@ _ABOUT_CORRECTIONS = (
 )
 
 
-def runs_table(runs: Iterable[TaskRun]) -> Table:
+def runs_table(runs: Iterable[Run]) -> Table:
     """Returns every run in use, with the settings that decide whether it can be compared."""
     columns = (
         *columns_of(COUNT, items="Items", scored="Scored"),
@@ -181,7 +182,7 @@ def runs_table(runs: Iterable[TaskRun]) -> Table:
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
         texts = (run.model, title_of(run.task), harness, settings.judged_by, settings.task_version, run.date)
-        scored = run.scored if run.samples_file else None
+        scored = run.scored if run.samples else None
         values = {"items": run.items or None, "scored": scored, "coverage": run.coverage, "unparsed": run.unparsed}
         rows.append((texts, values))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
@@ -209,7 +210,7 @@ def _countries_by_model(context: Context, countries: Countries) -> Table:
     rows: list[tuple[tuple[str, ...], Values]] = []
     for code in _in_order(countries.scores):
         by_model = {key: scores[code, key] for key in models if (code, key) in scores}
-        units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
+        units = [context.scores.units[key] for score in by_model.values() for key in score.means]
         owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
         questions = max(score.cell.n for score in by_model.values())
@@ -224,7 +225,7 @@ def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) ->
     columns = (
         *columns_of(COMMON, pooled="Score", raw="Mean"),
         *columns_of(COUNT, n="Questions"),
-        *(Column(key, context.scores.units[key].unit.title, COMMON, over="Means of benchmarks") for key in units),
+        *(Column(key, context.scores.units[key].title, COMMON, over="Means of benchmarks") for key in units),
     )
     order = {code: index for index, code in enumerate(_in_order(scores))}
     rows: list[tuple[tuple[str, ...], Values]] = [
@@ -249,7 +250,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
-    usual, titles = usual_units(countries.scores), {key: unit.unit.title for key, unit in context.scores.units.items()}
+    usual, titles = usual_units(countries.scores), {key: unit.title for key, unit in context.scores.units.items()}
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
@@ -275,6 +276,6 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
     if countries.parts:
         parts = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
         yield f"A part of a country counts for it: {parts}."
-    if shared := shared_sources(context.scores.units[key].unit for key in usual):
+    if shared := shared_sources(context.scores.units[key] for key in usual):
         yield shared
     yield from _notes_by_reason("Not included", countries.beside, titles)

@@ -22,21 +22,16 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Table
+from culture_tasks.report.model import CheckedScore, Column, Flag, JudgeBias, ModelRow, Number, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import (
-    CultureInTask,
-    cell_of,
-    from_interval,
-    nan_to_none,
-    observe,
-    ordered,
-)
-from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
+from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
+from culture_tasks.report.numbers.numbers import Unit, from_interval, nan_to_none, number_of, ordered
+from culture_tasks.report.numbers.selection import select
+from culture_tasks.report.numbers.strata import CultureInTask
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.layout import ALL, ALPHA, COUNT, OWN_SCALE, Values, columns_of, filled
-from culture_tasks.results.loaded_runs import LoadedRun
+from culture_tasks.results.runs import Run
 
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 
@@ -105,8 +100,8 @@ def checked_by_people(
 
 def checked_units(
     sheets: Sequence[RatedDesign],
-    measured: Sequence[Measured],
-    entrants: Mapping[str, Entrant],
+    measured: Sequence[Unit],
+    entrants: Mapping[str, ModelRow],
     *,
     require_all: bool = True,
 ) -> list[CheckedUnit]:
@@ -118,15 +113,15 @@ def checked_units(
     """
     if not sheets:
         return []
-    loaded_runs = {loaded.run.key: loaded for unit in measured for runs in unit.runs.values() for loaded in runs}
+    loaded_runs = {loaded.key: loaded for unit in measured for runs in unit.runs.values() for loaded in runs}
     checked = _checked_runs(sheets, list(loaded_runs.values()), require_all=require_all)
     units: list[CheckedUnit] = []
     for unit in measured:
         for key, runs in unit.runs.items():
-            checked_runs = [checked[loaded.run.key] for loaded in runs if loaded.run.key in checked]
+            checked_runs = [checked[loaded.key] for loaded in runs if loaded.key in checked]
             if checked_runs and not unit.is_mean_of_samples:
                 raise SettingsError(
-                    f"spotcheck: people's ratings correct means of scores, and the score of {unit.unit.key} is no mean "
+                    f"spotcheck: people's ratings correct means of scores, and the score of {unit.key} is no mean "
                     "of its responses' scores. Leave its ratings out."
                 )
             if checked_runs:
@@ -134,25 +129,20 @@ def checked_units(
     return units
 
 
-def corrected_by_people(
-    measured: Sequence[Measured], units: Sequence[CheckedUnit]
-) -> tuple[list[Measured], Corrections]:
-    """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
-    by_entrant: dict[str, dict[str, CheckedUnit]] = {}
+def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) -> Corrections:
+    """Corrects scores and differences in the units where each row has enough ratings; the others are left."""
+    by_row: dict[str, dict[str, CheckedUnit]] = {}
     for unit in units:
-        by_entrant.setdefault(unit.measured.unit.key, {})[unit.key] = unit
-    results: list[Measured] = []
+        by_row.setdefault(unit.measured.key, {})[unit.key] = unit
     responses: dict[tuple[str, str], CheckedResponses] = {}
     for scores in measured:
-        checked, key = by_entrant.get(scores.unit.key, {}), scores.unit.key
-        cells = {entrant: cell for entrant, cell in scores.unit.cells.items() if cell.value is not None}
-        corrected = {entrant: checked[entrant].corrected(cell) for entrant, cell in cells.items() if entrant in checked}
+        checked, key = by_row.get(scores.key, {}), scores.key
+        cells = {row: cell for row, cell in scores.cells.items() if cell.value is not None}
+        corrected = {row: checked[row].corrected(cell) for row, cell in cells.items() if row in checked}
         if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
-            results.append(replace(scores, unit=replace(scores.unit, cells={**scores.unit.cells, **corrected})))
-            responses |= {(key, entrant): checked[entrant].responses for entrant in corrected}
-        else:
-            results.append(scores)
-    return results, Corrections(responses)
+            scores.cells.update(corrected)
+            responses |= {(key, row): checked[row].responses for row in corrected}
+    return Corrections(responses)
 
 
 # Which runs the ratings are of
@@ -161,7 +151,7 @@ def corrected_by_people(
 class _CheckedRun(NamedTuple):
     """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
-    loaded: LoadedRun
+    loaded: Run
     population: Population
     sheet: RatedDesign
     place: int
@@ -169,19 +159,17 @@ class _CheckedRun(NamedTuple):
     @property
     def is_sample(self) -> bool:
         """Whether its judge graded a sample of another run's responses."""
-        result = self.loaded.result
+        result = self.loaded
         return result.subset is not None and result.graded_from is not None
 
     @property
     def weight(self) -> float:
         """How many documents of its task a response is for, in a designed subset."""
-        subset = self.loaded.result.subset
+        subset = self.loaded.subset
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
-def _checked_runs(
-    sheets: Sequence[RatedDesign], runs: Sequence[LoadedRun], *, require_all: bool
-) -> dict[str, _CheckedRun]:
+def _checked_runs(sheets: Sequence[RatedDesign], runs: Sequence[Run], *, require_all: bool) -> dict[str, _CheckedRun]:
     places: dict[str, tuple[RatedDesign, int]] = {}
     for sheet in sheets:
         for place, source in enumerate(sheet.design.populations):
@@ -192,25 +180,25 @@ def _checked_runs(
                 )
             places[source.fingerprint] = (sheet, place)
     tasks = {source.task for sheet in sheets for source in sheet.design.populations}
-    populations: list[tuple[LoadedRun, Population]] = []
+    populations: list[tuple[Run, Population]] = []
     unusable: dict[str, str] = {}
     for loaded in runs:
-        if loaded.run.task in tasks and loaded.run.settings.judges:
+        if loaded.task in tasks and loaded.settings.judges:
             try:
-                populations.append((loaded, read_population(loaded.result)))
+                populations.append((loaded, read_population(loaded)))
             except DataError as error:  # of a run that nobody rated, the report has counted the file's damage already
-                unusable[loaded.run.task] = str(error).rstrip(".")
+                unusable[loaded.task] = str(error).rstrip(".")
     present = {population.fingerprint for _, population in populations}
     for fingerprint, (sheet, place) in places.items():
         alternatives = () if require_all else sheet.design.populations
         if fingerprint not in present and not any(source.fingerprint in present for source in alternatives):
             task = sheet.design.populations[place].task
-            candidates = [population for loaded, population in populations if loaded.run.task == task]
+            candidates = [population for loaded, population in populations if loaded.task == task]
             raise DataError(_absence(sheet, place, candidates, unusable.get(task, "")))
     checked_runs: dict[str, _CheckedRun] = {}
     for loaded, population in populations:
         if population.fingerprint in places:
-            checked_runs[loaded.run.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
+            checked_runs[loaded.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
     return checked_runs
 
 
@@ -237,9 +225,9 @@ def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population], d
 class CheckedUnit:
     """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
-    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
-        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.unit.title
-        self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
+    def __init__(self, measured: Unit, key: str, entrant: ModelRow, checked: Sequence[_CheckedRun]) -> None:
+        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.title
+        self.judged_by = " + ".join(dict.fromkeys(run.loaded.settings.judged_by for run in checked))
         self.checked_runs = checked
         self._runs = [run.loaded for run in checked]
         responses = [response for run in checked for response in run.population.responses]
@@ -253,7 +241,7 @@ class CheckedUnit:
             (stratum.task, response.item, response.run) for stratum, response in zip(strata, responses, strict=True)
         ]
         judge: Floats = np.array([response.judged for response in responses])
-        weights = {run.loaded.run.task: run.weight for run in checked}
+        weights = {run.loaded.task: run.weight for run in checked}
         self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights)
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
@@ -276,21 +264,19 @@ class CheckedUnit:
             self.responses.strata,
             shares=self._shares,
             clusters=self._clusters,
-            ends=self.measured.unit.scale.ends,
+            ends=self.measured.scale.ends,
         )
 
     @property
     def checked(self) -> CheckedScore:
         """Its overall score."""
         people = self._cell(self._corrected.overall, None, is_set=True)
-        return CheckedScore(self.measured.unit.key, self.key, self._judge_score(None), people)
+        return CheckedScore(self.measured.key, self.key, self._judge_score(None), people)
 
-    def corrected(self, cell: Cell) -> Cell:
+    def corrected(self, cell: Number) -> Number:
         """Returns the unit's score corrected; without an interval where not all of its tasks have enough ratings."""
         people = self._cell(self._corrected.overall, None)
-        rated_tasks, tasks = (
-            {loaded.run.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key])
-        )
+        rated_tasks, tasks = ({loaded.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key]))
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
@@ -307,26 +293,26 @@ class CheckedUnit:
             "people": self._cell(people, culture),
             "rated": corrected.rated,
             "responses": corrected.size,
-            "weight": Cell(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
+            "weight": Number(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
         }
 
-    def _judge_score(self, culture: str | None) -> Cell:
+    def _judge_score(self, culture: str | None) -> Number:
         """Returns the judge's score of the same responses."""
         measured, where = self.measured, self._where(culture)
         has_equal_parts = measured.equal_parts and culture is None
-        observed = observe(self._runs, measured.tasks, where, equal_parts=has_equal_parts)
-        return cell_of(observed, measured.unit.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
+        observed = select(measured.results, self._runs, measured.tasks, where, equal_parts=has_equal_parts)
+        return number_of(observed, measured.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
 
-    def _cell(self, mean: Corrected, culture: str | None, *, is_set: bool = False) -> Cell:
+    def _cell(self, mean: Corrected, culture: str | None, *, is_set: bool = False) -> Number:
         """Returns a corrected score, with an interval for other questions or for this very set of them."""
         low, high = (mean.set_low, mean.set_high) if is_set else (mean.low, mean.high)
         interval = Interval(mean.value, low, high, n=mean.rated, clusters=mean.rated, reason=mean.reason)
         flags = {flag for flag in self._flags if flag not in _LOST_FLAGS}
-        keys = tuple(loaded.run.key for loaded in self._runs)
-        cell = from_interval(interval, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
+        keys = tuple(loaded.key for loaded in self._runs)
+        cell = from_interval(interval, self.measured.scale, flags=flags, runs=keys, where=self._where(culture))
         return cell if cell.value is not None else replace(cell, note=mean.reason or "")
 
-    def _for_other_raters(self, mean: Corrected, culture: str | None) -> Cell | None:
+    def _for_other_raters(self, mean: Corrected, culture: str | None) -> Number | None:
         inside = np.array([culture in (None, stratum.culture) for stratum in self.responses.strata])
         ratings, judge = self._raters[:, inside], self.responses.judge[inside]
         strata = list(compress(self.responses.strata, inside))
@@ -344,26 +330,26 @@ class CheckedUnit:
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [*compress(responses.clusters, inside)]
         numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
-        points = scale_of_differences(self.measured.unit.scale)
+        points = scale_of_differences(self.measured.scale)
         statistics: dict[str, tuple[Statistic, Scale]] = {
             "alpha": ("krippendorff_alpha", ALPHA),
             "spearman": ("spearman", ALPHA),
             "higher": ("mean_error", points),
             "apart": ("mean_absolute_error", points),
         }
-        cells: dict[str, Cell | float | None] = {"rated": numbers.pairs}
+        cells: dict[str, Number | float | None] = {"rated": numbers.pairs}
         if between is not None:
-            cells["between"] = Cell(nan_to_none(between.value), ALPHA, note=between.reason or "")
+            cells["between"] = Number(nan_to_none(between.value), ALPHA, note=between.reason or "")
         for key, (name, scale) in statistics.items():
             estimate = numbers.estimates[name]
             value, low, high = map(nan_to_none, (estimate.value, estimate.low, estimate.high))
-            cells[key] = Cell(value, scale, low, high, n=numbers.pairs, note=estimate.reason or "")
+            cells[key] = Number(value, scale, low, high, n=numbers.pairs, note=estimate.reason or "")
         return cells
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Groups, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
-    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.population.responses]
+    pairs = [(run.loaded.task, response.culture) for run in checked for response in run.population.responses]
     task_counts = Counter(culture for _, culture in set(pairs))
     rated_cultures = {culture for _, culture in compress(pairs, is_rated)}
 
@@ -400,16 +386,16 @@ def _means_of(raters: Floats) -> Floats:
 
 def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
     """Yields the rated responses of all runs, once where a run belongs to several units."""
-    checked = {run.loaded.run.key: run for unit in units for run in unit.checked_runs}
+    checked = {run.loaded.key: run for unit in units for run in unit.checked_runs}
     for run in checked.values():
         people = _means_of(_ratings([run])).tolist()
         for response, rating in zip(run.population.responses, people, strict=True):
             if not math.isnan(rating):
-                yield JudgedResponse(run.loaded.run, response, rating)
+                yield JudgedResponse(run.loaded, response, rating)
 
 
-def _sample_note(sample: LoadedRun) -> str:
-    run, subset = sample.run, sample.result.subset
+def _sample_note(sample: Run) -> str:
+    run, subset = sample, sample.subset
     assert subset is not None
     return (
         f"{run.model} on {title_of(run.task)}: the score and the interval for these questions are of the "

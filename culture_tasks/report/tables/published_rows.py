@@ -12,7 +12,7 @@ from dataclasses import replace
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.published import PublishedRow, PublishedTable
-from culture_tasks.report.model import Cell, Table
+from culture_tasks.report.model import Number, Table
 from culture_tasks.report.wording import PERCENT_SIGN
 
 
@@ -47,17 +47,17 @@ def _texts(paper: PublishedTable, row: PublishedRow, count: int) -> tuple[str, .
     return {1: (f"{row.name}, {judge}",), 2: (row.name, judge)}.get(count, (first, rest, judge))
 
 
-def _cell(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) -> Cell:
+def _cell(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) -> Number:
     """Returns a published number on the scale of the user's column, or on that of its row where it has another one."""
     number = published.number(row.cells[index] or "")
     if row.measure is not None:  # a percent among other numbers is shown with its sign
         measure = paper.measures[row.measure]
         unit = PERCENT_SIGN if measure.unit == "percent" != scale.unit else measure.unit
-        return Cell(number.value, Scale(unit, digits=number.digits), flags=("published",), note=measure.name)
+        return Number(number.value, Scale(unit, digits=number.digits), flags=("published",), note=measure.name)
     units = (paper.measures[paper.columns[index].measure].unit, scale.unit)
     places = {("percent", "share"): -2, ("fraction", "percent"): 2}.get(units, 0)  # how far the point moves
     scale = replace(scale, digits=max(0, number.digits - places))
-    return Cell(number.value * 10.0**places, scale, flags=("published",))
+    return Number(number.value * 10.0**places, scale, flags=("published",))
 
 
 def _notes(paper: PublishedTable) -> Iterator[str]:
