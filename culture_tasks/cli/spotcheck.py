@@ -122,12 +122,12 @@ def _as_text(table: Table) -> str:
     def text(cell: Number | None) -> str:
         return "" if cell is None else f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
 
-    rows = [[*row.labels, *map(text, row.cells)] for row in table.rows]
+    rows = [[*texts, *(text(column.cells.get(row)) for column in table.columns)] for row, texts in table.rows.items()]
     missing = dict.fromkeys(
-        f"{NOTHING} {' '.join(row.labels)}: {cell.note}"
-        for row in table.rows
-        for cell in row.cells
-        if cell and cell.note
+        f"{NOTHING} {' '.join(texts)}: {cell.note}"
+        for row, texts in table.rows.items()
+        for column in table.columns
+        if (cell := column.cells.get(row)) and cell.note
     )
     notes = (textwrap.fill(plain(note), 118) for note in (*missing, *table.notes))
     return "\n".join([table.title, as_text(headers(table), rows), *notes])

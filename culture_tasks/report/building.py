@@ -13,6 +13,7 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import RatedDesign
+from culture_tasks.report.figures import finished
 from culture_tasks.report.model import Column, Number, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
@@ -22,15 +23,9 @@ from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
-from culture_tasks.report.tables import (
-    benchmark_tables,
-    costs,
-    judge_panels,
-    overview,
-    people,
-    published_rows,
-)
-from culture_tasks.report.tables.grid import Context
+from culture_tasks.report.tables import costs, judge_panels, overview, people
+from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_parts
+from culture_tasks.report.tables.layout import Context
 from culture_tasks.results.file_samples import FileSamples
 from culture_tasks.results.loading import Names, Results, in_rows, load, newest
 from culture_tasks.results.runs import Run
@@ -110,22 +105,21 @@ def build(
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     trained = gains(families, all_units, used_runs, entrants, anyway=anyway)
-    training_tables = benchmark_tables.before_after(entrants, units, trained)
     people_tables, checked, _ = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
-    layouts, paper_tables = benchmark_tables.benchmark_tables(context)
+    layouts, figures = benchmark_parts(context, paper_contrasts)
+    summary = overview.summary(context, list(units.values()), averages)
+    in_mean = averages[0].columns if averages else ()
     tables = (
-        overview.summary(context, list(units.values()), averages),
+        summary,
         *overview.country_tables(context, by_country),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *layouts,
-        *training_tables,
-        *benchmark_tables.contrast_tables(context, paper_contrasts),
+        before_after(context, trained),
         *people_tables,
         judge_panels.judge_panels(context, all_runs),
         judge_panels.repeated_verdicts(results, all_runs),
-        *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
         costs.costs_table(results, options.prices),
         overview.runs_table(used_runs.values()),
     )
@@ -146,6 +140,7 @@ def build(
         problems=tuple(results.problems),
         samples=FileSamples(results.runs, results.samples),
         notes=tuple(_notes(results, options)),
+        figures=finished(figures, summary, entrants, by_country.scores, in_mean),
     )
     return replace(report, findings=findings(report, checked, paths))
 
@@ -213,11 +208,10 @@ def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Seque
         return tuple(tables)
     selection: list[Table] = []
     for table in tables:
-        indices = [index for index, column in enumerate(table.columns) if _fits(columns, *_names(column))]
-        rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in table.rows]
-        rows = [row for row in rows if any(cell is not None for cell in row.cells)]
-        if indices:
-            selection.append(replace(table, columns=tuple(table.columns[index] for index in indices), rows=tuple(rows)))
+        shown = tuple(column for column in table.columns if _fits(columns, *_names(column)))
+        rows = {key: texts for key, texts in table.rows.items() if any(key in column.cells for column in shown)}
+        if rows:
+            selection.append(replace(table, columns=shown, rows=rows))
     return tuple(selection)
 
 
@@ -256,10 +250,10 @@ def _notes(results: Results, options: Options) -> Iterator[str]:
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
     if own_data := [
-        f"{title_of(loaded.task)} ({loaded.own_data.partition('; ')[0]})" for loaded in results.runs if loaded.own_data
+        f"{title_of(run.task)} ({run.own_data.partition('; ')[0]})" for run in results.runs if run.own_data
     ]:
         tasks = "; ".join(dict.fromkeys(own_data))
-        yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
+        yield f"Own data, not the benchmark's release: {tasks}."
     if options.compare_anyway:
         yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."
     if options.published:

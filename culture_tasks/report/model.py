@@ -12,6 +12,9 @@ from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question
+from culture_tasks.benchmarks.tables import Column as Column
+from culture_tasks.benchmarks.tables import Figure
+from culture_tasks.benchmarks.tables import Table as Table
 from culture_tasks.report.numbers.numbers import Number as Number
 from culture_tasks.report.numbers.numbers import Numbers as Numbers
 from culture_tasks.report.numbers.numbers import Rank as Rank
@@ -258,55 +261,6 @@ class CountryScore:
     beside_others: Literal["above", "below"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of numbers.
-
-    Attributes:
-        over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
-        sums_up: Whether it sums up the others: the last one stays in sight where a table is wide.
-    """
-
-    key: str
-    label: str
-    scale: Scale
-    over: str = ""
-    sums_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table: one text for each of its ``row_headers``, and one cell, or None, for each column."""
-
-    labels: tuple[str, ...]
-    cells: tuple[Number | None, ...]
-    entrant: str | None = None
-    published: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A finished table.
-
-    Attributes:
-        key: Its name within the report, and in file names.
-        row_headers: Headers of the columns of text before the numbers.
-        reproduces: The paper's table whose layout it has, with the paper's name; may be empty.
-        benchmark: Our benchmark; None for a table over several.
-        notes: The notes below it, one paragraph each.
-    """
-
-    key: str
-    title: str
-    row_headers: tuple[str, ...]
-    columns: tuple[Column, ...] = ()
-    rows: tuple[Row, ...] = ()
-    reproduces: str = ""
-    benchmark: str | None = None
-    notes: tuple[str, ...] = ()
-    question: Question = "cultures"
-
-
 class Phrase(NamedTuple):
     """A piece of a sentence; a name comes from models or data, and is set off from the words around it."""
 
@@ -366,6 +320,7 @@ class Report:
     findings: tuple[Conclusion, ...] = ()
     gains: tuple[Gain, ...] = ()
     countries: tuple[CountryScore, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     @property
     def units(self) -> Mapping[str, Unit]:

@@ -139,8 +139,8 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
         # --offset and --samples take other items
         yield ("other_prompt", f"prompts: {sha}") if ours.limit is None else ("other_limit", f"items: {sha}")
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
-        names, other_names = ({name for judge in one.judges for _, name, _ in judge.prompts} for one in (ours, theirs))
-        yield "other_judge_prompt", f"judge prompt: {', '.join(sorted(names - other_names or names)[:2])}"
+        asked, others = ({name for judge in one.judges for _, name, _ in judge.prompts} for one in (ours, theirs))
+        yield "other_judge_prompt", f"judge prompt: {', '.join(sorted(asked - others or asked)[:2])}"
 
 
 def _listed(decoding: str) -> str:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 from support.another_package import installed
+from support.reports import rows_of
 
 from culture_tasks import frames
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.intervals import t_quantile
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.compare.two_models import compare_models
-from culture_tasks.report.figures.selecting import charts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -150,9 +150,9 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
     error = results_in(runs / "lm_eval")["quiz_shared"]["question_acc_stderr,none"]
     assert shared.high - shared.value == pytest.approx(t_quantile(0.95, clusters=6) * error)
     [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
-    constant = next(row for row in table.rows if row.labels == ("constant",))
+    constant = next(row for row in rows_of(table) if row.labels == ("constant",))
     assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
-    assert "quiz_country" in {chart.key for chart in charts(report)}
+    assert "quiz_country" in {figure.key for figure in report.figures}
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.lmms_models import ChatEcho
-from support.reports import report_of, tables_of
+from support.reports import report_of, rows_of, tables_of
 from support.scripted_lm import ScriptedLM
 from support.written_runs import content, write_lm_eval, write_lmms_eval
 
@@ -98,7 +98,7 @@ def test_the_interval_of_a_score_of_questions_isnt_that_of_their_rows(monkeypatc
     write_lm_eval(tmp_path, ["culturalbench_hard"], lambda prompt, _: "True" if len(prompt) % 2 else "False")
     report = report_of(tmp_path)
     [whole] = report.units["culturalbench_hard"].cells.values()
-    [row] = tables_of(report)["culturalbench"].rows
+    [row] = rows_of(tables_of(report)["culturalbench"])
     options = row.cells[1]
     assert (whole.n, options.n) == (3, 12)
     assert options.high - options.low > 20  # of rows that share questions, with no correction for those not drawn

@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 import pytest
 from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
+from support.reports import rows_of as table_rows
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
 from support.scripted_judge import install_by_name
 from support.written_runs import write_lm_eval
@@ -78,7 +79,7 @@ def tables(folder, **options):
 
 
 def cells(table, culture="all", model="toy/model"):
-    row = next(row for row in table.rows if row.labels[-1] == culture and row.labels[0] == model)
+    row = next(row for row in table_rows(table) if row.labels[-1] == culture and row.labels[0] == model)
     return dict(zip((column.key for column in table.columns), row.cells, strict=True))
 
 
@@ -163,7 +164,7 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path)
         }
         rate(tmp_path, **ratings)
         found = tables(tmp_path)["spotcheck"]
-        assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
+        assert {row.labels[-1] for row in table_rows(found)} == {"all", "en", "zh", "ar"}
         assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
         assert cells(found)["corrected"].note == reason
         assert cells(found, "zh")["corrected"].low is not None
@@ -478,10 +479,10 @@ def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
     assert main(report) == 0
     content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     tables = {table["key"]: table for table in content["tables"]}
-    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
-    assert sorted(row["labels"][1] for row in checked) == ["mild", "stern"]
-    assert all(row["cells"][1]["low"] is not None for row in checked)
-    [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
-    labels = [column["label"] for column in tables["judges"]["columns"]]
-    of_judges = dict(zip(labels, panel["cells"], strict=True))
+    checked = {row: texts for row, texts in tables["spotcheck"]["rows"].items() if texts[3] == "all"}
+    assert sorted(texts[1] for texts in checked.values()) == ["mild", "stern"]
+    corrected = next(column for column in tables["spotcheck"]["columns"] if column["key"] == "corrected")
+    assert all(corrected["cells"][row]["low"] is not None for row in checked)
+    [panel] = [row for row, texts in tables["judges"]["rows"].items() if texts[2] == "all"]
+    of_judges = {column["label"]: column["cells"].get(panel) for column in tables["judges"]["columns"]}
     assert of_judges["mild"]["value"] > of_judges["Majority or mean"]["value"] > of_judges["stern"]["value"]

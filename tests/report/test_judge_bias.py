@@ -6,6 +6,7 @@ import json
 import random
 
 from support.checked_runs import sample, truth, write_ratings
+from support.reports import rows_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
@@ -52,9 +53,9 @@ def report(folder, *, per_doubling=0.0, own_family=0.0, error=0.5):
 
 def cells(built):
     [table] = [table for table in built.tables if table.key == "spotcheck_biases"]
-    assert [row.labels for row in table.rows] == [("gpt-4o", "CARE", probe) for probe in PROBES]
+    assert [row.labels for row in rows_of(table)] == [("gpt-4o", "CARE", probe) for probe in PROBES]
     keys = [column.key for column in table.columns]
-    return {row.labels[2]: dict(zip(keys, row.cells, strict=True)) for row in table.rows}
+    return {row.labels[2]: dict(zip(keys, row.cells, strict=True)) for row in rows_of(table)}
 
 
 def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_in_the_table_alone(tmp_path, capsys):

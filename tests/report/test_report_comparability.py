@@ -79,7 +79,11 @@ def test_a_score_of_a_part_of_the_items_says_so_everywhere(case, tmp_path, capsy
         write_run(tmp_path / model, model, samples, **{"config": config | {"model": model}, "n-samples": counts})
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "out"), "--formats", "markdown,html,latex"]) == 0
     assert ("Missing: a part of the items of 2 of 2 scores" in capsys.readouterr().out) == bool(words)
-    for name, behind in (("report.md", f"({words})"), ("report.html", f">{words}<"), ("report.tex", f"({words})")):
+    for name, behind in (
+        ("report.md", f"({words})"),
+        ("report.html", f">{words}<"),
+        ("latex/summary.tex", f"({words})"),
+    ):
         assert behind in (tmp_path / "out" / name).read_text(encoding="utf-8") or not words
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert (f"CARE: A: {words}; B: {words}" in capsys.readouterr().out) == bool(words)

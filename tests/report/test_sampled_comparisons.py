@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.checked_runs import write_sample
-from support.reports import gate_checks, report_of, row_of, tables_of
+from support.reports import gate_checks, report_of, row_of, rows_of, tables_of
 from support.sample_files import COUNTRIES, JUDGE, rewrite, vqa_samples, write_run
 
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
@@ -89,7 +89,7 @@ def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
     cell = next(iter(better.values()))
     assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
     table = tables_of(report)["comparisons"]
-    [row] = [at for at, row in enumerate(table.rows) if row.labels[1:3] == tuple(better)]
+    [row] = [at for at, row in enumerate(rows_of(table)) if row.labels[1:3] == tuple(better)]
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
     assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
     assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))

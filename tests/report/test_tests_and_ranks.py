@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from support.reports import cells_of, report_of, row_of, tables_of
+from support.reports import cells_of, report_of, row_of, rows_of, tables_of
 from support.sample_files import care_sample, vqa_samples, write_run
 
 from culture_tasks.benchmarks.interface import Scale
@@ -109,7 +109,7 @@ def summary(report, name):
 def bold(report, column, key="summary"):
     table = tables_of(report)[key]
     at = [each.key for each in table.columns].index(column)
-    return {row.labels[0] for row in table.rows if row.cells[at] and row.cells[at].best}
+    return {row.labels[0] for row in rows_of(table) if row.cells[at] and row.cells[at].best}
 
 
 def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
@@ -132,7 +132,7 @@ def test_the_best_of_a_column_of_a_group_are_marked_without_ranks(tmp_path):
     columns = {column.label: column.key for column in table.columns}
     assert bold(report, columns["Brazil"], table.key) == set()
     assert bold(report, columns["China"], table.key) == {"a", "b"}
-    assert {row.cells[0].rank for row in table.rows} == {None}
+    assert {row.cells[0].rank for row in rows_of(table)} == {None}
 
 
 SHARED = {"culturalvqa": MOST, "culturalvqa_blind": MOST}
@@ -151,7 +151,7 @@ def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
         "good": (pytest.approx(75.0), Rank(1, 1)),
         "bad": (pytest.approx(50.0), Rank(2, 2)),
     }
-    tested = [row.labels[:4] for row in tables_of(report)["comparisons"].rows if row.labels[0] == "Mean of 2"]
+    tested = [row.labels[:4] for row in rows_of(tables_of(report)["comparisons"]) if row.labels[0] == "Mean of 2"]
     assert tested == [("Mean of 2", "bad", "good", "good is better")]
     assert mean.beside == {"care_zh": "missing or not comparable for 1 of the 2 models"}
     assert summary(report, "good")["care_zh"].note == "not run"
@@ -208,5 +208,5 @@ def test_the_time_for_a_pair_does_not_grow_with_the_number_of_models(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("culture_tasks.report.tables.overview._MOST_TESTS", 100)
         table = tables_of(report_of(tmp_path))["comparisons"]
-    assert len(table.rows) == 100
+    assert len(rows_of(table)) == 100
     assert table.notes[-1].startswith("These are the 100 of 276 tests with the smallest p")

@@ -110,7 +110,7 @@ def test_gain_and_paired_difference_by_hand(two):
     assert gain.difference.best
     assert (gain.test.verdict, gain.test.items_needed) == ("dpo is better", None)
     table = tables_of(report_of(two))["before_after"]
-    assert [row.labels for row in table.rows] == [
+    assert [*table.rows.values()] == [
         ("org/base", "Base"),
         *(("dpo", text) for text in ("Trained", "Gain", "Difference")),
     ]

@@ -9,8 +9,8 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import ModelRow, Number, Row, Table
-from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
+from culture_tasks.report.model import ModelRow, Number, Table
+from culture_tasks.report.tables.layout import ALL, COUNT, columns_of, filled
 from culture_tasks.results.loading import Results
 from culture_tasks.results.runs import Run
 
@@ -34,27 +34,29 @@ def costs_table(results: Results, prices: Prices | None) -> Table:
     amounts = [amount for values in numbers for key in _MONEY if (amount := values[key]) is not None]
     currency, digits = prices.currency if prices else "", 2 if max(amounts, default=0) >= 1 else 4
     money = Scale(currency, 0.0, None, better=None, digits=digits)
-    has_kept = any(values["judge_tokens_kept"] for values in numbers)
-    empty_keys = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
-    payers = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
-    columns = [
+    columns = (
         *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out", characters="Length"),
         *columns_of(COUNT, judge_tokens_in="Judge tokens in", judge_tokens_out="Judge tokens out"),
         *columns_of(COUNT, judge_tokens_kept="Judge tokens kept"),
         *columns_of(_SECONDS, seconds="Seconds"),
-        *columns_of(money, **{key: f"{label}, {currency}" for key, label in payers.items()}),
-    ]
-    columns = [column for column in columns if column.key not in empty_keys]
-    rows: list[Row] = []
+        *columns_of(money, model_money=f"Model, {currency}", judge_money=f"Judge, {currency}"),
+        *columns_of(money, judge_money_kept=f"Judge kept, {currency}"),
+    )
+    scales = {column.key: column.scale for column in columns}
+    has_kept = any(values["judge_tokens_kept"] for values in numbers)
+    rows = []
     for share, values in zip(shares, numbers, strict=True):
         runs = tuple(loaded.key for loaded in share.runs)
-        scaled = ((values[column.key], column.scale) for column in columns)
-        cells = tuple(Number(None if value is None else float(value), scale, runs=runs) for value, scale in scaled)
-        if any(cell.value is not None for cell in cells):
-            rows.append(Row((share.entrant.label, share.benchmark), cells, share.entrant.key))
+        cells = {
+            key: Number(float(value), scales[key], runs=runs)
+            for key, value in values.items()
+            if value is not None and (has_kept or key not in _KEPT)
+        }
+        if cells:
+            rows.append(((share.entrant.label, share.benchmark), cells))
     notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
     title, headers = "Costs of the runs", ("Model", "Benchmark")
-    return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
+    return filled(Table("costs", title, headers, columns, notes=notes, question="runs"), rows)
 
 
 class _Share(NamedTuple):

@@ -10,10 +10,10 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect
 from culture_tasks.metrics.significance import holm
 from culture_tasks.people.spotcheck_draw import SheetResponse
-from culture_tasks.report.model import JudgeBias, Number, Row, Table
+from culture_tasks.report.model import JudgeBias, Number, Table
 from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
 from culture_tasks.report.numbers.numbers import nan_to_none
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
+from culture_tasks.report.tables.layout import COUNT, OWN_SCALE, Values, columns_of, filled
 from culture_tasks.report.wording import P_VALUE
 from culture_tasks.results.runs import Run
 
@@ -98,7 +98,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
         *columns_of(P_VALUE, p_holm="p (Holm)"),
         *columns_of(COUNT, responses="Responses"),
     )
-    rows: list[Row] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     biases: list[JudgeBias] = []
     for (part, probe, effect), p in zip(effects, adjusted, strict=True):
         run, scale = part[0].run, part[0].response.scale
@@ -106,7 +106,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
         value, low, high = map(nan_to_none, (effect.value, effect.low, effect.high))
         cell = Number(value, points, low, high, n=effect.n, note=effect.reason or "")
-        rows.append(row_of((judge, title, probe.title), (cell, Number(nan_to_none(p), P_VALUE), effect.n), columns))
+        rows.append(((judge, title, probe.title), {"effect": cell, "p_holm": nan_to_none(p), "responses": effect.n}))
         if cell.value is not None and probe.title != _OF_RATING:
             explained = _effect(part, probe, beside_rating=True)
             if not explained.p <= ALPHA or explained.value * effect.value < 0.0:
@@ -115,7 +115,7 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
             share = abs(effect.value) * effect.span / width if width else 0.0
             biases.append(JudgeBias(judge, title, probe.responses, probe.per, cell, p, share))
     headers, title = ("Judge", "Benchmark", "Probe"), "Biases of the judge"
-    return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
+    return filled(Table("spotcheck_biases", title, headers, columns, notes=(_ABOUT,), question="judges"), rows), biases
 
 
 def _effect(judgements: Sequence[JudgedResponse], probe: _Probe, *, beside_rating: bool = False) -> ProbeEffect:

@@ -14,16 +14,14 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
-from culture_tasks.report.model import Column, ModelRow, Number, Row, Table
+from culture_tasks.report.model import Column, ModelRow, Number, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.numbers import Unit, from_interval, nan_to_none, number_of
 from culture_tasks.report.numbers.selection import aligned, in_order, select
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, columns_of, row_of
+from culture_tasks.report.tables.layout import ALL, ALPHA, COUNT, OWN_SCALE, Context, Values, columns_of, filled
 from culture_tasks.results.comparability import differences
 from culture_tasks.results.loading import Results
 from culture_tasks.results.runs import Run
-
-ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
 
 _NOTES = (
     "Scores of the same responses, and the judges' common score of the responses that all of them have scored: the "
@@ -56,18 +54,22 @@ def judge_panels(context: Context, runs: Sequence[Run]) -> Table:
         Column("apart", "Apart", OWN_SCALE),
         Column("responses", "Items", COUNT),
     )
-    rows: list[Row] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for measured, model, panel in panels:
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
             cells = context.scores.cells(measured.key, where=where)
-            scores = (_judge_score(measured, panel[judge], cells) if judge in panel else None for judge in judges)
+            scores = {
+                f"judge_{number}": _judge_score(measured, panel[judge], cells)
+                for number, judge in enumerate(judges, start=1)
+                if judge in panel
+            }
             culture = where[-1][1] if where else None
-            values = (*scores, *_common_numbers(measured, panel.values(), where))
-            rows.append(row_of((model, measured.title, culture or ALL), values, columns))
+            values = {**scores, **_common_numbers(measured, panel.values(), where)}
+            rows.append(((model, measured.title, culture or ALL), values))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
-    return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
+    return filled(Table("judges", title, headers, columns, notes=_NOTES, question="judges"), rows)
 
 
 def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
@@ -85,7 +87,7 @@ def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
         *columns_of(ALPHA, alpha="Alpha"),
         *columns_of(COUNT, responses="Items"),
     )
-    rows: list[Row] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for group in gradings.values():
         firsts: list[Run] = []  # the first verdicts of each version of the judge's prompt
         for loaded in group:
@@ -96,9 +98,9 @@ def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
                 firsts.append(loaded)
             elif numbers := _repeat_numbers(results, first, loaded):
                 labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.path.name)
-                rows.append(row_of(labels, numbers, columns))
+                rows.append((labels, numbers))
     title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
-    return Table("judge_again", title, headers, columns, tuple(rows), notes=(_ABOUT_REPEATS,), question="judges")
+    return filled(Table("judge_again", title, headers, columns, notes=(_ABOUT_REPEATS,), question="judges"), rows)
 
 
 def _share_kept(loaded: Run) -> float:
@@ -109,7 +111,7 @@ def _share_kept(loaded: Run) -> float:
     return spent.judge_kept.completion_tokens / max(spent.judge.completion_tokens, 1)
 
 
-def _repeat_numbers(results: Results, first: Run, loaded: Run) -> tuple[Number | float | None, ...] | None:
+def _repeat_numbers(results: Results, first: Run, loaded: Run) -> Values | None:
     """Returns both scores of the responses with both verdicts, their mean difference, and how well they agree.
 
     None where most of these verdicts were kept, as those are that ``--failed-only`` doesn't ask for.
@@ -119,17 +121,17 @@ def _repeat_numbers(results: Results, first: Run, loaded: Run) -> tuple[Number |
     if 2.0 * _share_kept(loaded) * np.count_nonzero(~np.isnan(observed[1].scores)) > old.n:
         return None
     if first.kind is None or not old.n:
-        return (None, None, None, None, None, Number(0.0, COUNT))
+        return {"responses": 0.0}
     scale, gap = first.kind.scale, new.scores - old.scores
     alpha = krippendorff_alpha(np.stack([old.scores, new.scores]))
-    return (
-        Number(float(old.scores.mean()), scale),
-        Number(float(new.scores.mean()), scale),
-        from_interval(mean_interval(gap, new.shared_clusters), scale_of_differences(scale), set(), ()),
-        float(np.mean(gap == 0.0)),
-        Number(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
-        float(gap.size),
-    )
+    return {
+        "old": Number(float(old.scores.mean()), scale),
+        "new": Number(float(new.scores.mean()), scale),
+        "difference": from_interval(mean_interval(gap, new.shared_clusters), scale_of_differences(scale), set(), ()),
+        "identical": float(np.mean(gap == 0.0)),
+        "alpha": Number(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
+        "responses": gap.size,
+    }
 
 
 def _origins(runs: Sequence[Run]) -> dict[Path, Path]:
@@ -166,13 +168,13 @@ def _panels(
             yield str(model), panel
 
 
-def _common_numbers(measured: Unit, entrants: Collection[str], where: Where) -> tuple[Number | None, ...]:
+def _common_numbers(measured: Unit, entrants: Collection[str], where: Where) -> Values:
     """Returns the judges' common score, their agreement, the mean distance of two, and the number of common items."""
     observed = [in_order(measured.select(key, where)) for key in entrants]
     common = [reduce(lambda scores, peer: aligned(scores, peer)[0], observed, judge) for judge in observed]
     table = np.stack([judge.scores for judge in common])
     if not table.shape[1]:
-        return None, None, None, Number(0.0, COUNT)
+        return {"responses": 0.0}
     scale = measured.scale
     scores = np.concatenate([measured.select(key).scores for key in entrants])
     is_vote = scale.ends is not None and bool(np.isin(scores[~np.isnan(scores)], scale.ends).all())
@@ -180,9 +182,9 @@ def _common_numbers(measured: Unit, entrants: Collection[str], where: Where) -> 
     shared_flags = frozenset.intersection(*(measured.flags[key] for key in entrants))
     alpha = krippendorff_alpha(table)
     distances = [np.abs(first - second) for row, first in enumerate(table) for second in table[row + 1 :]]
-    return (
-        replace(number_of(consensus, scale, tuple(shared_flags), where), runs=()),
-        Number(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
-        Number(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
-        Number(float(table.shape[1]), COUNT),
-    )
+    return {
+        "together": replace(number_of(consensus, scale, tuple(shared_flags), where), runs=()),
+        "alpha": Number(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
+        "apart": Number(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
+        "responses": table.shape[1],
+    }

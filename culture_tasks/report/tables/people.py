@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -22,21 +22,18 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import CheckedScore, Column, Flag, JudgeBias, ModelRow, Number, Row, Table
+from culture_tasks.report.model import CheckedScore, Column, Flag, JudgeBias, ModelRow, Number, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import Checked, CheckedResponses
 from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
 from culture_tasks.report.numbers.numbers import Unit, from_interval, nan_to_none, number_of, ordered
 from culture_tasks.report.numbers.selection import select
 from culture_tasks.report.numbers.strata import CultureInTask
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
-from culture_tasks.report.tables.judge_panels import ALPHA
+from culture_tasks.report.tables.layout import ALL, ALPHA, COUNT, OWN_SCALE, Values, columns_of, filled
 from culture_tasks.results.runs import Run
 
 _WEIGHT = Scale("weight", 0.0, None, better=None)
-RowNumbers = Sequence[Number | float | None]
-"""The numbers of a row, in the order of its columns."""
 
 _ABOUT_SCORES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
@@ -65,40 +62,37 @@ def checked_by_people(
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
     notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
     bias_table, biases = judge_biases(_rated_responses(units))
-    several_raters = any(unit.raters > 1 for unit in units)
-    score_columns = [
+    score_columns = (
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
-        *(columns_of(OWN_SCALE, other_raters="Raters like these") if several_raters else ()),
-        *columns_of(OWN_SCALE, people="People alone"),
+        *columns_of(OWN_SCALE, other_raters="Raters like these", people="People alone"),
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
-    ]
-    agreement_columns = [
+    )
+    agreement_columns = (
         *columns_of(COUNT, rated="Rated by both"),
         *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
         *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
-    ]
+    )
 
-    def table(key: str, title: str, columns: Sequence[Column], rows: Iterable[Row], *notes: str) -> Table:
+    def table(
+        key: str,
+        title: str,
+        columns: tuple[Column, ...],
+        notes: Iterable[str],
+        values: Callable[[CheckedUnit, str | None], Values],
+    ) -> Table:
+        rows = (
+            ((unit.label, unit.judged_by, unit.title, culture or ALL), values(unit, culture))
+            for unit in units
+            for culture in (None, *unit.cultures)
+        )
         headers = ("Model", "Judge", "Benchmark", "Culture")
-        return Table(key, title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
+        return filled(Table(key, title, headers, columns, notes=tuple(notes), question="judges"), rows)
 
-    def row(unit: CheckedUnit, culture: str | None, values: RowNumbers, columns: Sequence[Column]) -> Row:
-        return row_of((unit.label, unit.judged_by, unit.title, culture or ALL), values, columns, unit.key)
-
-    scores = (
-        row(unit, culture, unit.scores(culture, other_raters=several_raters), score_columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    )
-    agreements = (
-        row(unit, culture, unit.agreement(culture), agreement_columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    )
+    about, title = [_ABOUT_AGREEMENT], "Agreement of judge and people"
     tables = [
-        table("spotcheck", "Scores corrected by people", score_columns, scores, *notes),
-        table("spotcheck_agreement", "Agreement of judge and people", agreement_columns, agreements, _ABOUT_AGREEMENT),
+        table("spotcheck", "Scores corrected by people", score_columns, notes, CheckedUnit.scores),
+        table("spotcheck_agreement", title, agreement_columns, about, CheckedUnit.agreement),
         bias_table,
     ]
     return tables, [unit.checked for unit in units], biases
@@ -136,18 +130,18 @@ def checked_units(
 
 
 def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) -> Checked:
-    """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
-    by_entrant: dict[str, dict[str, CheckedUnit]] = {}
+    """Corrects scores and differences in the units where each row has enough ratings; the others are left."""
+    by_row: dict[str, dict[str, CheckedUnit]] = {}
     for unit in units:
-        by_entrant.setdefault(unit.measured.key, {})[unit.key] = unit
+        by_row.setdefault(unit.measured.key, {})[unit.key] = unit
     responses: dict[tuple[str, str], CheckedResponses] = {}
     for scores in measured:
-        checked, key = by_entrant.get(scores.key, {}), scores.key
-        cells = {entrant: cell for entrant, cell in scores.cells.items() if cell.value is not None}
-        corrected = {entrant: checked[entrant].corrected(cell) for entrant, cell in cells.items() if entrant in checked}
+        checked, key = by_row.get(scores.key, {}), scores.key
+        cells = {row: cell for row, cell in scores.cells.items() if cell.value is not None}
+        corrected = {row: checked[row].corrected(cell) for row, cell in cells.items() if row in checked}
         if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
             scores.cells.update(corrected)
-            responses |= {(key, entrant): checked[entrant].responses for entrant in corrected}
+            responses |= {(key, row): checked[row].responses for row in corrected}
     return responses
 
 
@@ -287,25 +281,20 @@ class CheckedUnit:
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
-    @property
-    def raters(self) -> int:
-        """Number of people who rated."""
-        return len(self._raters)
-
-    def scores(self, culture: str | None, *, other_raters: bool) -> RowNumbers:
+    def scores(self, culture: str | None) -> Values:
         """Returns the numbers of its row of scores, or of that of a culture."""
         shares = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
         corrected, people = self._corrected.over(shares), self._people_alone.over(shares)
-        return [
-            self._judge_score(culture),
-            self._cell(corrected, culture),
-            self._cell(corrected, culture, is_set=True),
-            *([self._for_other_raters(corrected, culture)] if other_raters else []),
-            self._cell(people, culture),
-            corrected.rated,
-            corrected.size,
-            Number(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
-        ]
+        return {
+            "judge": self._judge_score(culture),
+            "corrected": self._cell(corrected, culture),
+            "corrected_here": self._cell(corrected, culture, is_set=True),
+            "other_raters": self._for_other_raters(corrected, culture),
+            "people": self._cell(people, culture),
+            "rated": corrected.rated,
+            "responses": corrected.size,
+            "weight": Number(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
+        }
 
     def _judge_score(self, culture: str | None) -> Number:
         """Returns the judge's score of the same responses."""
@@ -334,7 +323,7 @@ class CheckedUnit:
         field = self.measured.reported.culture
         return ((field, culture),) if field and culture is not None else ()
 
-    def agreement(self, culture: str | None) -> RowNumbers:
+    def agreement(self, culture: str | None) -> Values:
         """Returns the numbers of its row of agreement, or of that of a culture."""
         responses = self.responses
         inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
@@ -342,14 +331,19 @@ class CheckedUnit:
         clusters = [*compress(responses.clusters, inside)]
         numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
         points = scale_of_differences(self.measured.scale)
-        statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
-        statistics |= {"mean_error": points, "mean_absolute_error": points}
-        between_cell = None if between is None else Number(nan_to_none(between.value), ALPHA, note=between.reason or "")
-        cells: list[Number | float | None] = [numbers.pairs, between_cell]
-        for name, scale in statistics.items():
+        statistics: dict[str, tuple[Statistic, Scale]] = {
+            "alpha": ("krippendorff_alpha", ALPHA),
+            "spearman": ("spearman", ALPHA),
+            "higher": ("mean_error", points),
+            "apart": ("mean_absolute_error", points),
+        }
+        cells: dict[str, Number | float | None] = {"rated": numbers.pairs}
+        if between is not None:
+            cells["between"] = Number(nan_to_none(between.value), ALPHA, note=between.reason or "")
+        for key, (name, scale) in statistics.items():
             estimate = numbers.estimates[name]
             value, low, high = map(nan_to_none, (estimate.value, estimate.low, estimate.high))
-            cells.append(Number(value, scale, low, high, n=numbers.pairs, note=estimate.reason or ""))
+            cells[key] = Number(value, scale, low, high, n=numbers.pairs, note=estimate.reason or "")
         return cells
 
 

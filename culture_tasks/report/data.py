@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Column, Number, Numbers, Report, Table
-from culture_tasks.report.text.latex import file_name
-from culture_tasks.report.wording import headers
+from culture_tasks.report.model import Number, Numbers, Report
+from culture_tasks.report.wording import file_name
 from culture_tasks.results.runs import Run
 from culture_tasks.text import escaped
 from culture_tasks.text_tables import write_csv as write_file
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout of ``report.json``."""
 
-_LEFT_OUT = frozenset(("samples", "times"))
+_LEFT_OUT = frozenset(("samples", "times", "figures", "printed", "papers"))
+
 _OF_RUN = (
     *("key", "model", "model_args", "harness", "task", "benchmark", "settings", "date", "items", "scored"),
     *("problems", "spent", "measured", "own_data", "trained_on"),
@@ -37,38 +37,38 @@ _GROUP_HEADER = (
 
 
 def write_csv(report: Report, folder: Path) -> list[Path]:
-    """Writes ``csv/<table>.csv`` and ``csv/groups.csv``, and returns their paths."""
+    """Writes ``csv/<table>.csv`` and ``csv/groups.csv``, and returns their paths.
+
+    Tasks and benchmarks have their keys there, as in options.
+    """
     target = folder / "csv"
     target.mkdir(parents=True, exist_ok=True)
+    keys = {benchmark.title: name for name, benchmark in benchmarks().items()}
+    keys |= {title_of(run.task): run.task for run in report.runs.values()}
+    keys |= {unit.title: unit.key for unit in report.units.values()}
     paths: list[Path] = []
-    for table in _with_keys(report):
+    for table in report.tables:
+        header = list(table.row_headers)
+        for column in table.columns:
+            unit = report.units.get(column.key)
+            label = column.label.replace(unit.title, unit.key, 1) if unit else column.label
+            name = f"{keys.get(column.over, column.over)}: {label}" if column.over else label
+            header += [f"{name} {part}".strip() for part in _PARTS]
+        rows = (
+            [
+                *(
+                    keys.get(text, text) if name in ("Benchmark", "Task") else text
+                    for name, text in zip(table.row_headers, texts, strict=True)
+                ),
+                *(value for column in table.columns for value in _values(column.cells.get(row))),
+            ]
+            for row, texts in table.rows.items()
+        )
         paths.append(target / f"{file_name(table.key)}.csv")
-        names, texts = headers(table), len(table.row_headers)
-        header = [*names[:texts], *(f"{name} {part}".strip() for name in names[texts:] for part in _PARTS)]
-        rows = ([*row.labels, *(value for cell in row.cells for value in _values(cell))] for row in table.rows)
         write_file(paths[-1], header, rows)
     paths.append(target / "groups.csv")
     write_file(paths[-1], _GROUP_HEADER, _groups(report))
     return paths
-
-
-def _with_keys(report: Report) -> Iterator[Table]:
-    """Yields the tables for programs: tasks and benchmarks have their keys, as in options."""
-    keys = {benchmark.title: name for name, benchmark in benchmarks().items()}
-    keys |= {title_of(run.task): run.task for run in report.runs.values()}
-    keys |= {unit.title: unit.key for unit in report.units.values()}
-
-    def label_of(header: str, text: str) -> str:
-        return keys.get(text, text) if header in ("Benchmark", "Task") else text
-
-    def with_key(column: Column) -> Column:
-        unit = report.units.get(column.key)
-        label = column.label.replace(unit.title, unit.key, 1) if unit else column.label
-        return replace(column, label=label, over=keys.get(column.over, column.over))
-
-    for table in report.tables:
-        rows = (replace(row, labels=tuple(map(label_of, table.row_headers, row.labels))) for row in table.rows)
-        yield replace(table, columns=tuple(map(with_key, table.columns)), rows=tuple(rows))
 
 
 def _values(cell: Number | None) -> list[Value]:
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
         files = {"results_file": str(value.path), "samples_file": samples_file, "outcomes": outcomes}
         return {name: getattr(value, name) for name in _OF_RUN} | files
     if not is_dataclass(value):
-        return dict(value)
+        return sorted(value) if isinstance(value, frozenset) else dict(value)
     kind: Any = type(value)
     values = {name: getattr(value, name) for name in _names(kind)}
     return {
@@ -128,5 +128,5 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.repr and field.name not in _LEFT_OUT)
