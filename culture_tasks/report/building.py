@@ -20,7 +20,7 @@ from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import Training
+from culture_tasks.report.numbers.gains import gains
 from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.tables import costs, judge_panels, overview, people
@@ -95,18 +95,17 @@ def build(
     our_units = measure(results, options.min_coverage)
     all_units = [*our_units, *other_units(results, options.other_metrics)]
     rated = people.checked_units(options.rated, our_units, entrants)
-    corrections = people.corrected_by_people(our_units, rated)
-    tests = comparisons(all_units, entrants, corrections, anyway=anyway)
+    people_rated = people.corrected_by_people(our_units, rated)
+    tests = comparisons(all_units, entrants, people_rated, anyway=anyway)
     rank_units(all_units, tests, rankable)
     scores = all_numbers(all_units, results)
     units = scores.units
-    averages = means(units, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
+    averages = means(units, entrants, people_rated, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     context = Context(entrants, used_runs, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    training = Training(families, units, scores, runs=used_runs, entrants=entrants, anyway=anyway)
-    training_tables, gains = before_after(context, training)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
+    trained = gains(families, all_units, used_runs, entrants, anyway=anyway)
+    people_tables, checked = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, figures = benchmark_parts(context, paper_contrasts)
     summary = overview.summary(context, list(units.values()), averages)
@@ -117,7 +116,7 @@ def build(
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *layouts,
-        *training_tables,
+        before_after(context, trained),
         *people_tables,
         judge_panels.judge_panels(context, all_runs),
         judge_panels.repeated_verdicts(results, all_runs),
@@ -135,7 +134,7 @@ def build(
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=paper_contrasts,
-        gains=tuple(gains),
+        gains=tuple(trained),
         means=averages,
         countries=by_country.scores,
         problems=tuple(results.problems),
@@ -143,7 +142,7 @@ def build(
         notes=tuple(_notes(results, options)),
         figures=finished(figures, summary, entrants, by_country.scores, in_mean),
     )
-    return replace(report, findings=findings(report, checked, biases, paths))
+    return replace(report, findings=findings(report, checked, paths))
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:

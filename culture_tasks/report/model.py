@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import Question, Where
+from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.benchmarks.tables import Column as Column
 from culture_tasks.benchmarks.tables import Figure
 from culture_tasks.benchmarks.tables import Table as Table
@@ -175,46 +175,25 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """The number of a model before or after training: of one run, or the mean of several.
-
-    Attributes:
-        cell: The number. Of several runs it is the mean of each item's mean.
-        deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; of one run,
-            that of its repeats. None of a single answer to each item.
-    """
-
-    label: str
-    entrants: tuple[str, ...]
-    cell: Number
-    deviation: Number | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain from training in one number.
+    """The gain from training on one unit.
 
     Attributes:
-        table: Key of the table; the test is adjusted over its columns.
-        statistic: ``score``, or the name of another statistic of its benchmark.
-        where: Groups of the samples of the table's column.
+        base: Key of the row before training, as ``trained`` is of the row after it.
         percent: The difference in percent of the number before; positive where training made it better. Without a
             value where the numbers can't be compared, unless the user insisted, where the first isn't above 0, and
             where neither end of the scale is better.
         difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
             where the test tells the two apart. Without a value as above.
-        test: The paired test; None where there is none.
+        test: The paired test, adjusted over the units of the trained row; None where there is none.
     """
 
-    table: str
     unit: str
-    statistic: str
-    where: Where
-    base: Trial
-    trained: Trial
+    base: str
+    trained: str
     percent: Number
     difference: Number
-    test: Comparison | None
+    test: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,28 +212,6 @@ class CheckedScore:
         if judge is None or people is None or low is None or not people > low:
             return 0.0
         return abs(judge - people) / (people - low)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeBias:
-    """The effect on a judge's error, against people's ratings, of a feature that should make no difference.
-
-    Attributes:
-        benchmark: Title of the benchmark.
-        responses: Words for the responses that the judge favours, or marks down where the effect is below 0.
-        per: Words for the unit of the effect, with a space before them; may be empty.
-        effect: The effect, on the scale of the scores.
-        p: P value after Holm's adjustment over all probes of the report.
-        share: The effect over the observed range of the feature, as a share of the scale's width, from 0.
-    """
-
-    judge: str
-    benchmark: str
-    responses: str
-    per: str
-    effect: Number
-    p: float
-    share: float
 
 
 @dataclass(frozen=True, slots=True)

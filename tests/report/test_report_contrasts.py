@@ -54,14 +54,6 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
         assert (contrast.first.value, contrast.second.value) == (7.0, 8.0)
 
 
-def test_one_language_alone_or_another_prompt_is_no_contrast(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care_samples(NATIVE), "care_cot_zh": care_samples(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_ja": care_samples(ENGLISH, "ja")})
-    report = report_of(tmp_path)
-    assert report.contrasts == ()
-    assert "care_languages" not in tables_of(report)
-
-
 def test_care_has_a_row_for_each_model_and_culture_and_a_panel(tmp_path):
     for model in ("a", "b"):
         samples = {"care_zh": care_samples(NATIVE), "care_en_zh": care_samples(ENGLISH)}

@@ -215,8 +215,8 @@ def test_sources_that_benchmarks_of_a_mean_share_are_named(tmp_path):
     for model in "ab":
         write_run(tmp_path / model, model, samples)
     shared = (
-        "CARE draws on CulturalBench: their scores aren't independent. culture-tasks data overlap care_zh "
-        "culturalbench_easy lists questions that are the same or nearly so."
+        "Scores of benchmarks that share a source aren't independent: CulturalBench (CARE, CulturalBench). "
+        "culture-tasks data overlap lists questions that are the same or nearly so."
     )
     tables = tables_of(report_of(tmp_path))
     assert shared in tables["summary"].notes

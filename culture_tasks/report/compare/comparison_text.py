@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels
+from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, remarks_of
 from culture_tasks.report.model import PEOPLE, Number
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
@@ -43,8 +43,8 @@ def _notes(models: TwoModels) -> Iterator[str]:
             )
             yield f"{claim} the {own} difference: on {tested.title} B - A is {corrected} ({ends}), and not {judge}."
     for tested in models.tests:
-        if tested.remarks:
-            yield f"{tested.title}: {tested.remarks}"
+        if remarks := remarks_of(tested.cells):
+            yield f"{tested.title}: {remarks}"
     for benchmark, reason, _ in models.not_compared:
         yield f"not compared: {title_of(benchmark)}: {reason}"
     for tested in all_tests:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, ContrastSpec, ScoreUnit, Where
+from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, ScoreUnit, Where
 from culture_tasks.benchmarks.tables import Figure, Numbers, Panel
-from culture_tasks.report.model import Column, Contrast, Gain, Number, Table, Trial, Unit
+from culture_tasks.report.model import Column, Contrast, Gain, Number, Table, Unit
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
-from culture_tasks.report.numbers.gains import OVER_ALL, Training
 from culture_tasks.report.tables.layout import Context, filled
 from culture_tasks.report.tables.published_rows import with_papers
 from culture_tasks.report.wording import ITEMS_NEEDED
@@ -64,76 +64,71 @@ def _contrasts(
     numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
 ) -> Iterator[tuple[Table, Figure]]:
     """Yields the table and the figure of the numbers that a paper sets side by side, by statistic."""
-    for statistic in spec.values:
+    for statistic, value in spec.values.items():
         members = [one for one in contrasts if (one.kind, one.statistic) == (spec.kind, statistic)]
         if members:
-            yield _contrast(numbers, reported, spec, statistic, members)
+            table = _contrast_table(numbers, reported, spec, members)
+            yield (
+                replace(table, key=spec.key_of(statistic), title=f"{spec.title}: {value}"),
+                Figure(
+                    spec.key_of(statistic),
+                    spec.title,
+                    {
+                        " · ".join(filter(None, names)): _sides(table, row, spec)
+                        for row, names in _names(numbers, spec, table)
+                    },
+                    value,
+                    groups=spec.groups,
+                    series="side",
+                    source=table.source,
+                    notes=("The table has the paired differences",),
+                    question="changes",
+                ),
+            )
 
 
-def _contrast(
-    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, statistic: str, contrasts: Sequence[Contrast]
-) -> tuple[Table, Figure]:
+def _contrast_table(
+    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
+) -> Table:
     field, header = spec.rows or ("", "")
-    rows: dict[str, Contrast] = {}
+    rows: dict[str, tuple[str, ...]] = {}
     groups: dict[Where, dict[str, Contrast]] = {}
     for contrast in contrasts:
-        row = f"{contrast.entrant} {dict(contrast.second.where).get(field, '')}"
+        group = dict(contrast.second.where).get(field, "")
+        facts, row = numbers.facts(contrast.entrant, contrast.second.runs), f"{contrast.entrant} {group}"
+        names = [reported.field_named(field).name_of(group)] if field else []
+        rows[row] = (*(text(facts) for text in numbers.headers.values()), *names)
         where = tuple(pair for pair in contrast.second.where if pair[0] not in spec.outside)
-        rows[row] = groups.setdefault(where, {})[row] = contrast
+        groups.setdefault(where, {})[row] = contrast
     order = [(), *(((name, group),) for name, named in reported.groups.items() for group in named)]
     groups = {where: groups[where] for where in order if where in groups} | groups
-    sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
     columns: list[Column] = []
     for where, members in groups.items():
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         over = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
-        for side, label in sides.items():
-            cells: dict[str, Number] = {
-                row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()
-            }
-            columns.append(Column(f"{key}_{side}", label, next(iter(cells.values())).scale, cells, over))
-    texts: dict[str, tuple[str, ...]] = {}
-    for row, contrast in rows.items():
-        facts = numbers.facts(contrast.entrant, contrast.second.runs)
-        group = [reported.field_named(field).name_of(dict(contrast.second.where)[field])] if field else []
-        texts[row] = (*(text(facts) for text in numbers.headers.values()), *group)
-    table = Table(
-        spec.key_of(statistic),
-        f"{spec.title}: {spec.values[statistic]}",
-        (*numbers.headers, *([header] if header else [])),
-        tuple(columns),
-        texts,
-        source=spec.source or numbers.source,
-        benchmark=numbers.benchmark,
-        notes=(
-            f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
-            "the first, on the items that both have a score for, with a paired interval.",
-        ),
-        question="changes",
+        for side, label in zip(("first", "second", "difference"), (*spec.parts, "Difference"), strict=True):
+            cells = {row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()}
+            scale = next(iter(cells.values())).scale
+            columns.append(Column(f"{key}_{side}", label, scale, cells, over, sums_up=not where))
+    note = (
+        f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
+        "the first, on the items that both have a score for, with a paired interval."
     )
-    panels: dict[str, Panel] = {}
-    for row, contrast in rows.items():
-        facts = numbers.facts(contrast.entrant, contrast.second.runs)
-        panels[" · ".join((facts.label, *([texts[row][-1]] if field else [])))] = {
-            part: {
-                column.over: column.cells[row]
-                for column in columns
-                if column.label == part and row in column.cells and column.over != "All"
-            }
-            for part in spec.parts
-        }
-    figure = Figure(
-        table.key,
-        spec.title,
-        panels,
-        spec.values[statistic],
-        groups=spec.groups,
-        series="side",
-        source=table.source,
-        notes=("The table has the paired differences",),
-        question="changes",
-    )
-    return table, figure
+    headers = (*numbers.headers, *([header] if header else []))
+    more: Any = {"source": spec.source or numbers.source, "benchmark": numbers.benchmark, "notes": (note,)}
+    return Table(spec.key, spec.title, headers, tuple(columns), rows, question="changes", **more)
+
+
+def _names(numbers: Numbers, spec: ContrastSpec, table: Table) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yields the rows of a table of contrasts with the name of the model, and that of its group."""
+    for row, texts in table.rows.items():
+        runs = next(column.cells[row].runs for column in table.columns if row in column.cells)
+        yield row, (numbers.facts(row.split(" ")[0], runs).label, texts[-1] if spec.rows else "")
+
+
+def _sides(table: Table, row: str, spec: ContrastSpec) -> Panel:
+    columns = [column for column in table.columns if row in column.cells and not column.sums_up]
+    return {part: {one.over: one.cells[row] for one in columns if one.label == part} for part in spec.parts}
 
 
 # Base and trained models side by side, over all benchmarks
@@ -147,67 +142,43 @@ _ABOUT_GAINS = (
 )
 
 
-def before_after(context: Context, training: Training) -> tuple[list[Table], list[Gain]]:
-    """Returns the table of numbers before and after training, and its gains; none without a trained model."""
-    units = [unit for unit in training.measured.values() if unit.headline]
-    gains = training.gains(OVER_ALL, [At(unit.key) for unit in units]) if training.lineages else []
-    if not gains:
-        return [], []
+def before_after(context: Context, gains: Sequence[Gain]) -> Table:
+    """Returns the table of scores before and after training; without rows where no model was trained."""
     changed = {gain.unit for gain in gains}
-    units = [unit for unit in units if unit.key in changed]
+    units = [unit for unit in context.scores.units.values() if unit.key in changed]
     has_both = len({unit.benchmark is None for unit in units}) > 1
     headers = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
-    metrics = "; ".join(f"{unit.title}: {unit.measure}" for unit in units)
     table = Table(
-        OVER_ALL,
+        "before_after",
         "Before and after training",
         row_headers=("Model", "Number"),
         columns=tuple(Column(unit.key, unit.title, unit.scale, over=headers[unit.benchmark is None]) for unit in units),
-        notes=(f"{metrics}.", _ABOUT_GAINS, *_repeat_notes(context, gains)),
+        notes=("; ".join(f"{unit.title}: {unit.measure}" for unit in units) + ".", _ABOUT_GAINS),
         question="changes",
     )
-    return [filled(table, _gain_rows(gains))], gains
+    return filled(table, _gain_rows(context, gains))
 
 
-def _gain_rows(gains: Sequence[Gain]) -> Iterator[tuple[tuple[str, str], Mapping[str, Number]]]:
+def _gain_rows(context: Context, gains: Sequence[Gain]) -> Iterator[tuple[tuple[str, str], Mapping[str, Number]]]:
     """Yields the rows of each base once, and below them the rows of the models that were trained from it."""
-    models: dict[str, dict[str, dict[str, Gain]]] = {}
+    by_base: dict[str, dict[str, list[Gain]]] = {}
     for gain in gains:
-        models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})[gain.unit] = gain
+        by_base.setdefault(gain.base, {}).setdefault(gain.trained, []).append(gain)
 
-    def score_rows(label: str, trials: Mapping[str, Trial]) -> Iterator[tuple[tuple[str, str], Mapping[str, Number]]]:
-        name = next(iter(trials.values())).label
+    def scores(row: str, row_gains: Iterable[Gain]) -> dict[str, Number]:
         # a place among all models would be misread as one among these two
-        yield (name, label), {unit: replace(trial.cell, rank=None, best=False) for unit, trial in trials.items()}
-        deviations = {unit: trial.deviation for unit, trial in trials.items() if trial.deviation is not None}
-        if deviations:
-            yield (name, f"{label}, SD of runs"), deviations
+        cells = {gain.unit: context.scores.units[gain.unit].cells[row] for gain in row_gains}
+        return {unit: replace(cell, rank=None, best=False) for unit, cell in cells.items()}
 
-    for trained in models.values():
-        bases = {unit: gain.base for members in reversed(trained.values()) for unit, gain in members.items()}
-        yield from score_rows("Base", bases)
-        for name, by_unit in trained.items():
-            yield from score_rows("Trained", {unit: gain.trained for unit, gain in by_unit.items()})
-            yield (name, "Gain"), {unit: gain.percent for unit, gain in by_unit.items()}
-            yield (name, "Difference"), {unit: gain.difference for unit, gain in by_unit.items()}
-            counts = {
-                unit: Number(float(gain.test.items_needed), ITEMS_NEEDED)
-                for unit, gain in by_unit.items()
-                if gain.test is not None and gain.test.items_needed
-            }
+    for base, by_trained in by_base.items():
+        base_gains = (gain for row_gains in by_trained.values() for gain in row_gains)
+        yield (context.entrants[base].label, "Base"), scores(base, base_gains)
+        for trained, row_gains in by_trained.items():
+            label = context.entrants[trained].label
+            yield (label, "Trained"), scores(trained, row_gains)
+            yield (label, "Gain"), {gain.unit: gain.percent for gain in row_gains}
+            yield (label, "Difference"), {gain.unit: gain.difference for gain in row_gains}
+            needed = {gain.unit: gain.test.items_needed for gain in row_gains if gain.test is not None}
+            counts = {unit: Number(float(count), ITEMS_NEEDED) for unit, count in needed.items() if count}
             if counts:
-                yield (name, "Items needed"), counts
-
-
-def _repeat_notes(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
-    trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
-    most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
-    for label, trial in most.items():
-        runs = f"{0 if trial.deviation is None else trial.deviation.n} repeats"
-        if len(trial.entrants) > 1:
-            names = ", ".join(context.entrants[key].label for key in trial.entrants)
-            runs = f"{len(trial.entrants)} runs ({names})"
-        yield (
-            f"{label}: the mean of {runs}, item by item; SD of runs is the sample standard deviation of their own "
-            "scores."
-        )
+                yield (label, "Items needed"), counts

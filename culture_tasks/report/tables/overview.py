@@ -60,7 +60,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     is_graded = not any("unjudged" in cell.flags for unit in headline for cell in unit.cells.values())
     models = {entrant.model for entrant in context.entrants.values()}
     if not means and len(headline) > 1 and len(models) > 1 and is_graded:
-        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline, context.entrants)}.")
+        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline)}.")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
     rows = {key: (context.entrants[key].label,) for key in (*order, *context.entrants)} if columns else {}
     return Table("summary", "Scores", columns=tuple(columns), rows=rows, notes=tuple(notes), question="best")
