@@ -103,7 +103,7 @@ def _draw(options: argparse.Namespace) -> int:
 def _score(options: argparse.Namespace) -> int:
     ratings = read_ratings(read_design(options.sheet), options.ratings)
     units = checked_scores(options.results, Options(rated=(ratings,)))
-    tables, _, _ = checked_by_people((ratings,), units)
+    tables, _ = checked_by_people((ratings,), units)
     sheet: Path = options.sheet
     file = (sheet if sheet.is_dir() else sheet.parent) / RATED_FILE
     with writing("spotcheck", file):

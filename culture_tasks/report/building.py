@@ -105,7 +105,7 @@ def build(
     spreads = tuple(fairness(scores))
     paper_contrasts = tuple(contrasts(scores, anyway=anyway))
     trained = gains(families, all_units, used_runs, entrants, anyway=anyway)
-    people_tables, checked, _ = people.checked_by_people(options.rated, rated)
+    people_tables, checked = people.checked_by_people(options.rated, rated)
     by_country = country_scores(scores, rankable)
     layouts, figures = benchmark_parts(context, paper_contrasts)
     summary = overview.summary(context, list(units.values()), averages)

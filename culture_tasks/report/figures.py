@@ -63,7 +63,7 @@ def _overview(summary: Table, order: Sequence[str], beside: Sequence[str]) -> Fi
     best = (f"{row}, {title}" for title, panel in panels.items() for row in panel if _is_first(panel[row][row]))
     return Figure(
         "overview",
-        "All models on all benchmarks" if len(rows) == len(order) else f"{len(rows)} of {len(order)} models",
+        f"{'All' if len(rows) == len(order) else f'{len(rows)} of {len(order)}'} models on all benchmarks",
         panels,
         "score",
         groups="model",

@@ -215,28 +215,6 @@ class CheckedScore:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeBias:
-    """The effect on a judge's error, against people's ratings, of a feature that should make no difference.
-
-    Attributes:
-        benchmark: Title of the benchmark.
-        responses: Words for the responses that the judge favours, or marks down where the effect is below 0.
-        per: Words for the unit of the effect, with a space before them; may be empty.
-        effect: The effect, on the scale of the scores.
-        p: P value after Holm's adjustment over all probes of the report.
-        share: The effect over the observed range of the feature, as a share of the scale's width, from 0.
-    """
-
-    judge: str
-    benchmark: str
-    responses: str
-    per: str
-    effect: Number
-    p: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class CountryScore:
     """The score of an entrant for a country, over all benchmarks that ask about it.
 

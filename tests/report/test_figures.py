@@ -95,7 +95,7 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     assert list(figure.panels) == ["Mean", "Other", "Vqa"]
     assert figure.bold == {"b, Mean", "c, Mean", "b, Vqa", "c, Vqa"}
     many = _drawn([f"m{at}" for at in range(17)], columns=[column("vqa", range(17))])["overview"]
-    assert (len(many.panels["Vqa"]), many.title) == (15, "15 of 17 models")
+    assert (len(many.panels["Vqa"]), many.title) == (15, "15 of 17 models on all benchmarks")
     assert "overview" not in _drawn("abc")
 
 

@@ -67,51 +67,26 @@ def write_html(
     each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
     copies. ``progress`` yields the figures that it gets, to show how many are drawn.
     """
-    svgs = svg_images(report.figures, progress)
-    pictures = {figure.key: _figure(figure, svg) for figure, svg in zip(report.figures, svgs, strict=True)}
+    svgs = zip(report.figures, svg_images(report.figures, progress), strict=True)
     payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
     style = asset("culture_tasks.pages", "page.css")
     code = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     script = f'"use strict";\n\n(() => {{\n{code}}})();\n'  # one scope, which nothing else shares
-    counts = {
-        "model": len(report.models),
-        "run": len(report.runs),
-        "sample": sum(run.items for run in report.runs.values() if run.samples),
-    }
-    sections = [
-        {
-            "question": question,
-            "title": title,
-            "findings": [finding for finding in report.findings if finding.question == question and not finding.first],
-            "parts": [
-                *(tables[part.key] for part in report.tables if part.question == question and part.key != FIRST_TABLE),
-                *(
-                    pictures[part.key]
-                    for part in report.figures
-                    if part.question == question and part.key not in FIRST_FIGURES
-                ),
-            ],
-        }
-        for question, title in QUESTIONS.items()
-    ]
-    problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
-    problems += [(str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems]
-    options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = render(
         "page.html",
         report=report,
-        pictures=[pictures[key] for key in FIRST_FIGURES if key in pictures],
-        tables=[tables[FIRST_TABLE]] if FIRST_TABLE in tables else [],
-        sections=[section for section in sections if section["findings"] or section["parts"]],
-        counts=", ".join(counted(number, name) for name, number in counts.items()),
-        facts={
-            "Made": f"{report.created}, culture-tasks {report.version}",
-            "Files not included": str(len(report.problems)),
-            "Options": options or "none",
-        },
+        questions=QUESTIONS,
+        first_table=FIRST_TABLE,
+        first_figures=FIRST_FIGURES,
+        pictures={figure.key: _figure(figure, svg) for figure, svg in svgs},
+        tables=tables,
+        samples=sum(run.items for run in report.runs.values() if run.samples),
         payload=payload,
         flags=flags_in(report.tables),
-        problems=problems,
+        problems=[
+            *((file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems),
+            *((str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems),
+        ],
         policy=content_security_policy(style, script),
         style=as_markup(style),
         script=as_markup(script),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, ScoreUnit, Where
@@ -63,76 +64,71 @@ def _contrasts(
     numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
 ) -> Iterator[tuple[Table, Figure]]:
     """Yields the table and the figure of the numbers that a paper sets side by side, by statistic."""
-    for statistic in spec.values:
+    for statistic, value in spec.values.items():
         members = [one for one in contrasts if (one.kind, one.statistic) == (spec.kind, statistic)]
         if members:
-            yield _contrast(numbers, reported, spec, statistic, members)
+            table = _contrast_table(numbers, reported, spec, members)
+            yield (
+                replace(table, key=spec.key_of(statistic), title=f"{spec.title}: {value}"),
+                Figure(
+                    spec.key_of(statistic),
+                    spec.title,
+                    {
+                        " · ".join(filter(None, names)): _sides(table, row, spec)
+                        for row, names in _names(numbers, spec, table)
+                    },
+                    value,
+                    groups=spec.groups,
+                    series="side",
+                    source=table.source,
+                    notes=("The table has the paired differences",),
+                    question="changes",
+                ),
+            )
 
 
-def _contrast(
-    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, statistic: str, contrasts: Sequence[Contrast]
-) -> tuple[Table, Figure]:
+def _contrast_table(
+    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
+) -> Table:
     field, header = spec.rows or ("", "")
-    rows: dict[str, Contrast] = {}
+    rows: dict[str, tuple[str, ...]] = {}
     groups: dict[Where, dict[str, Contrast]] = {}
     for contrast in contrasts:
-        row = f"{contrast.entrant} {dict(contrast.second.where).get(field, '')}"
+        group = dict(contrast.second.where).get(field, "")
+        facts, row = numbers.facts(contrast.entrant, contrast.second.runs), f"{contrast.entrant} {group}"
+        names = [reported.field_named(field).name_of(group)] if field else []
+        rows[row] = (*(text(facts) for text in numbers.headers.values()), *names)
         where = tuple(pair for pair in contrast.second.where if pair[0] not in spec.outside)
-        rows[row] = groups.setdefault(where, {})[row] = contrast
+        groups.setdefault(where, {})[row] = contrast
     order = [(), *(((name, group),) for name, named in reported.groups.items() for group in named)]
     groups = {where: groups[where] for where in order if where in groups} | groups
-    sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
     columns: list[Column] = []
     for where, members in groups.items():
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         over = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
-        for side, label in sides.items():
-            cells: dict[str, Number] = {
-                row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()
-            }
-            columns.append(Column(f"{key}_{side}", label, next(iter(cells.values())).scale, cells, over))
-    texts: dict[str, tuple[str, ...]] = {}
-    for row, contrast in rows.items():
-        facts = numbers.facts(contrast.entrant, contrast.second.runs)
-        group = [reported.field_named(field).name_of(dict(contrast.second.where)[field])] if field else []
-        texts[row] = (*(text(facts) for text in numbers.headers.values()), *group)
-    table = Table(
-        spec.key_of(statistic),
-        f"{spec.title}: {spec.values[statistic]}",
-        (*numbers.headers, *([header] if header else [])),
-        tuple(columns),
-        texts,
-        source=spec.source or numbers.source,
-        benchmark=numbers.benchmark,
-        notes=(
-            f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
-            "the first, on the items that both have a score for, with a paired interval.",
-        ),
-        question="changes",
+        for side, label in zip(("first", "second", "difference"), (*spec.parts, "Difference"), strict=True):
+            cells = {row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()}
+            scale = next(iter(cells.values())).scale
+            columns.append(Column(f"{key}_{side}", label, scale, cells, over, sums_up=not where))
+    note = (
+        f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
+        "the first, on the items that both have a score for, with a paired interval."
     )
-    panels: dict[str, Panel] = {}
-    for row, contrast in rows.items():
-        facts = numbers.facts(contrast.entrant, contrast.second.runs)
-        panels[" · ".join((facts.label, *([texts[row][-1]] if field else [])))] = {
-            part: {
-                column.over: column.cells[row]
-                for column in columns
-                if column.label == part and row in column.cells and column.over != "All"
-            }
-            for part in spec.parts
-        }
-    figure = Figure(
-        table.key,
-        spec.title,
-        panels,
-        spec.values[statistic],
-        groups=spec.groups,
-        series="side",
-        source=table.source,
-        notes=("The table has the paired differences",),
-        question="changes",
-    )
-    return table, figure
+    headers = (*numbers.headers, *([header] if header else []))
+    more: Any = {"source": spec.source or numbers.source, "benchmark": numbers.benchmark, "notes": (note,)}
+    return Table(spec.key, spec.title, headers, tuple(columns), rows, question="changes", **more)
+
+
+def _names(numbers: Numbers, spec: ContrastSpec, table: Table) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yields the rows of a table of contrasts with the name of the model, and that of its group."""
+    for row, texts in table.rows.items():
+        runs = next(column.cells[row].runs for column in table.columns if row in column.cells)
+        yield row, (numbers.facts(row.split(" ")[0], runs).label, texts[-1] if spec.rows else "")
+
+
+def _sides(table: Table, row: str, spec: ContrastSpec) -> Panel:
+    columns = [column for column in table.columns if row in column.cells and not column.sums_up]
+    return {part: {one.over: one.cells[row] for one in columns if one.label == part} for part in spec.parts}
 
 
 # Base and trained models side by side, over all benchmarks

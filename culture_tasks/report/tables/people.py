@@ -22,7 +22,7 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import CheckedScore, Column, Flag, JudgeBias, ModelRow, Number, Table
+from culture_tasks.report.model import CheckedScore, Column, Flag, ModelRow, Number, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import Checked, CheckedResponses
 from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
@@ -55,13 +55,12 @@ _LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 
 def checked_by_people(
     sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit]
-) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
-    """Corrects judges' scores by people's ratings: tables, the overall scores, and the judges' biases."""
+) -> tuple[list[Table], list[CheckedScore]]:
+    """Corrects judges' scores by people's ratings: tables, and the overall scores."""
     if not sheets:
-        return [], [], []
+        return [], []
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
     notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
-    bias_table, biases = judge_biases(_rated_responses(units))
     score_columns = (
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
         *columns_of(OWN_SCALE, other_raters="Raters like these", people="People alone"),
@@ -93,9 +92,9 @@ def checked_by_people(
     tables = [
         table("spotcheck", "Scores corrected by people", score_columns, notes, CheckedUnit.scores),
         table("spotcheck_agreement", title, agreement_columns, about, CheckedUnit.agreement),
-        bias_table,
+        judge_biases(_rated_responses(units)),
     ]
-    return tables, [unit.checked for unit in units], biases
+    return tables, [unit.checked for unit in units]
 
 
 def checked_units(
