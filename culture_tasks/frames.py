@@ -29,6 +29,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _SCORES = "model benchmark task metric dimension group value low high n coverage unit marks remarks"
 _COUNTRIES = "model place country value low high n raw beside_others tasks marks"
+_OF_RUN = ("benchmark", "task", "harness", "model_name", "date", "items", "scored", "unjudged", "coverage", "path")
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
@@ -128,6 +129,32 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         ]
     fields = dict.fromkeys(("model", "benchmark", "task", *_OF_SAMPLE, *(name for row in rows for name in row)))
     return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
+
+
+def runs(paths: Paths, options: Options | None = None) -> pd.DataFrame:
+    """Returns the runs in use, one row each.
+
+    Args:
+        paths: Where the harnesses' result and sample files are.
+        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
+
+    Returns:
+        The columns ``model``; ``benchmark``, None for another task of a harness; ``task``; ``harness``; ``model_name``,
+        as the harness has it; ``judge``, empty where none grades; ``date``; ``items``, ``scored`` and ``unjudged``,
+        numbers of samples; ``coverage``, scored items over items; ``path``, the result file.
+
+    Raises:
+        DataError: If no run can be used.
+    """
+    import pandas as pd
+
+    report = _report(paths, options)
+    labels = report.labels
+    rows = [
+        {"model": labels[key], "judge": run.settings.judged_by, **{name: getattr(run, name) for name in _OF_RUN}}
+        for key, run in report.runs.items()
+    ]
+    return pd.DataFrame(rows, columns=["model", *_OF_RUN, "judge"])
 
 
 def _report(paths: Paths, options: Options | None) -> Report:

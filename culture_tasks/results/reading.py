@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,8 +86,8 @@ class SampleReader:
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str, str], int] = {}
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in NUMBERS.items()}
-        self._values: dict[str, array[float]] = {}
-        self._groups: dict[str, tuple[dict[str, int], array[int]]] = {}
+        self._values: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self._groups: dict[str, tuple[dict[str, int], array[int]]] = defaultdict(lambda: ({}, array("i")))
 
     @property
     def size(self) -> int:
@@ -104,7 +104,7 @@ class SampleReader:
         """The samples of all files that were read; none can be read after it."""
         size = self.size
         return Samples(
-            **{name: np.array(column) for name, column in self._numbers.items()},
+            **{name: np.array(self._numbers.pop(name)) for name in NUMBERS},
             groups={
                 name: Texts(np.array(_padded(codes, size, -1)), tuple(names))
                 for name, (names, codes) in self._groups.items()
@@ -165,10 +165,10 @@ class SampleReader:
         for column, number in zip(self._numbers.values(), row, strict=True):
             column.append(number)
         for name, group in groups.items():
-            names, codes = self._groups.setdefault(name, ({}, array("i")))
+            names, codes = self._groups[name]
             _padded(codes, before, -1).append(names.setdefault(group, len(names)))
         for name, number in further.items():
-            _padded(self._values.setdefault(name, array("d")), before, math.nan).append(number)
+            _padded(self._values[name], before, math.nan).append(number)
         return ""
 
     def _code(self, kind: str, benchmark: str, name: str | int) -> int:
@@ -249,7 +249,7 @@ class _Sums:
         for place, count in enumerate(tokens):
             before = self._tokens[place]
             self._tokens[place] = None if before is None or count is None else before + count
-        self._repeats.append([_on_scale(score, self._kind.scale) for score in repeats])
+        self._repeats.append(tuple(_on_scale(score, self._kind.scale) for score in repeats) if repeats else ())
         if isinstance(self._kind.metrics.get(self._kind.metric), ComputedScore):
             self._records.append(logged)
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
@@ -275,7 +275,7 @@ class _Sums:
             judges=tuple(RunJudge(*key, tuple(sorted(triples))) for key, triples in sorted(prompts.items(), key=repr)),
             prompts=tuple(sorted(self._prompts)),
             data=tuple(sorted(self._data)),
-            asked=PromptHash(size, f"{self._prompt_sum % 2**64:016x}", "report") if self._prompt_sum else None,
+            asked=PromptHash(size, f"{self._prompt_sum % 2**64:016x}") if self._prompt_sum else None,
             spent=RunUsage(self._responses, self._characters, *tokens, *usage),
             outcomes=dict(sorted(self._outcomes.items())),
             failed=self._failed,

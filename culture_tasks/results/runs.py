@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,10 @@ from culture_tasks.text import FrequentMark
 
 
 class PromptHash(NamedTuple):
-    """All prompts of a number of items as a hash. Hashes of two makers can't be compared."""
+    """All prompts of a number of items as a hash."""
 
     items: int
     sha: str
-    maker: Literal["harness", "report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,9 @@ class RunSettings:
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
         asked: The prompts of all samples; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
-        subset: How many documents were drawn of how many, such as ``400 of 11,600``; empty for all. Runs of different
-            subsets are compared on their common items.
+        subset: How many documents were drawn of how many, such as ``400 of 11,600``, and the seed unless it is 0; empty
+            for all. A run of a subset is compared with one of all, or of a larger draw, on their common items.
+        seed: The seed of the draw of questions.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
         definition: Entries of the configuration of a task of a harness that decide what its number means, such as
             filters and metrics, as hashes, the name of the harness first; nothing for our tasks.
@@ -93,6 +93,7 @@ class RunSettings:
     asked: PromptHash | None = None
     limit: float | None = None
     subset: str = ""
+    seed: int = 0
     partial: bool = False
     definition: tuple[tuple[str, str], ...] = ()
 

@@ -16,7 +16,7 @@ from culture_tasks.harness.results import COMMITS
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import SAMPLED, RunFiles
-from culture_tasks.results.runs import PromptHash, Run, RunSettings, RunUsage
+from culture_tasks.results.runs import Run, RunSettings, RunUsage
 from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_text, shown_value
 
 _EXECUTION = frozenset(
@@ -141,8 +141,6 @@ def _date(run: RunFiles) -> str:
     date = run.content.get("date")
     if isinstance(date, (int, float)) and not isinstance(date, bool):
         return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds")
-    if not run.stamp:
-        return datetime.fromtimestamp(run.result_file.stat().st_mtime, UTC).isoformat(timespec="seconds")
     if run.harness == "lm_eval":
         day, _, time = run.stamp.partition("T")
         return f"{day}T{time.replace('-', ':')}"
@@ -160,12 +158,11 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
     original, effective = run.counts(task)
     subset = Subset.read(config.get("metadata"))
     is_sample = subset is not None and SAMPLED in (content.get("config") or {})
+    seed = 0 if subset is None or is_sample else subset.seed  # a sample of a run's responses is no draw of questions
     items = subset.of_documents if subset is not None and is_sample else effective  # that the number is of
     shots = _entry(content, "n-shot", task)
     template = _chat_template(content, harness)
     version = _number((content.get("versions") or {}).get(task))
-    sha = (content.get("task_hashes") or {}).get(task)
-    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     metadata = config.get("metadata")
     order = metadata.get(_OPTION_ORDER) if isinstance(metadata, dict) else None
     parts = [
@@ -180,12 +177,9 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
         commits=_pairs(config, COMMITS),
         decoding=_decoding(config, (content.get("config") or {}).get("gen_kwargs")),
         chat_template=template,
-        # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
-        asked=PromptHash(effective, str(sha), "harness")
-        if harness == "lm_eval" and sha and effective and not has_media
-        else None,
         limit=items if items is not None and original is not None and items < original else None,
-        subset=str(subset or ""),
+        subset=f"{subset}, seed {seed}" if seed else str(subset or ""),
+        seed=seed,
         definition=(
             ("harness", harness),
             *((name, _hash(config[name])) for name in _DEFINITION if config.get(name)),

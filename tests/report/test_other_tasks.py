@@ -155,12 +155,3 @@ def test_a_group_whose_metrics_are_of_some_of_its_tasks_is_shown_by_its_tasks(tm
     groups = {"leaderboard": ["bbh", "pro", "math"]} | {task: [] for task in ("bbh", "pro", "math")}
     write_run(tmp_path, "m", {}, LM_EVAL, results=results, group_subtasks=groups)
     assert [key for key, unit in report_of(tmp_path).units.items() if unit.headline] == ["bbh", "pro", "math"]
-
-
-def test_a_result_file_of_lm_eval_before_0_4_3_is_read(tmp_path):
-    path = write_run(tmp_path, "m", {}, LM_EVAL, results={"arc": {"acc,none": 0.5, "acc_stderr,none": 0.1}})
-    path.rename(tmp_path / "results.json")
-    (tmp_path / "pretrained__m_arc.jsonl").write_text("[\n]")
-    report = report_of(tmp_path)
-    assert [cell.value for cell in report.units["arc"].cells.values()] == [0.5]
-    assert [(file.kind, "before 0.4.3" in file.detail) for file in report.problems] == [("unknown_layout", True)]

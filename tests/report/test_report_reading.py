@@ -7,7 +7,6 @@ import pytest
 from support.another_package import installed
 from support.reports import cells_of, report_of
 from support.sample_files import (
-    cedar_sample,
     judged,
     record,
     rewrite,
@@ -84,14 +83,6 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
     assert report.problems[0].lines == 1
     assert "(9)" in report.problems[0].detail
     assert values(report) == {"org/a": 5 / 8}
-
-
-def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path):
-    samples = [cedar_sample(item, "en", "awe", "awe") for item in "ab"]
-    samples[1]["record"]["outcomes"] = {}
-    write_run(tmp_path, "org/a", {"cedar_text": samples})
-    report = report_of(tmp_path)
-    assert [(problem.kind, problem.lines) for problem in report.problems] == [("unknown_record", 1)]
 
 
 def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):

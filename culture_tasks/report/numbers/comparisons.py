@@ -25,8 +25,9 @@ from culture_tasks.report.model import (
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Checked, PairCorrection, corrections_of, graded_by_better_judges
+from culture_tasks.report.numbers.draws import draw_of_both, unpaired
 from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, ordered
-from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, draw_of_both, in_order
+from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, in_order
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import Run
 
@@ -122,6 +123,8 @@ def difference_of(
     Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval of
     two runs of one subset is of the difference on all items. The level is one minus the interval's confidence.
     """
+    if (apart := unpaired(first, second, scale, 1.0 - level)) is not None:
+        return _within(scale, apart)
     first, second = aligned(first, second)
     if second.compute is not None:
         return _within(scale, second.less(first, 1.0 - level))

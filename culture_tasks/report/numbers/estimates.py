@@ -236,7 +236,10 @@ def flags_by_row(runs: Mapping[str, Sequence[Run]], results: Results) -> dict[st
     usual = settings[comparability.reference(settings, weight)]
     flags: dict[str, frozenset[Flag]] = {}
     for row, row_runs in runs.items():
+        shared = settings[row].keys() & usual.keys()
         differences = comparability.between(settings[row], usual) | comparability.within(settings[row])
+        if any(comparability.is_other_draw(settings[row][task], usual[task]) for task in shared):
+            differences.add("other_draw")
         flags[row] = frozenset(differences.union(*(flags_of(run, results) for run in row_runs)))
     return flags
 

@@ -27,8 +27,9 @@ from culture_tasks.report.numbers.corrections import (
     corrections_of,
     graded_by_better_judges,
 )
+from culture_tasks.report.numbers.draws import weighted
 from culture_tasks.report.numbers.numbers import from_interval
-from culture_tasks.report.numbers.selection import Selection, in_order, weighted
+from culture_tasks.report.numbers.selection import Selection, in_order
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
@@ -240,7 +241,7 @@ def _difference_of_means(pairs: Sequence[Pair], factors: Sequence[float], confid
 
 
 def _stacked(columns: Sequence[Unit], parts: Sequence[Selection]) -> Selection:
-    """Returns an entrant's observations of several columns as those of their mean, with the benchmarks' clusters."""
+    """Returns a row's samples of several columns as those of their mean, with the benchmarks' clusters."""
     benchmarks = [column.benchmark or column.key for column in columns]
     strata: list[Codes] = []
     shares: list[float] = []
@@ -269,4 +270,5 @@ def _stacked(columns: Sequence[Unit], parts: Sequence[Selection]) -> Selection:
         shares=np.array(shares),
         values=None if is_mean else np.concatenate(values),
         compute=None if is_mean else compute,
+        draws={(at << 16) + number: seed for at, part in enumerate(parts) for number, seed in part.draws.items()},
     )

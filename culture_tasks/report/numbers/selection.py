@@ -9,17 +9,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.reporting import Codes, Floats, Texts, Where
 from culture_tasks.metrics.comparison import Difference, paired_bootstrap
 from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
-from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
-from culture_tasks.report.numbers.strata import CultureInTask, cultures_of, pooled
+from culture_tasks.report.numbers.draws import by_design, has_design
 from culture_tasks.results.loading import Results
 from culture_tasks.results.reading import Samples
 from culture_tasks.results.runs import Run
@@ -45,6 +43,7 @@ class Selection:
         values: The value of each item for a score that is no mean; None for a mean.
         compute: Works out a score that is no mean; None for a mean.
         subset_runs: The runs of a subset, by the number of their part; other parts have all samples.
+        draws: The seeds of the subsets that parts are of, by their number, also in groups.
         samples: The samples of all runs, where some are of a subset.
     """
 
@@ -58,6 +57,7 @@ class Selection:
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
     subset_runs: Mapping[int, Run] = field(default_factory=dict)
+    draws: Mapping[int, int] = field(default_factory=dict)
     samples: Samples | None = None
 
     @property
@@ -76,14 +76,6 @@ class Selection:
         if self.compute is None:
             return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
         return self._computed(np.flatnonzero(~np.isnan(self.scores)))
-
-    @property
-    def has_subset_interval(self) -> bool:
-        """Whether a part is of a subset, and no two parts share a cluster: then there is an interval for the draw."""
-        if not self.subset_runs or not self.items.size:
-            return False
-        parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
-        return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])
 
     @cached_property
     def replicates(self) -> Floats:
@@ -119,37 +111,13 @@ class Selection:
             many = np.unique(scored.clusters).size
             return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
         width = self.right_or_wrong(scale)
-        if self.has_subset_interval:
-            return self._by_design(scale, width)
+        if has_design(self):
+            return by_design(self, scale, width)
         if width is None:
             values = contributions(self.scores, self.strata, self.shares)
             return mean_interval(values, self.shared_clusters, ends=scale.ends if self.strata is None else None)
-        return _times(share_interval(self.scores / width, self.shared_clusters), width)
-
-    def _by_design(self, scale: Scale, width: float | None) -> Interval:
-        """Returns the score of all documents, by the design of the draws; ``width`` is the score of a right answer."""
-        parts = np.unique(self.items >> 32)
-        shares = np.ones(int(parts.max()) + 1) if self.shares is None else self.shares
-        estimates = [self._of_part(part, scale, width) for part in parts.tolist()]
-        return Interval(
-            *weighted([estimate[:3] for estimate in estimates], shares[parts] / shares[parts].sum()),
-            n=sum(estimate.n for estimate in estimates),
-            clusters=sum(estimate.clusters for estimate in estimates),
-            reason=next((estimate.reason for estimate in estimates if estimate.reason), None),
-        )
-
-    def _of_part(self, part: int, scale: Scale, width: float | None) -> Interval:
-        """Returns the score of a part of the documents, without an error where all of them have an answer."""
-        inside, run = self.items >> 32 == part, self.subset_runs.get(part)
-        scores = contributions(self.scores[inside], None if self.strata is None else self.strata[inside])
-        clusters = None if self.shared_clusters is None else self.clusters[inside]
-        if run is None or run.subset is None:
-            estimate = mean_interval(scores, clusters)
-            return estimate._replace(low=estimate.value, high=estimate.value)
-        if run.whole is not None and run.whole.has_samples and self.samples is not None:
-            return _with_help(scores, self.items[inside] & 0xFFFFFFFF, run.whole, self.samples, scale)
-        unit = width or 1.0
-        return _times(subset_interval(scores / unit, clusters, run.subset.frame, shares=width is not None), unit)
+        share = share_interval(self.scores / width, self.shared_clusters)
+        return share._replace(value=share.value * width, low=share.low * width, high=share.high * width)
 
     def _computed(self, places: NDArray[np.intp]) -> float:
         assert self.compute is not None
@@ -160,10 +128,6 @@ class Selection:
         parts = np.unique(codes)
         scores = [self.compute(int(part), list(self.values[places[codes == part]])) for part in parts]
         return float(np.average(scores, weights=None if self.shares is None else self.shares[parts]))
-
-
-def _times(estimate: Interval, factor: float) -> Interval:
-    return estimate._replace(value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor)
 
 
 def select(
@@ -231,6 +195,7 @@ def _select(
         values=np.fromiter(records, dtype=np.object_) if records else None,
         compute=compute if records else None,
         subset_runs={} if where else subset_runs,
+        draws={part: run.settings.seed for part, run in by_number.items() if run.settings.subset and not run.whole},
         samples=samples if subset_runs else None,
     )
 
@@ -372,44 +337,3 @@ def _items_at(selection: Selection, places: NDArray[np.intp]) -> Selection:
         strata=None if selection.strata is None else selection.strata[places],
         values=None if selection.values is None else selection.values[places],
     )
-
-
-def draw_of_both(first: Selection, second: Selection) -> SamplingFrame | None:
-    """Returns the frame of two subsets where they are the same draw of one task; None elsewhere."""
-    runs = [*first.subset_runs.values(), *second.subset_runs.values()]
-    if len(runs) != 2 or not (first.has_subset_interval and second.has_subset_interval):
-        return None
-    if first.strata is not None or any(run.whole is not None for run in runs):
-        return None
-    one, other = (run.subset for run in runs)
-    return one.frame if one is not None and one == other else None
-
-
-def weighted(
-    estimates: Sequence[tuple[float | None, float | None, float | None]], weights: ArrayLike
-) -> tuple[float, float, float]:
-    """Returns the weighted sum of independent estimates and both ends of its interval (Zou and Donner, 2008)."""
-    numbers, shares = np.array(estimates, dtype=np.float64), np.asarray(weights)  # NaN for None
-    value = float(shares @ np.ascontiguousarray(numbers[:, 0]))
-    reach = np.abs((numbers[:, 1:] - numbers[:, :1]) * shares[:, None])
-    reach[shares < 0.0] = reach[shares < 0.0, ::-1]
-    below, above = (math.hypot(*side) for side in reach.T)
-    return value, value - below, value + above
-
-
-def _with_help(scores: Floats, items: NDArray[np.int64], run: Run, samples: Samples, scale: Scale) -> Interval:
-    """Returns a judge's score of all responses, from its scores of some and another judge's run of all."""
-    assert run.samples is not None
-    rows = run.samples.rows
-    known = dict(zip(items.tolist(), scores.tolist(), strict=True))
-    checked = np.array([known.get(item, math.nan) for item in samples.item[rows].tolist()])
-    clusters = samples.cluster[rows]
-    corrected = corrected_mean(
-        samples.score[rows],
-        checked,
-        pooled([CultureInTask("", name, name) for name in cultures_of(samples, run)], ~np.isnan(checked[None])),
-        clusters=clusters if np.unique(clusters).size < clusters.size else None,
-        ends=scale.ends,
-    ).overall
-    ends = corrected.set_low, corrected.set_high
-    return Interval(corrected.value, *ends, n=corrected.rated, clusters=corrected.rated, reason=corrected.reason)
