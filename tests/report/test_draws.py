@@ -32,7 +32,7 @@ def test_differences_of_two_draws_are_of_the_two_scores(tmp_path):
     )
     assert gate_checks(tmp_path)[1]["culturalvqa"]["difference"] == -0.5
     write(tmp_path / "again", "a", (4, 5, 6, 7), 3, SCORES["a"])
-    labels = [row.labels[0] for row in tables_of(report_of(tmp_path))["summary"].rows]
+    labels = [texts[0] for texts in tables_of(report_of(tmp_path))["summary"].rows.values()]
     assert "a [another draw (4 of 8, seed 3)]" in labels
 
 
