@@ -33,7 +33,7 @@ from culture_tasks.text import NO_RESPONSE, storable
 if TYPE_CHECKING:
     import datasets
 
-    from culture_tasks.benchmarks.tables import Column, Numbers
+    from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column
     from culture_tasks.benchmarks.tables import Table as ReportTable
     from culture_tasks.data.checking import DataReport
     from culture_tasks.data.tables import Table
@@ -482,7 +482,7 @@ class Benchmark(ABC):
         """
         return _report_of(self)
 
-    def tables(self, numbers: Numbers) -> Iterable[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterable[ReportTable]:
         """Yields the tables of the units that were run: by default one for each field of its groups.
 
         Of several tasks it has no column for all groups: their score may be a mean over tasks.
@@ -494,7 +494,7 @@ class Benchmark(ABC):
                     columns = numbers.by(name, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else "")
                     yield numbers.table(f"{unit.key}_by_{name}", f"{unit.title}: {metric.in_words}, by {name}", columns)
 
-    def figures(self, numbers: Numbers) -> Iterable[Figure]:
+    def figures(self, numbers: BenchmarkNumbers) -> Iterable[Figure]:
         """Yields its figures: by default one for each field of its groups and each metric, with a panel per unit."""
         units: dict[str, list[ScoreUnit]] = {}
         for unit in numbers.units.values():
@@ -519,7 +519,7 @@ class Benchmark(ABC):
         return {"score" if metric.name == task.metric else metric.name: metric for metric in task.metrics()}
 
     def columns(
-        self, numbers: Numbers, labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
+        self, numbers: BenchmarkNumbers, labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
     ) -> list[Column]:
         """Returns a column for each metric of each unit that has a label.
 

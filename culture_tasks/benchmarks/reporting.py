@@ -3,7 +3,7 @@
 Every number of the report has an address: a unit (a task, or a group that counts as one), a statistic, and the groups
 that its samples belong to. Which numbers there are follows from a benchmark's groups and metrics: splits of the score,
 further scores of the records; it may add derived statistics. The report works the numbers out, ranks and tests them. A
-benchmark's tables and figures are functions of these :class:`Numbers`.
+benchmark's tables and figures are functions of these :class:`BenchmarkNumbers`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.benchmarks.tables import Figure, Numbers, Table
+    from culture_tasks.benchmarks.tables import BenchmarkNumbers, Figure, Table
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -338,8 +338,8 @@ class BenchmarkReport:
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
     units: Callable[[TasksRun], Iterable[ScoreUnit]] = groups_and_tasks
-    tables: Callable[[Numbers], Iterable[Table]] = lambda _: ()
-    figures: Callable[[Numbers], Iterable[Figure]] = lambda _: ()
+    tables: Callable[[BenchmarkNumbers], Iterable[Table]] = lambda _: ()
+    figures: Callable[[BenchmarkNumbers], Iterable[Figure]] = lambda _: ()
     contrasts: tuple[ContrastSpec, ...] = ()
     headers: Headers = field(default_factory=lambda: WITH_JUDGE)
     source: str = ""

@@ -1,7 +1,7 @@
 """The tables and figures of a benchmark: columns of the report's numbers.
 
-A benchmark gets its :class:`Numbers` and returns tables, and figures of the same columns. The report adds papers' rows,
-draws and writes them; it knows no benchmark.
+A benchmark gets its :class:`BenchmarkNumbers` and returns tables, and figures of the same columns. The report adds
+papers' rows, draws and writes them; it knows no benchmark.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def series_of(columns: Iterable[Column]) -> Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class BenchmarkNumbers:
     """The numbers of a benchmark's units, for its tables and figures.
 
     Attributes:

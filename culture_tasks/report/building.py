@@ -66,6 +66,10 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
 
+    def rankable(self, cell: Number) -> bool:
+        """Whether a number is ranked and averaged."""
+        return cell.value is not None and (self.compare_anyway or cell.comparable)
+
 
 def build(
     paths: Sequence[str],
@@ -86,43 +90,15 @@ def build(
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
     all_runs, results = _runs(paths, options, progress)
-    anyway, entrants, families = options.compare_anyway, results.rows, lineages(results, options.trained)
-    used_runs = {run.key: run for run in results.runs}
-
-    def rankable(cell: Number) -> bool:
-        return cell.value is not None and (anyway or cell.comparable)
-
+    anyway, entrants, used_runs = options.compare_anyway, results.rows, {run.key: run for run in results.runs}
     our_units = measure(results, options.min_coverage)
-    all_units = [*our_units, *other_units(results, options.other_metrics)]
+    all_units, others = [*our_units, *other_units(results, options.other_metrics)], options.other_tasks_in_mean
     rated = people.checked_units(options.rated, our_units, entrants)
     people_rated = people.corrected_by_people(our_units, rated)
-    tests = comparisons(all_units, entrants, people_rated, anyway=anyway)
-    rank_units(all_units, tests, rankable)
+    tests = tuple(comparisons(all_units, entrants, people_rated, anyway=anyway))
+    rank_units(all_units, tests, options.rankable)
     scores = all_numbers(all_units, results)
-    units = scores.units
-    averages = means(units, entrants, people_rated, rankable=rankable, other_tasks=options.other_tasks_in_mean)
-    context = Context(entrants, used_runs, scores, options.published, rankable)
-    spreads = tuple(fairness(scores))
-    paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    trained = gains(families, all_units, used_runs, entrants, anyway=anyway)
-    people_tables, checked = people.checked_by_people(options.rated, rated)
-    by_country = country_scores(scores, rankable)
-    layouts, figures = benchmark_parts(context, paper_contrasts)
-    summary = overview.summary(context, list(units.values()), averages)
-    in_mean = averages[0].columns if averages else ()
-    tables = (
-        summary,
-        *overview.country_tables(context, by_country),
-        overview.fairness_table(context, units, spreads),
-        overview.comparison_table(context, units, tests, averages),
-        *layouts,
-        before_after(context, trained),
-        *people_tables,
-        judge_panels.judge_panels(context, all_runs),
-        judge_panels.repeated_verdicts(results, all_runs),
-        costs.costs_table(results, options.prices),
-        overview.runs_table(used_runs.values()),
-    )
+    context = Context(entrants, used_runs, scores, options.published, options.rankable)
     report = Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
@@ -130,19 +106,45 @@ def build(
         entrants=entrants,
         runs=used_runs,
         numbers=scores,
-        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        fairness=spreads,
-        comparisons=tuple(tests),
-        contrasts=paper_contrasts,
-        gains=tuple(trained),
-        means=averages,
-        countries=by_country.scores,
+        tables=(),
+        fairness=tuple(fairness(scores)),
+        comparisons=tests,
+        contrasts=tuple(contrasts(scores, anyway=anyway)),
+        gains=tuple(gains(lineages(results, options.trained), all_units, used_runs, entrants, anyway=anyway)),
+        means=means(scores.units, entrants, people_rated, rankable=options.rankable, other_tasks=others),
         problems=tuple(results.problems),
         samples=FileSamples(results.runs, results.samples),
         notes=tuple(_notes(results, options)),
-        figures=finished(figures, summary, entrants, by_country.scores, in_mean),
     )
+    people_tables, checked = people.checked_by_people(options.rated, rated)
+    judges = judge_panels.judge_panels(context, all_runs), judge_panels.repeated_verdicts(results, all_runs)
+    report = _with_tables(report, context, [*people_tables, *judges], options)
     return replace(report, findings=findings(report, checked, paths))
+
+
+def _with_tables(report: Report, context: Context, more: Sequence[Table], options: Options) -> Report:
+    """Returns a report with its tables, figures and the scores of countries; more tables stand before the costs."""
+    by_country = country_scores(context.scores, context.rankable)
+    layouts, figures = benchmark_parts(context, report.contrasts)
+    summary = overview.summary(context, list(report.units.values()), report.means)
+    tables = (
+        summary,
+        *overview.country_tables(context, by_country),
+        overview.fairness_table(context, report.units, report.fairness),
+        overview.comparison_table(context, report.units, report.comparisons, report.means),
+        *layouts,
+        before_after(context, report.gains),
+        *more,
+        costs.costs_table(context.scores.results, options.prices),
+        overview.runs_table(report.runs.values()),
+    )
+    in_mean = report.means[0].columns if report.means else ()
+    return replace(
+        report,
+        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
+        countries=by_country.scores,
+        figures=finished(figures, summary, report.entrants, by_country.scores, in_mean),
+    )
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:

@@ -9,7 +9,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.benchmarks.reporting import RunFacts, TasksRun, groups_and_tasks
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.report.model import Number
 from culture_tasks.vocabulary import language, place
 
@@ -43,7 +43,7 @@ def numbers_of(name, known=None):
             assert group in report.field_named(field), (address, field, group)
         return {"m": CELL}
 
-    return Numbers(
+    return BenchmarkNumbers(
         units={unit.key: replace(unit, title=unit.key) for unit in units(name)},
         fields=report.groups,
         rows=["m"],

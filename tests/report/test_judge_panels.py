@@ -110,14 +110,6 @@ def test_new_verdicts_of_the_same_judge_stand_beside_its_old_ones(tmp_path):
     assert [third[key].value for key in ("old", "new", "identical", "responses")] == pytest.approx([1 / 3, 1, 1 / 3, 3])
 
 
-def test_verdicts_that_were_kept_or_of_another_prompt_are_no_second_look(tmp_path):
-    write_run(tmp_path, "toy/model", vqa([1.0, 0.0]), STAMPS[0])
-    kept = [{"response": "an answer", "outcome": "scored", "rating": None, "tokens": [1, 1], "kept": True}]
-    regraded(tmp_path, [1.0, 0.0], STAMPS[1], runs=kept)
-    regraded(tmp_path, [1.0, 1.0], STAMPS[2], judge=JUDGE | {"prompt": "lave.v2", "prompt_sha256": "b" * 64})
-    assert "judge_again" not in tables_of(report_of(tmp_path))
-
-
 def test_verdicts_that_failed_only_keeps_are_no_second_look(tmp_path):
     write_run(tmp_path, "toy/model", vqa([1.0, 0.0, None, None, None, None]), STAMPS[0])
     samples = vqa([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 from support.reports import report_of, rows_of, tables_of, values_of
-from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_record, write_run
+from support.sample_files import JUDGE, care_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.costs.prices import Price, Prices, list_prices, read_prices
@@ -63,13 +63,6 @@ def test_tokens_that_a_sample_does_not_say_are_missing(tmp_path, counts, facts, 
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     [row] = costs(tmp_path)[0].values()
     assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)
-
-
-def test_a_judge_without_tokens_has_none(tmp_path):
-    """Text overlap, and judges whose endpoint doesn't count, write zeros."""
-    write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0, tokens=(0, 0))]})
-    write_run(tmp_path / "b", "org/b", {"cedar_text": [cedar_sample("1", "en", "anger", "anger")]})
-    assert {row["judge_tokens_in"] for row in costs(tmp_path)[0].values()} == {None}
 
 
 def test_seconds_of_several_benchmarks_stand_beside_all_of_them_and_no_new_grading_adds_to_them(tmp_path):

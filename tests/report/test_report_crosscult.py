@@ -8,7 +8,6 @@ from support.reports import figures_of, report_of, row_of, rows_of, tables_of, v
 from support.sample_files import JUDGE, crosscult_sample, write_inserted, write_run
 
 from culture_tasks import published
-from culture_tasks.insertion import methods
 from culture_tasks.report.wording import marks_of
 
 ORDERS = (("en", "zh", "ar"), ("ar", "zh", "en"))
@@ -214,9 +213,3 @@ def test_several_files_of_one_row_are_combined(tmp_path):
     found = values_of(table_4(tmp_path))
     # (32 * 1800 + 96 * 600) / 128
     assert (found["request_ms"], found["peak_gib"]) == (900.0, 30.0)
-
-
-def test_every_method_of_the_paper_has_its_name():
-    labels = set(methods.labels().values())
-    for paper in ("crosscult_table_2", "crosscult_table_3", "crosscult_table_4"):
-        assert {row.keys["method"] for row in published.load(paper).rows} <= labels

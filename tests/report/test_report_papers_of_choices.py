@@ -64,11 +64,6 @@ def test_worldcuisines_stands_below_what_the_authors_score_by_set_and_form(tmp_p
     assert len(of_papers(found[table])) == (16 if metric == "contains" else 17)
 
 
-def test_one_type_of_worldcuisines_has_no_published_average_below_it(tmp_path):
-    found = tables(tmp_path, "worldcuisines", ["worldcuisines_dish"])
-    assert not shown(found)
-
-
 def test_normad_stands_below_the_authors_reader_by_amount_of_context(tmp_path):
     found = tables(tmp_path, "normad", ["normad_none", "normad_country", "normad_country_value", "normad_rule"])
     assert shown(found) == {"normad_acc_authors"}

@@ -52,7 +52,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.tables import Table
 from culture_tasks.prompt_files import PromptFile
@@ -94,7 +94,7 @@ class Blend(Benchmark):
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
         return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
         choices = {key for key in numbers.units if key.startswith("blend_mcq")}
         yield from (table for table in super().tables(numbers) if table.key.removesuffix("_by_topic") not in choices)

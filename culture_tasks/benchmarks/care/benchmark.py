@@ -38,7 +38,7 @@ from culture_tasks.benchmarks.own_culture import (
     by_statistic,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts, ScoreUnit
-from culture_tasks.benchmarks.tables import Column, Figure, Numbers, series_of
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, series_of
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
 from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalLabel, OptionalText, TableRow, Text
@@ -303,7 +303,7 @@ class _AskedAsInCare(Benchmark):
         return replace(report, splits=splits, contrasts=(in_english,))
 
     def _columns(
-        self, numbers: Numbers, unit: ScoreUnit, field: str, labels: Mapping[str, str], total: str = ""
+        self, numbers: BenchmarkNumbers, unit: ScoreUnit, field: str, labels: Mapping[str, str], total: str = ""
     ) -> dict[str, list[Column]]:
         """Returns a unit's columns of a field by the name of the culture; all cultures for a user's task."""
         named = self.groups["language"]
@@ -323,7 +323,7 @@ class _AskedAsInCare(Benchmark):
             for name in languages or in_order
         }
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
         for unit in numbers.units.values():
             subject = f"{unit.title}: mean rating (1 poor, 10 excellent) by culture and"
@@ -344,7 +344,7 @@ class _AskedAsInCare(Benchmark):
                 papers=("care_table_13",) if is_published else (),
             )
 
-    def figures(self, numbers: Numbers) -> Iterator[Figure]:
+    def figures(self, numbers: BenchmarkNumbers) -> Iterator[Figure]:
         """Yields the ratings by category: a panel for each unit and culture."""
         yield Figure(
             key=f"{self.name}_category",

@@ -35,7 +35,7 @@ from culture_tasks.benchmarks.reporting import (
     TasksRun,
     groups_and_tasks,
 )
-from culture_tasks.benchmarks.tables import Column, Figure, Numbers, Panel, Table, series_of
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Panel, Table, series_of
 
 Values: TypeAlias = Mapping[str, "Floats | float"]
 
@@ -152,7 +152,7 @@ _STATISTICS = (
 # Tables and figures
 
 
-def _tables(numbers: Numbers) -> Iterator[Table]:
+def _tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
     if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in numbers.units]:
         yield _accuracy(numbers, accuracy)
     for modality in reversed(MODALITIES):
@@ -178,7 +178,7 @@ def _tables(numbers: Numbers) -> Iterator[Table]:
             )
 
 
-def _accuracy(numbers: Numbers, modalities: Iterable[str]) -> Table:
+def _accuracy(numbers: BenchmarkNumbers, modalities: Iterable[str]) -> Table:
     columns: list[Column] = []
     for modality in modalities:
         unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
@@ -207,7 +207,7 @@ def _accuracy(numbers: Numbers, modalities: Iterable[str]) -> Table:
     )
 
 
-def _biases(numbers: Numbers, modality: Modality, unit: ScoreUnit) -> Iterator[Table]:
+def _biases(numbers: BenchmarkNumbers, modality: Modality, unit: ScoreUnit) -> Iterator[Table]:
     for statistic, (title, figure, field, groups, note) in _BIASES.items():
         more: Any = {"notes": (note,), "question": "biases"}
         if statistic.startswith("ls"):
@@ -226,7 +226,7 @@ def _biases(numbers: Numbers, modality: Modality, unit: ScoreUnit) -> Iterator[T
             yield numbers.table(f"{unit.key}_{statistic}", title, columns, source=f"CEDAR, {figure}", **more)
 
 
-def _by_language(numbers: Numbers, unit: str, statistic: str) -> dict[str, list[Column]]:
+def _by_language(numbers: BenchmarkNumbers, unit: str, statistic: str) -> dict[str, list[Column]]:
     _, _, field, groups, _ = _BIASES[statistic]
     return {
         name: numbers.by(field, unit, statistic, groups=groups, within=(("language", code),))
@@ -234,7 +234,7 @@ def _by_language(numbers: Numbers, unit: str, statistic: str) -> dict[str, list[
     }
 
 
-def _matrix(numbers: Numbers, unit: ScoreUnit) -> dict[str, list[Column]]:
+def _matrix(numbers: BenchmarkNumbers, unit: ScoreUnit) -> dict[str, list[Column]]:
     """Returns a column for each language of the data, by the language of the prompt."""
     return {
         prompt: [
@@ -245,7 +245,7 @@ def _matrix(numbers: Numbers, unit: ScoreUnit) -> dict[str, list[Column]]:
     }
 
 
-def _figures(numbers: Numbers) -> Iterator[Figure]:
+def _figures(numbers: BenchmarkNumbers) -> Iterator[Figure]:
     units = {modality: f"cedar_{modality}" for modality in _TITLES if f"cedar_{modality}" in numbers.units}
     for statistic, (title, source, field, _, _) in _BIASES.items():
         by_language = statistic.startswith("ls")
@@ -317,7 +317,7 @@ REPORT = BenchmarkReport(
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
     """Returns how an own culture is reported: the numbers of one language, without published ones."""
 
-    def tables(numbers: Numbers) -> Iterator[Table]:
+    def tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
         for modality, unit in tasks.items():
             if unit not in numbers.units:
                 continue

@@ -29,7 +29,7 @@ from culture_tasks.benchmarks.reporting import (
     Where,
     groups_and_tasks,
 )
-from culture_tasks.benchmarks.tables import Column, Figure, Numbers, Table, series_of
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Table, series_of
 
 _OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
@@ -75,7 +75,7 @@ def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[ScoreUnit]:
             yield ScoreUnit(group, tasks, headline=False)
 
 
-def _tables(edition: Edition, numbers: Numbers) -> Iterator[Table]:
+def _tables(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Table]:
     for setting in _ROLES:
         if unit := numbers.units.get(f"{edition.name}_{setting}"):
             yield _role_table(edition, numbers, unit, setting)
@@ -107,7 +107,14 @@ def _ending(statistic: str) -> str:
 
 
 def _both_scores(
-    numbers: Numbers, unit: str, group: str, header: str, where: Where, *, setting: str = "", sums_up: bool = False
+    numbers: BenchmarkNumbers,
+    unit: str,
+    group: str,
+    header: str,
+    where: Where,
+    *,
+    setting: str = "",
+    sums_up: bool = False,
 ) -> Iterator[Column]:
     """Yields the columns of ROUGE-L and of the judge's score in a group; published tables have them for a setting."""
     for statistic, (key, label) in _SCORES.items():
@@ -117,7 +124,7 @@ def _both_scores(
         )
 
 
-def _role_table(edition: Edition, numbers: Numbers, unit: ScoreUnit, setting: str) -> Table:
+def _role_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit, setting: str) -> Table:
     columns = [
         column
         for role, header in _ROLES[setting].items()
@@ -135,7 +142,7 @@ def _role_table(edition: Edition, numbers: Numbers, unit: ScoreUnit, setting: st
     )
 
 
-def _diagnostic_table(edition: Edition, numbers: Numbers, unit: ScoreUnit) -> Table:
+def _diagnostic_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
     groups: list[tuple[str, str, Where]] = [
         *((code, edition.languages[code], (("partition", code),)) for code in edition.codes),
         *((topic, topic.title(), (("topic", topic),)) for topic in TOPICS),
@@ -172,7 +179,7 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
 """The costs of a run, with their headers and their quantities in Table 4."""
 
 
-def _costs_table(edition: Edition, numbers: Numbers, unit: ScoreUnit) -> Table:
+def _costs_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
     columns = [
         numbers.column(cost.name, label, unit.key, cost.name, printed={"quantity": quantity} if quantity else {})
         for cost, (label, quantity) in _COSTS.items()
@@ -194,7 +201,7 @@ def _costs_table(edition: Edition, numbers: Numbers, unit: ScoreUnit) -> Table:
     )
 
 
-def _single_units(edition: Edition, numbers: Numbers) -> list[ScoreUnit]:
+def _single_units(edition: Edition, numbers: BenchmarkNumbers) -> list[ScoreUnit]:
     return [unit for key, unit in numbers.units.items() if _is_single(edition, key)]
 
 
@@ -202,7 +209,7 @@ def _is_single(edition: Edition, unit: str) -> bool:
     return unit.startswith(f"{edition.name}_single")
 
 
-def _reliability(numbers: Numbers, unit: ScoreUnit) -> list[Column]:
+def _reliability(numbers: BenchmarkNumbers, unit: ScoreUnit) -> list[Column]:
     """Returns the columns of reliability by topic, then by language."""
     within: Where = (("role", "reliability"),)
     return [
@@ -211,7 +218,7 @@ def _reliability(numbers: Numbers, unit: ScoreUnit) -> list[Column]:
     ]
 
 
-def _chains(edition: Edition, numbers: Numbers, statistic: str) -> dict[tuple[str, ...], Sequence[Column]]:
+def _chains(edition: Edition, numbers: BenchmarkNumbers, statistic: str) -> dict[tuple[str, ...], Sequence[Column]]:
     """Returns the columns of the steps, by chain and language of the insertion."""
     lines: dict[tuple[str, ...], Sequence[Column]] = {}
     for order in edition.orders:
@@ -231,7 +238,7 @@ def _chains(edition: Edition, numbers: Numbers, statistic: str) -> dict[tuple[st
     return lines
 
 
-def _figures(edition: Edition, numbers: Numbers) -> Iterator[Figure]:
+def _figures(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Figure]:
     columns = [column for unit in _single_units(edition, numbers)[:1] for column in _reliability(numbers, unit)]
     yield Figure(
         key=f"{edition.name}_reliability",

@@ -27,7 +27,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, names_in
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
@@ -258,7 +258,7 @@ class CulturalBench(Benchmark):
         """Returns the two tasks, and both by log-likelihood."""
         return TASKS
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields a table by country for each unit, and Easy beside Hard."""
         yield from super().tables(numbers)
         labels = {"score": "Questions", OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"}

@@ -46,7 +46,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings, by_statistic
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, names_in
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import Count, DataReport, count, tally
 from culture_tasks.data.images import image_keys
@@ -432,7 +432,7 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
         """Returns LAVE's rubric as the paper changed it."""
         return (LAVE,)
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields its tables by country and facet."""
         for table in super().tables(numbers):
             yield replace(table, notes=("LAVE: the share of answers that the judge calls correct.",))

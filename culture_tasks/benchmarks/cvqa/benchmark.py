@@ -29,7 +29,7 @@ from culture_tasks.benchmarks.interface import (
     filled,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Derived, Floats, Groups, names_in
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
@@ -198,7 +198,7 @@ class Cvqa(Benchmark):
         )
         return replace(super().report(), derived=(pairs,))
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields Pangea's table, of all units."""
         prompts = {"cvqa": "local", "cvqa_en": "english"}
         yield numbers.table(

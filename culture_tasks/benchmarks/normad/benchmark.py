@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, groups_of, names_in
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, one_of
@@ -217,7 +217,7 @@ class NormAd(Benchmark):
         """Returns a task for each amount of context, and a name for all of them; and the same by log-likelihood."""
         return ENTRIES
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields all amounts of context side by side, what each unit replies, and its accuracy by groups."""
         titles = {task.name: task.title.partition(", ")[2].capitalize() for task in (*_TASKS, *_BY_LIKELIHOOD)}
         for statistic, metric in {"score": ACCURACY, **{m.name: m for m in (YES_OR_NO, AUTHORS, UNPARSED)}}.items():

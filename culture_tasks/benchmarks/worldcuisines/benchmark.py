@@ -37,7 +37,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.reporting import Groups, names_in
-from culture_tasks.benchmarks.tables import Numbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import DataReport, check_tables, count
 from culture_tasks.data.files import RowTable, read_parquet
@@ -432,7 +432,7 @@ class WorldCuisines(Benchmark):
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
         return check_tables(self.name, settings, [question_table(*part) for part in QUESTIONS])
 
-    def tables(self, numbers: Numbers) -> Iterator[ReportTable]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""
         for unit in numbers.units.values():
             form: Format = "open" if "_open" in unit.key else "choices"

@@ -9,7 +9,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, ScoreUnit, Where
-from culture_tasks.benchmarks.tables import Figure, Numbers, Panel
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Figure, Panel
 from culture_tasks.report.model import Column, Contrast, Gain, Number, Table, Unit
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
@@ -40,9 +40,9 @@ def benchmark_parts(context: Context, contrasts: Sequence[Contrast]) -> tuple[li
     return [*tables, *contrast_tables], [*figures, *contrast_figures]
 
 
-def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, members: Sequence[Unit]) -> Numbers:
+def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, members: Sequence[Unit]) -> BenchmarkNumbers:
     units = (ScoreUnit(measured.key, measured.tasks, measured.headline, measured.title) for measured in members)
-    return Numbers(
+    return BenchmarkNumbers(
         units={unit.key: unit for unit in units},
         fields=reported.groups,
         rows=list(context.entrants),
@@ -61,7 +61,7 @@ def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, member
 
 
 def _contrasts(
-    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
+    numbers: BenchmarkNumbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
 ) -> Iterator[tuple[Table, Figure]]:
     """Yields the table and the figure of the numbers that a paper sets side by side, by statistic."""
     for statistic, value in spec.values.items():
@@ -88,7 +88,7 @@ def _contrasts(
 
 
 def _contrast_table(
-    numbers: Numbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
+    numbers: BenchmarkNumbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
 ) -> Table:
     field, header = spec.rows or ("", "")
     rows: dict[str, tuple[str, ...]] = {}
@@ -119,7 +119,7 @@ def _contrast_table(
     return Table(spec.key, spec.title, headers, tuple(columns), rows, question="changes", **more)
 
 
-def _names(numbers: Numbers, spec: ContrastSpec, table: Table) -> Iterator[tuple[str, tuple[str, str]]]:
+def _names(numbers: BenchmarkNumbers, spec: ContrastSpec, table: Table) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yields the rows of a table of contrasts with the name of the model, and that of its group."""
     for row, texts in table.rows.items():
         runs = next(column.cells[row].runs for column in table.columns if row in column.cells)

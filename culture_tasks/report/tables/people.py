@@ -89,12 +89,9 @@ def checked_by_people(
         return filled(Table(key, title, headers, columns, notes=tuple(notes), question="judges"), rows)
 
     about, title = [_ABOUT_AGREEMENT], "Agreement of judge and people"
-    tables = [
-        table("spotcheck", "Scores corrected by people", score_columns, notes, CheckedUnit.scores),
-        table("spotcheck_agreement", title, agreement_columns, about, CheckedUnit.agreement),
-        judge_biases(_rated_responses(units)),
-    ]
-    return tables, [unit.checked for unit in units]
+    scores = table("spotcheck", "Scores corrected by people", score_columns, notes, CheckedUnit.scores)
+    agreements = table("spotcheck_agreement", title, agreement_columns, about, CheckedUnit.agreement)
+    return [scores, agreements, judge_biases(_rated_responses(units))], [unit.checked for unit in units]
 
 
 def checked_units(
@@ -158,8 +155,7 @@ class _CheckedRun(NamedTuple):
     @property
     def is_sample(self) -> bool:
         """Whether its judge graded a sample of another run's responses."""
-        result = self.loaded
-        return result.subset is not None and result.graded_from is not None
+        return self.loaded.subset is not None and self.loaded.graded_from is not None
 
     @property
     def weight(self) -> float:
@@ -393,8 +389,8 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
                 yield JudgedResponse(run.loaded, response, rating)
 
 
-def _sample_note(sample: Run) -> str:
-    run, subset = sample, sample.subset
+def _sample_note(run: Run) -> str:
+    subset = run.subset
     assert subset is not None
     return (
         f"{run.model} on {title_of(run.task)}: the score and the interval for these questions are of the "
