@@ -96,25 +96,11 @@ class Texts:
     codes: Codes
     names: tuple[str, ...]
 
-    def equals(self, name: str) -> Mask:
-        """Returns which samples have this text."""
-        mask: Mask = self.codes == (self.names.index(name) if name in self.names else -1)
-        return mask
-
-    def present(self) -> list[str]:
-        """Returns the texts that occur, in the order in which they first came."""
-        counts = np.bincount(self.codes, minlength=len(self.names))
-        return [name for name, count in zip(self.names, counts, strict=True) if count]
-
     def indicators(self, texts: Sequence[str]) -> Floats:
         """Returns one row per sample and one column per text, with a 1 where the sample has it."""
         table = np.array([[float(name == text) for text in texts] for name in self.names]).reshape(-1, len(texts))
         rows: Floats = table[self.codes]
         return rows
-
-    def only(self, mask: Mask) -> Texts:
-        """Returns the texts of some of the samples."""
-        return Texts(self.codes[mask], self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +114,6 @@ class Answers:
     def groups_of(self, name: str) -> Texts:
         """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
         return self.groups.get(name, Texts(np.zeros(self.scores.size, dtype=np.int32), (NO_GROUP,)))
-
-    def only(self, mask: Mask) -> Answers:
-        """Returns some of the answers."""
-        groups = {field: texts.only(mask) for field, texts in self.groups.items()}
-        return Answers(self.scores[mask], self.clusters[mask], groups)
 
 
 # Which numbers there are

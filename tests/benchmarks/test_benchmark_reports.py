@@ -6,6 +6,7 @@ import pycountry
 import pytest
 
 from culture_tasks import published
+from culture_tasks.benchmarks.cedar.report import report_of_culture
 from culture_tasks.benchmarks.interface import Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.benchmarks.reporting import RunFacts, TasksRun, groups_and_tasks
@@ -80,6 +81,16 @@ def test_tables_and_figures_show_numbers_that_there_are(name):
     for contrast in report.contrasts:
         assert set(contrast.splits) <= set(report.splits or ())
         assert contrast.values.keys() <= {statistic for statistic, _ in statistics(report)}
+
+
+def test_an_own_culture_like_cedar_has_accuracy_and_biases():
+    report = report_of_culture("korea", "Korea", "KR", {"text": "cedar_text"})
+    numbers = replace(numbers_of("cedar"), fields=report.groups, cells=lambda _: {"m": CELL})
+    assert [(table.key, len(table.columns)) for table in report.tables(numbers)] == [
+        ("cedar_text_accuracy", 3),
+        ("cedar_text_lsepp", 14),
+        ("cedar_text_lsrqb", 4),
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
