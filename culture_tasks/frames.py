@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
+from culture_tasks.report.numbers.selection import SCORE
 from culture_tasks.results.finding import LOSSES
 from culture_tasks.vocabulary import place
 
@@ -28,6 +29,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _SCORES = "model benchmark task metric dimension group value low high n coverage unit marks remarks"
 _COUNTRIES = "model place country value low high n raw beside_others tasks marks"
+_OF_RUN = ("benchmark", "task", "harness", "model_name", "date", "items", "scored", "unjudged", "coverage", "path")
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
@@ -53,19 +55,14 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     import pandas as pd
 
     report = _report(paths, options)
-    cells = [
-        (key, entrant, unit.metric, "", "", cell)
-        for key, unit in report.units.items()
-        for entrant, cell in unit.cells.items()
-    ]
-    for group in report.groups:
-        metric = report.units[group.unit].metric if group.statistic == "score" else group.statistic
-        cells.append((group.unit, group.entrant, metric, group.dimension, group.group, group.cell))
     rows: list[tuple[Any, ...]] = []
-    for key, entrant, *names, cell in cells:
-        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit)
-        texts = (" ".join(cell.flags), "; ".join(cell.remarks))
-        rows.append((report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers, *texts))
+    for number in report.numbers:
+        unit, is_score = report.units[number.unit], number.statistic == SCORE
+        if is_score or number.where:
+            names = (report.entrants[number.row].label, unit.benchmark, unit.key)
+            address = (unit.metric if is_score else number.statistic, number.dimension, number.group)
+            values = (number.value, number.low, number.high, number.n, number.coverage, number.scale.unit)
+            rows.append((*names, *address, *values, " ".join(number.flags), "; ".join(number.remarks)))
     return pd.DataFrame(rows, columns=_SCORES.split())
 
 
@@ -132,6 +129,32 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         ]
     fields = dict.fromkeys(("model", "benchmark", "task", *_OF_SAMPLE, *(name for row in rows for name in row)))
     return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
+
+
+def runs(paths: Paths, options: Options | None = None) -> pd.DataFrame:
+    """Returns the runs in use, one row each.
+
+    Args:
+        paths: Where the harnesses' result and sample files are.
+        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
+
+    Returns:
+        The columns ``model``; ``benchmark``, None for another task of a harness; ``task``; ``harness``; ``model_name``,
+        as the harness has it; ``judge``, empty where none grades; ``date``; ``items``, ``scored`` and ``unjudged``,
+        numbers of samples; ``coverage``, scored items over items; ``path``, the result file.
+
+    Raises:
+        DataError: If no run can be used.
+    """
+    import pandas as pd
+
+    report = _report(paths, options)
+    labels = report.labels
+    rows = [
+        {"model": labels[key], "judge": run.settings.judged_by, **{name: getattr(run, name) for name in _OF_RUN}}
+        for key, run in report.runs.items()
+    ]
+    return pd.DataFrame(rows, columns=["model", *_OF_RUN, "judge"])
 
 
 def _report(paths: Paths, options: Options | None) -> Report:

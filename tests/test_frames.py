@@ -62,6 +62,14 @@ def test_samples_of_all_tasks_are_in_one_frame(results):
     assert care.country.isna().all()
 
 
+def test_runs_of_all_tasks_are_in_one_frame(results):
+    runs = frames.runs(results).set_index("task")
+    assert set(runs.index) == {"care_ar", "care_ja", "care_zh", "culturalvqa_blind"}
+    # 24 of CARE's 30 responses have a verdict
+    assert (runs["items"].filter(like="care").sum(), runs.scored.filter(like="care").sum()) == (30, 24)
+    assert set(runs.judge) == {"scripted"}
+
+
 def test_options_are_the_reports_and_nothing_to_read_is_an_error(results, tmp_path):
     options = Options(names=("toy/*=Mine",))
     assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}

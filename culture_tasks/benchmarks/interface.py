@@ -20,24 +20,21 @@ from culture_tasks import prompt_files
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     WITH_JUDGE,
-    At,
     BenchmarkReport,
-    ColumnSpec,
     FurtherScore,
     Groups,
-    Question,
     ScoreUnit,
-    TableSpec,
-    bars_by,
-    columns_by,
     groups_of,
 )
+from culture_tasks.benchmarks.tables import Figure, series_of
 from culture_tasks.data.reading import DataReading
 from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
     import datasets
 
+    from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column
+    from culture_tasks.benchmarks.tables import Table as ReportTable
     from culture_tasks.data.checking import DataReport
     from culture_tasks.data.tables import Table
     from culture_tasks.judges.rubric.rubrics import Rubric
@@ -485,19 +482,35 @@ class Benchmark(ABC):
         """
         return _report_of(self)
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterable[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterable[ReportTable]:
         """Yields the tables of the units that were run: by default one for each field of its groups.
 
         Of several tasks it has no column for all groups: their score may be a mean over tasks.
         """
-        for unit in units:
+        for unit in numbers.units.values():
             metric = self.metrics_of(unit)["score"]
             for name, groups in self.groups.items():
                 if groups.shown and groups:
-                    columns = columns_by(
-                        name, groups, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else ""
-                    )
-                    yield self.table(f"{unit.key}_by_{name}", f"{unit.key}: {metric.in_words}, by {name}", columns)
+                    columns = numbers.by(name, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else "")
+                    yield numbers.table(f"{unit.key}_by_{name}", f"{unit.title}: {metric.in_words}, by {name}", columns)
+
+    def figures(self, numbers: BenchmarkNumbers) -> Iterable[Figure]:
+        """Yields its figures: by default one for each field of its groups and each metric, with a panel per unit."""
+        units: dict[str, list[ScoreUnit]] = {}
+        for unit in numbers.units.values():
+            units.setdefault(self.metrics_of(unit)["score"].name, []).append(unit)
+        first = next(entry.metric for entry in self.entries() if isinstance(entry, Task))
+        for name, groups in self.groups.items():
+            for key, members in units.items() if groups.shown and groups else ():
+                metric = self.metrics_of(members[0])["score"]
+                yield Figure(
+                    key=f"{self.name}_{f'{key}_' if key != first else ''}{name}",
+                    title=f"{self.title}{f', {metric.title},' if key != first else ''} by {name}",
+                    panels={unit.title: series_of(numbers.by(name, unit.key)) for unit in members},
+                    value=metric.in_words[:1].upper() + metric.in_words[1:],
+                    groups=groups.axis or name,
+                    source=numbers.source,
+                )
 
     def metrics_of(self, unit: ScoreUnit) -> Mapping[str, Metric]:
         """Returns the metrics of a unit's first task by statistic, the main one as ``score``, also of a user's task."""
@@ -506,54 +519,33 @@ class Benchmark(ABC):
         return {"score" if metric.name == task.metric else metric.name: metric for metric in task.metrics()}
 
     def columns(
-        self, units: Sequence[ScoreUnit], labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
-    ) -> list[ColumnSpec]:
+        self, numbers: BenchmarkNumbers, labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
+    ) -> list[Column]:
         """Returns a column for each metric of each unit that has a label.
 
         Args:
-            units: The units.
+            numbers: The numbers.
             labels: Labels of the statistics, in the order of the columns.
             printed: Keys of the column of published tables, by unit and statistic as in ``cvqa_en_acc_macro``.
         """
-        shown = [At(unit.key, name) for unit in units for name in labels if name in self.metrics_of(unit)]
         return [
-            ColumnSpec(key := f"{at.unit}_{at.statistic}", labels[at.statistic], at, at.unit, printed.get(key, {}))
-            for at in shown
+            numbers.column(
+                key := f"{unit.key}_{name}", labels[name], unit.key, name, over=unit.title, printed=printed.get(key, {})
+            )
+            for unit in numbers.units.values()
+            for name in labels
+            if name in self.metrics_of(unit)
         ]
-
-    def table(
-        self,
-        key: str,
-        title: str,
-        columns: Iterable[ColumnSpec],
-        *,
-        source: str = "",
-        notes: tuple[str, ...] = (),
-        papers: tuple[str, ...] = (),
-        question: Question = "cultures",
-    ) -> TableSpec:
-        """Returns a table of its numbers, by default from its paper; the arguments are as in :class:`TableSpec`."""
-        return TableSpec(
-            key=key,
-            title=title,
-            source=source or f"{self.title} ({self.paper})",
-            columns=tuple(columns),
-            headers=WITH_JUDGE if self.judge else MODEL,
-            notes=notes,
-            papers=papers,
-            question=question,
-        )
 
 
 @cache
 def _report_of(benchmark: Benchmark) -> BenchmarkReport:
     tasks = [entry for entry in benchmark.entries() if isinstance(entry, Task)]
-    metrics = [(task.metric, metric) for task in tasks for metric in task.metrics()]
-    main_metrics = {metric.name: metric for main, metric in metrics if metric.name == main}
     further = {
         metric.name: FurtherScore(metric.name, metric.scale)
-        for main, metric in metrics
-        if metric.name != main and isinstance(metric, MeanScore)
+        for task in tasks
+        for metric in task.metrics()
+        if metric.name != task.metric and isinstance(metric, MeanScore)
     }
     return BenchmarkReport(
         groups=benchmark.groups,
@@ -561,20 +553,9 @@ def _report_of(benchmark: Benchmark) -> BenchmarkReport:
         culture=benchmark.culture_field,
         further=tuple(further.values()),
         tables=benchmark.tables,
-        figures=tuple(
-            bars_by(
-                name,
-                key=f"{benchmark.name}_{f'{metric.name}_' if index else ''}{name}",
-                title=f"{benchmark.title}{f', {metric.title},' if index else ''} by {name}",
-                source=f"{benchmark.title} ({benchmark.paper})",
-                value=metric.in_words[:1].upper() + metric.in_words[1:],
-                groups=groups.axis,
-                metric=metric.name,
-            )
-            for index, metric in enumerate(main_metrics.values())
-            for name, groups in benchmark.groups.items()
-            if groups.shown
-        ),
+        figures=benchmark.figures,
+        headers=WITH_JUDGE if benchmark.judge else MODEL,
+        source=f"{benchmark.title} ({benchmark.paper})",
     )
 
 

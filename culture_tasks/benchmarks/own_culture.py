@@ -11,7 +11,7 @@ import math
 import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,7 +20,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport
 from culture_tasks.data.files import Rows, read_file
 from culture_tasks.data.rows import Identifier, Label, TableRow, checked, id_problems, one_of, split, validated
@@ -174,10 +173,6 @@ class CultureBenchmark(Benchmark):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
         return self.like.rubrics()
-
-    def report(self) -> BenchmarkReport:
-        """Returns a report without published numbers."""
-        return replace(super().report(), as_published=())
 
     def check(self, settings: Settings) -> DataReport:
         """Checks its tables, images and ratings."""

@@ -1,10 +1,9 @@
-"""How a benchmark is reported: which numbers there are, and where its tables and figures show them.
+"""How a benchmark is reported: which numbers there are, and the tables and figures that show them.
 
 Every number of the report has an address: a unit (a task, or a group that counts as one), a statistic, and the groups
 that its samples belong to. Which numbers there are follows from a benchmark's groups and metrics: splits of the score,
-further scores of the records; it may add derived statistics. Its tables are a function of the units that were run, and
-give each column an address. A figure is a function that says where a number is drawn. The report works the numbers out,
-ranks and tests them, and draws them; it knows no benchmark.
+further scores of the records; it may add derived statistics. The report works the numbers out, ranks and tests them. A
+benchmark's tables and figures are functions of these :class:`BenchmarkNumbers`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.benchmarks.tables import BenchmarkNumbers, Figure, Table
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -32,9 +32,9 @@ Where = tuple[tuple[str, str], ...]
 NO_GROUP = "(none)"
 """The group of a record that has none, such as the label of a reply that couldn't be read."""
 
-Question = Literal["best", "cultures", "biases", "changes", "judges", "papers", "runs"]
-"""A reader's questions, in the order of the report: who is best, for which cultures it is worst, which biases there
-are, what makes a difference, whether the judge can be trusted, which numbers the papers print, and how it was run.
+Question = Literal["best", "cultures", "biases", "changes", "judges", "runs"]
+"""A reader's questions: who is best, for which cultures it is worst, which biases there are, what makes a difference,
+whether the judge can be trusted, and how it was run.
 """
 
 
@@ -96,25 +96,11 @@ class Texts:
     codes: Codes
     names: tuple[str, ...]
 
-    def equals(self, name: str) -> Mask:
-        """Returns which samples have this text."""
-        mask: Mask = self.codes == (self.names.index(name) if name in self.names else -1)
-        return mask
-
-    def present(self) -> list[str]:
-        """Returns the texts that occur, in the order in which they first came."""
-        counts = np.bincount(self.codes, minlength=len(self.names))
-        return [name for name, count in zip(self.names, counts, strict=True) if count]
-
     def indicators(self, texts: Sequence[str]) -> Floats:
         """Returns one row per sample and one column per text, with a 1 where the sample has it."""
         table = np.array([[float(name == text) for text in texts] for name in self.names]).reshape(-1, len(texts))
         rows: Floats = table[self.codes]
         return rows
-
-    def only(self, mask: Mask) -> Texts:
-        """Returns the texts of some of the samples."""
-        return Texts(self.codes[mask], self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +114,6 @@ class Answers:
     def groups_of(self, name: str) -> Texts:
         """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
         return self.groups.get(name, Texts(np.zeros(self.scores.size, dtype=np.int32), (NO_GROUP,)))
-
-    def only(self, mask: Mask) -> Answers:
-        """Returns some of the answers."""
-        groups = {field: texts.only(mask) for field, texts in self.groups.items()}
-        return Answers(self.scores[mask], self.clusters[mask], groups)
 
 
 # Which numbers there are
@@ -195,11 +176,13 @@ class ScoreUnit:
         key: The task or group.
         tasks: Its tasks, in order.
         headline: Whether it is in the summary, and not only in the benchmark's tables.
+        title: Its name for readers, which the report knows.
     """
 
     key: str
     tasks: tuple[str, ...]
     headline: bool = True
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +212,6 @@ def groups_and_tasks(tasks_run: TasksRun) -> Iterator[ScoreUnit]:
             yield ScoreUnit(task, (task,))
 
 
-# Tables
-
-
 @dataclass(frozen=True, slots=True)
 class At:
     """The address of numbers, one for each model.
@@ -247,23 +227,7 @@ class At:
     where: Where = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
-    """A column of a table, named by a key within it, with its header.
-
-    Attributes:
-        at: The numbers that it shows; None where the lines say so.
-        over: Header that it shares with its neighbours; may be empty.
-        printed: Keys of the column of published tables that it corresponds to; empty where there is none.
-        sums_up: Whether it sums up the columns before it: the last of these stays in sight where a table is wide.
-    """
-
-    key: str
-    label: str
-    at: At | None = None
-    over: str = ""
-    printed: Mapping[str, str] = field(default_factory=dict)
-    sums_up: bool = False
+# The texts beside a row's numbers, and two numbers side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,172 +250,6 @@ MODEL: Headers = {"Model": attrgetter("label")}
 WITH_JUDGE: Headers = {**MODEL, "Judge": attrgetter("judges")}
 
 
-@dataclass(frozen=True, slots=True)
-class TableSpec:
-    """A table of a benchmark: which numbers it shows, and where.
-
-    Attributes:
-        key: Names it within the report.
-        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. A unit's key before a
-            colon, or as a header, is shown as the unit's title.
-        source: The paper's table or section in whose layout it is.
-        headers: The texts of each row.
-        lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per
-            model.
-        line_header: Header of the lines' texts.
-        notes: Sentences below it.
-        papers: Published tables whose rows are shown below the user's.
-        question: The reader's question that it answers.
-    """
-
-    key: str
-    title: str
-    source: str
-    columns: tuple[ColumnSpec, ...]
-    headers: Headers = field(default_factory=lambda: WITH_JUDGE)
-    lines: Mapping[str, Mapping[str, At]] = field(default_factory=dict)
-    line_header: str = ""
-    notes: tuple[str, ...] = ()
-    papers: tuple[str, ...] = ()
-    question: Question = "cultures"
-
-
-def columns_by(
-    field: str,
-    groups: Groups | Mapping[Any, str],
-    unit: str,
-    statistic: str = "score",
-    *,
-    within: Where = (),
-    over: str = "",
-    prefix: str = "",
-    printed: Mapping[str, str] | None = None,
-    total: str = "",
-) -> tuple[ColumnSpec, ...]:
-    """Returns a column for each group of a field, and one over all of them where that has a label.
-
-    Args:
-        field: The field.
-        groups: Its groups, with their labels.
-        unit: Key of the unit.
-        statistic: The numbers.
-        within: Groups that are held fixed.
-        over: Header that the columns share.
-        prefix: Begins the keys of the columns.
-        printed: Keys of the published columns beside the group; None where no paper prints these numbers.
-        total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
-    """
-    labels = {group: groups.name_of(group) for group in groups} if isinstance(groups, Groups) else groups
-
-    def keys(group: str) -> Mapping[str, str]:
-        return {} if printed is None else {**printed, field: group}
-
-    columns = [
-        ColumnSpec(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
-        for group, label in labels.items()
-    ]
-    if total:
-        address, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
-        columns.append(ColumnSpec(key, total, address, over, keys("average"), sums_up=True))
-    return tuple(columns)
-
-
-def columns_of(unit: str, statistics: Mapping[str, str], *, over: str = "", prefix: str = "") -> tuple[ColumnSpec, ...]:
-    """Returns a column for each of several statistics of a unit, by their labels; a prefix begins the columns' keys."""
-    return tuple(ColumnSpec(f"{prefix}{name}", label, At(unit, name), over) for name, label in statistics.items())
-
-
-# Figures
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number that a figure may show; groups are written as figures write them."""
-
-    unit: str  # its key
-    title: str  # of the unit
-    model: str
-    dimension: str  # the field of the group; empty for a whole score
-    group: str
-    fixed: Mapping[str, str]  # the other groups of its samples, by field
-    metric: str = ""  # the main metric of the unit
-
-
-class Mark(NamedTuple):
-    """Where a number is drawn: the title of the panel, the label of the series, and the group on the axis."""
-
-    panel: str
-    series: str
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class FigureSpec:
-    """A figure of a benchmark.
-
-    Attributes:
-        key: Names the figure and its files.
-        source: The paper's figure.
-        groups: The groups along the axis, in words.
-        value: The quantity, with its unit.
-        mark: Says where a number is drawn; None where it isn't.
-        statistic: The numbers: ``score``, or the name of another statistic.
-        series: The series, in words.
-        undefined: Begins the note that names the groups of numbers without a value; empty for no such note.
-        question: The reader's question that it answers.
-    """
-
-    key: str
-    title: str
-    source: str
-    kind: Literal["dots", "heat", "lines"]
-    groups: str
-    value: str
-    mark: Callable[[Number], Mark | None]
-    statistic: str = "score"
-    series: str = "model"
-    undefined: str = ""
-    question: Question = "cultures"
-
-
-def bars_by(
-    field: str,
-    *,
-    key: str,
-    title: str,
-    source: str,
-    value: str,
-    groups: str = "",
-    fixed: Collection[str] = (),
-    units: Callable[[str], bool] = lambda _: True,
-    metric: str = "",
-) -> FigureSpec:
-    """Returns a figure with a mark for each group of a field and each model, and a panel per unit.
-
-    Args:
-        field: The field.
-        key: Names the figure, as the next three are in :class:`FigureSpec`.
-        title: Its title.
-        source: The paper's figure.
-        value: The quantity, with its unit.
-        groups: The groups along the axis, in words; empty for the name of the field.
-        fixed: Fields that may be held fixed beside the group: each of their groups has a panel.
-        units: Whether the scores of a unit, by its key, are drawn.
-        metric: The main metric of the units that are drawn; empty for any.
-    """
-
-    def mark(number: Number) -> Mark | None:
-        is_drawn = number.dimension == field and units(number.unit) and metric in ("", number.metric)
-        if not is_drawn or not number.fixed.keys() <= set(fixed):
-            return None
-        return Mark(" · ".join((number.title, *number.fixed.values())), number.model, number.group)
-
-    return FigureSpec(key=key, title=title, source=source, kind="dots", groups=groups or field, value=value, mark=mark)
-
-
-# Two numbers side by side
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastSpec:
     """Two numbers of one model that a paper sets side by side, with their paired difference on common items.
@@ -460,7 +258,6 @@ class ContrastSpec:
         kind: Names the contrast.
         key: Names its table and its figure; a further score's have the name of the score behind it.
         title: Their title.
-        source: The paper's figure.
         beside: Whether one run of a model gives the first number, and another run of it the second.
         splits: Fields of the groups that are set side by side, each as the splits of the score have them.
         fixed: Groups that must be held fixed.
@@ -468,16 +265,13 @@ class ContrastSpec:
         parts: Labels of the two numbers.
         values: The quantity with its unit, by statistic.
         groups: The groups, in words.
-        series: The difference between the two numbers, in words.
-        headers: The texts of each row of the table.
         rows: Field whose groups have a row each, and the header of these; None for one row per model.
-        panel: Gives the title of a number's panel.
+        source: The paper's figure; empty for the benchmark.
     """
 
     kind: str
     key: str
     title: str
-    source: str
     beside: Callable[[RunFacts, RunFacts], bool]
     splits: tuple[tuple[str, ...], ...]
     fixed: Where = ()
@@ -485,10 +279,8 @@ class ContrastSpec:
     parts: tuple[str, str]
     values: Mapping[str, str]
     groups: str
-    series: str
-    headers: Headers = field(default_factory=lambda: WITH_JUDGE)
     rows: tuple[str, str] | None = None
-    panel: Callable[[Number], str] = attrgetter("model")
+    source: str = ""
 
     def key_of(self, statistic: str) -> str:
         """Returns the key of the table and the figure of a statistic."""
@@ -513,11 +305,11 @@ class BenchmarkReport:
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
         units: Gives the units.
-        tables: Gives the benchmark's tables, by the units that were run.
-        figures: Its figures.
+        tables: Gives the benchmark's tables, by its numbers.
+        figures: Gives its figures.
         contrasts: Numbers that its paper sets side by side.
-        as_published: Tasks that measure the same as the published tables: only their units show published rows. None
-            means all tasks.
+        headers: The texts before a row's numbers.
+        source: The benchmark and its paper.
     """
 
     groups: Mapping[str, Groups] = field(default_factory=dict)
@@ -527,15 +319,12 @@ class BenchmarkReport:
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
     units: Callable[[TasksRun], Iterable[ScoreUnit]] = groups_and_tasks
-    tables: Callable[[Sequence[ScoreUnit]], Iterable[TableSpec]] = lambda _: ()
-    figures: tuple[FigureSpec, ...] = ()
+    tables: Callable[[BenchmarkNumbers], Iterable[Table]] = lambda _: ()
+    figures: Callable[[BenchmarkNumbers], Iterable[Figure]] = lambda _: ()
     contrasts: tuple[ContrastSpec, ...] = ()
-    as_published: tuple[str, ...] | None = None
+    headers: Headers = field(default_factory=lambda: WITH_JUDGE)
+    source: str = ""
 
     def field_named(self, name: str) -> Groups:
         """Returns the groups of a field, as far as they are known."""
         return self.groups.get(name, Groups())
-
-    def is_as_published(self, tasks: Collection[str]) -> bool:
-        """Whether a unit of these tasks shows published rows."""
-        return self.as_published is None or set(tasks) <= set(self.as_published)

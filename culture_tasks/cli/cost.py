@@ -11,7 +11,7 @@ from typing import Any
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.cli import options as common
-from culture_tasks.cli.widths import runs_by_task, width_estimate
+from culture_tasks.cli.widths import samples_by_task, width_estimate
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
@@ -134,7 +134,7 @@ def _show_widths(
     estimates: list[dict[str, Any]] = []
     rows: list[tuple[str, ...]] = []
     left_out: list[str] = []
-    for name, runs in runs_by_task([str(path) for path in options.results]).items():
+    for name, runs in samples_by_task([str(path) for path in options.results]).items():
         task = entries().get(name)
         if not isinstance(task, Task) or (tasks and task not in tasks):
             continue

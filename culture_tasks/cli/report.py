@@ -16,7 +16,7 @@ from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.exports.every_eval_ever import Evaluator, write_eval_logs
+from culture_tasks.report.every_eval_ever import write_eval_logs
 from culture_tasks.report.formats import in_one_step, parse_formats, write_report
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
@@ -93,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
     paths = write_report(report, folder, formats, options.images, progress)
     if options.export:
         with in_one_step(folder) as part:
-            logs = write_eval_logs(report, part / "exports" / "eee", Evaluator(options.organization))
+            logs = write_eval_logs(report, part / "exports" / "eee", options.organization)
         paths += [folder / path.relative_to(part) for path in logs]
     for finding in report.findings:
         if finding.first:

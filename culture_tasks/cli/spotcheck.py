@@ -12,7 +12,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, read_design, read_ratings, write
 from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
 from culture_tasks.report.building import Options, checked_scores
-from culture_tasks.report.model import Cell, Table
+from culture_tasks.report.model import Number, Table
 from culture_tasks.report.tables.people import checked_by_people
 from culture_tasks.report.wording import NOTHING, headers, interval, number
 from culture_tasks.text_tables import as_text, plain
@@ -104,7 +104,7 @@ def _draw(options: argparse.Namespace) -> int:
 def _score(options: argparse.Namespace) -> int:
     ratings = read_ratings(read_design(options.sheet), options.ratings)
     units = checked_scores(options.results, Options(rated=(ratings,)))
-    tables, _, _ = checked_by_people((ratings,), units)
+    tables, _ = checked_by_people((ratings,), units)
     sheet: Path = options.sheet
     file = (sheet if sheet.is_dir() else sheet.parent) / RATED_FILE
     with writing("spotcheck", file):
@@ -120,15 +120,15 @@ def _score(options: argparse.Namespace) -> int:
 def _as_text(table: Table) -> str:
     """Returns a table for the terminal, with its notes and the reasons for missing numbers."""
 
-    def text(cell: Cell | None) -> str:
+    def text(cell: Number | None) -> str:
         return "" if cell is None else f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
 
-    rows = [[*row.labels, *map(text, row.cells)] for row in table.rows]
+    rows = [[*texts, *(text(column.cells.get(row)) for column in table.columns)] for row, texts in table.rows.items()]
     missing = dict.fromkeys(
-        f"{NOTHING} {' '.join(row.labels)}: {cell.note}"
-        for row in table.rows
-        for cell in row.cells
-        if cell and cell.note
+        f"{NOTHING} {' '.join(texts)}: {cell.note}"
+        for row, texts in table.rows.items()
+        for column in table.columns
+        if (cell := column.cells.get(row)) and cell.note
     )
     notes = (textwrap.fill(plain(note), 118) for note in (*missing, *table.notes))
     return "\n".join([table.title, as_text(headers(table), rows), *notes])

@@ -13,8 +13,9 @@ from culture_tasks.benchmarks.registry import check_revisions
 from culture_tasks.harness.subsets import structure_of
 from culture_tasks.metrics.subsets import Components, components, half_width, population
 from culture_tasks.rejudge.estimates import Bounds
-from culture_tasks.report.numbers.observations import interval, items_of, observe
-from culture_tasks.results.loaded_runs import LoadedRun, Names, load, newest
+from culture_tasks.report.numbers.selection import Selection, select
+from culture_tasks.results.loading import Names, load, newest
+from culture_tasks.results.runs import Run
 from culture_tasks.settings import Settings
 
 
@@ -29,35 +30,38 @@ class WidthEstimate:
     documents: int  # of the task
 
 
-def runs_by_task(paths: Sequence[str]) -> dict[str, list[LoadedRun]]:
-    """Returns runs with samples, without gradings of samples and those by the lexical judge.
+def samples_by_task(paths: Sequence[str]) -> dict[str, list[tuple[Run, Selection]]]:
+    """Returns the samples of each run, without gradings of samples and those by the lexical judge.
 
     The first are of runs that count already, and text overlap varies in other ways than a judge's verdicts.
     """
-    by_task: dict[str, list[LoadedRun]] = {}
-    for run, superseded in newest(load(paths, Names()).runs):
-        is_sample = run.result.subset is not None and run.result.graded_from is not None
-        if superseded is None and run.columns is not None and not is_sample and not run.lexical:
-            by_task.setdefault(run.run.task, []).append(run)
+    by_task: dict[str, list[tuple[Run, Selection]]] = {}
+    results = load(paths, Names())
+    for run, superseded in newest(results.runs):
+        is_sample = run.subset is not None and run.graded_from is not None
+        if superseded is None and run.has_samples and not is_sample and not run.is_lexical:
+            by_task.setdefault(run.task, []).append((run, select(results, [run], [run.task])))
     return by_task
 
 
-def width_estimate(task: Task, runs: Sequence[LoadedRun], width: float, settings: Settings) -> WidthEstimate | None:
+def width_estimate(
+    task: Task, runs: Sequence[tuple[Run, Selection]], width: float, settings: Settings
+) -> WidthEstimate | None:
     """Returns how many questions, drawn by ``CULTURE_SUBSET``, are enough for a width in points of 100 of the scale.
 
     The variance components, between clusters and within, are means over the runs whose scores vary; every larger number
     is assumed to be enough, too. None without such a run, or where the score is no mean on a scale with two ends.
     """
     metric = next(metric for metric in task.metrics() if metric.name == task.metric)
-    parts_of_runs = [(run, components(*items_of(run)[1:])) for run in runs]
-    varying = [(run, parts) for run, parts in parts_of_runs if sum(parts) > 0.0]
+    parts_of_runs = [(run, samples, components(samples.scores, samples.clusters)) for run, samples in runs]
+    varying = [(run, samples, parts) for run, samples, parts in parts_of_runs if sum(parts) > 0.0]
     if not varying or not isinstance(metric, MeanScore) or metric.scale.ends is None:
         return None
     point = (metric.scale.ends[1] - metric.scale.ends[0]) / 100.0
-    sizes = [run.run.items for run, _ in varying]
-    intervals = [interval(observe([run], [task.name]), metric.scale) for run, _ in varying]
+    sizes = [run.items for run, _, _ in varying]
+    intervals = [samples.interval(metric.scale) for _, samples, _ in varying]
     widths = [(each.high - each.low) / 2.0 / point for each in intervals]
-    spread = Components(*np.mean([parts for _, parts in varying], axis=0).tolist())
+    spread = Components(*np.mean([parts for _, _, parts in varying], axis=0).tolist())
     check_revisions(settings)
     rows = task.data.load(settings).rows
     structure = structure_of(task.name, rows)

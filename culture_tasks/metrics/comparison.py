@@ -38,7 +38,7 @@ FLIPPED_BELOW = 200
 
 _MOST_IN_ALL_WAYS = int(math.log2(FLIPS))
 
-Method = Literal["sign flips", "t", "bootstrap", "corrected, paired", "corrected columns"]
+Method = Literal["sign flips", "t", "bootstrap", "unpaired", "corrected, paired", "corrected columns"]
 """How a difference was tested."""
 
 

@@ -27,10 +27,10 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_design import COLUMNS, Design, DesignPopulation, DesignRow, DesignStratum, mark_of
 from culture_tasks.plain_files import write_whole
-from culture_tasks.results.loaded_runs import Names, load, newest
+from culture_tasks.results.loading import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
+from culture_tasks.results.runs import Run
 from culture_tasks.results.samples import samples_of
-from culture_tasks.results.task_results import TaskResult
 from culture_tasks.text import failure_in
 from culture_tasks.text_tables import write_csv
 
@@ -73,7 +73,7 @@ class Population(NamedTuple):
     fingerprint: str
 
 
-def read_population(result: TaskResult) -> Population:
+def read_population(result: Run) -> Population:
     """Reads the responses of a task.
 
     Raises:
@@ -130,29 +130,26 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         SettingsError: If a name fits no judged task.
     """
     runs = [run for run, reason in newest(load(paths, Names()).runs) if reason is None]
-    samples = {(run.run.task, run.result.graded_from) for run in runs if run.result.subset is not None}
+    samples = {(run.task, run.graded_from) for run in runs if run.subset is not None}
     runs = [
         run
         for run in runs
-        if run.result.subset is not None
-        or not samples & {(run.run.task, run.result.path), (run.run.task, run.result.graded_from or run.result.path)}
+        if run.subset is not None or not samples & {(run.task, run.path), (run.task, run.graded_from or run.path)}
     ]
-    judged_runs = [run for run in runs if run.run.settings.judges]
+    judged_runs = [run for run in runs if run.settings.judges]
     if not judged_runs:
         raise DataError(
             f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
             "with --log_samples and --output_path, judged already or not."
         )
-    names = sorted({run.run.task for run in judged_runs})
+    names = sorted({run.task for run in judged_runs})
     for name in tasks:
         if not any(fnmatchcase(task, name) for task in names):
             raise SettingsError(
                 f"spotcheck: --tasks {name!r} fits no judged task.{nearest(name, names)} There are {', '.join(names)}."
             )
     populations = [
-        read_population(run.result)
-        for run in judged_runs
-        if not tasks or any(fnmatchcase(run.run.task, name) for name in tasks)
+        read_population(run) for run in judged_runs if not tasks or any(fnmatchcase(run.task, name) for name in tasks)
     ]
     return list({population.fingerprint: population for population in populations}.values())  # once for all judges
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -13,27 +13,22 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import RatedDesign
-from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
+from culture_tasks.report.figures import finished
+from culture_tasks.report.model import Column, Number, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.countries import country_scores
+from culture_tasks.report.numbers.estimates import all_numbers, measure, unlike_its_file
 from culture_tasks.report.numbers.findings import findings
-from culture_tasks.report.numbers.gains import Training
-from culture_tasks.report.numbers.observations import unlike_its_file
-from culture_tasks.report.numbers.other_tasks import other_measured
+from culture_tasks.report.numbers.gains import gains
+from culture_tasks.report.numbers.other_tasks import other_units
 from culture_tasks.report.numbers.overall import means
-from culture_tasks.report.numbers.scores import all_scores, measure
-from culture_tasks.report.tables import (
-    benchmark_tables,
-    costs,
-    judge_panels,
-    overview,
-    people,
-    published_rows,
-)
-from culture_tasks.report.tables.grid import Context
-from culture_tasks.results.columns import FileSamples
-from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.report.tables import costs, judge_panels, overview, people
+from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_parts
+from culture_tasks.report.tables.layout import Context
+from culture_tasks.results.file_samples import FileSamples
+from culture_tasks.results.loading import Names, Results, in_rows, load, newest
+from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import TrainingManifests, lineages
 
 
@@ -71,6 +66,10 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[RatedDesign, ...] = ()
 
+    def rankable(self, cell: Number) -> bool:
+        """Whether a number is ranked and averaged."""
+        return cell.value is not None and (self.compare_anyway or cell.comparable)
+
 
 def build(
     paths: Sequence[str],
@@ -90,77 +89,68 @@ def build(
         DataError: If no run can be used, or a folder of preference data has no manifest.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
-    loading, runs = _runs(paths, options, progress)
-    entered, anyway = enter(runs), options.compare_anyway
-    families = lineages(entered, options.trained)
-    entrants, used_runs = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
-
-    def rankable(cell: Cell) -> bool:
-        return cell.value is not None and (anyway or cell.comparable)
-
-    our_units = measure(entered, options.min_coverage)
-    other_units = other_measured(entered, options.other_metrics)
+    all_runs, results = _runs(paths, options, progress)
+    anyway, entrants, used_runs = options.compare_anyway, results.rows, {run.key: run for run in results.runs}
+    our_units = measure(results, options.min_coverage)
+    all_units, others = [*our_units, *other_units(results, options.other_metrics)], options.other_tasks_in_mean
     rated = people.checked_units(options.rated, our_units, entrants)
-    our_units, corrections = people.corrected_by_people(our_units, rated)
-    all_units = [*our_units, *other_units]
-    tests = comparisons(all_units, entrants, corrections, anyway=anyway)
-    measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
-    units = {key: unit.unit for key, unit in measured.items()}
-    scores = all_scores([measured[unit.unit.key] for unit in our_units])
-    averages = means(measured, entrants, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
-    context = Context(entrants, used_runs, scores, options.published, rankable)
-    spreads = tuple(fairness(scores))
-    paper_contrasts = tuple(contrasts(scores, anyway=anyway))
-    training = Training(families, measured, scores, runs=used_runs, entrants=entrants, anyway=anyway)
-    training_tables, gains = benchmark_tables.before_after(context, training)
-    people_tables, checked, biases = people.checked_by_people(options.rated, rated)
-    by_country = country_scores(scores, rankable)
-    layouts, paper_tables = benchmark_tables.benchmark_tables(context)
-    tables = (
-        overview.summary(context, list(units.values()), averages),
-        *overview.country_tables(context, by_country),
-        overview.fairness_table(context, units, spreads),
-        overview.comparison_table(context, units, tests, averages),
-        *layouts,
-        *training_tables,
-        *benchmark_tables.contrast_tables(context, paper_contrasts),
-        *people_tables,
-        judge_panels.judge_panels(context, loading.runs),
-        judge_panels.repeated_verdicts(loading.runs),
-        *(published_rows.other_tables(scores, paper_tables) if options.published else ()),
-        costs.costs_table(entered, options.prices),
-        overview.runs_table(used_runs.values()),
-    )
+    people_rated = people.corrected_by_people(our_units, rated)
+    tests = tuple(comparisons(all_units, entrants, people_rated, anyway=anyway))
+    rank_units(all_units, tests, options.rankable)
+    scores = all_numbers(all_units, results)
+    context = Context(entrants, used_runs, scores, options.published, options.rankable)
     report = Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
         options=_in_words(options),
         entrants=entrants,
         runs=used_runs,
-        units=units,
-        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
-        groups=tuple(scores.groups),
-        further=tuple(scores.further()),
-        fairness=spreads,
-        comparisons=tuple(tests),
-        contrasts=paper_contrasts,
-        gains=tuple(gains),
-        means=averages,
-        countries=by_country.scores,
-        problems=tuple(loading.problems),
-        samples=FileSamples(
-            {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
-        ),
-        notes=tuple(_notes(entrants, runs, options)),
+        numbers=scores,
+        tables=(),
+        fairness=tuple(fairness(scores)),
+        comparisons=tests,
+        contrasts=tuple(contrasts(scores, anyway=anyway)),
+        gains=tuple(gains(lineages(results, options.trained), all_units, used_runs, entrants, anyway=anyway)),
+        means=means(scores.units, entrants, people_rated, rankable=options.rankable, other_tasks=others),
+        problems=tuple(results.problems),
+        samples=FileSamples(results.runs, results.samples),
+        notes=tuple(_notes(results, options)),
     )
-    return replace(report, findings=findings(report, checked, biases, paths))
+    people_tables, checked = people.checked_by_people(options.rated, rated)
+    judges = judge_panels.judge_panels(context, all_runs), judge_panels.repeated_verdicts(results, all_runs)
+    report = _with_tables(report, context, [*people_tables, *judges], options)
+    return replace(report, findings=findings(report, checked, paths))
+
+
+def _with_tables(report: Report, context: Context, more: Sequence[Table], options: Options) -> Report:
+    """Returns a report with its tables, figures and the scores of countries; more tables stand before the costs."""
+    by_country = country_scores(context.scores, context.rankable)
+    layouts, figures = benchmark_parts(context, report.contrasts)
+    summary = overview.summary(context, list(report.units.values()), report.means)
+    tables = (
+        summary,
+        *overview.country_tables(context, by_country),
+        overview.fairness_table(context, report.units, report.fairness),
+        overview.comparison_table(context, report.units, report.comparisons, report.means),
+        *layouts,
+        before_after(context, report.gains),
+        *more,
+        costs.costs_table(context.scores.results, options.prices),
+        overview.runs_table(report.runs.values()),
+    )
+    in_mean = report.means[0].columns if report.means else ()
+    return replace(
+        report,
+        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
+        countries=by_country.scores,
+        figures=finished(figures, summary, report.entrants, by_country.scores, in_mean),
+    )
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
     """Reads result and sample files, and returns the scores with responses that people rated."""
-    entered = enter(_runs(paths, options, iter, "spotcheck")[1])
-    entrants = {row.entrant.key: row.entrant for row in entered}
-    return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
+    _, results = _runs(paths, options, iter, "spotcheck")
+    return people.checked_units(options.rated, measure(results, options.min_coverage), results.rows)
 
 
 def _runs(
@@ -168,7 +158,8 @@ def _runs(
     options: Options,
     progress: Callable[[Sequence[Path]], Iterable[Path]],
     command: str = "report",
-) -> tuple[Loading, list[LoadedRun]]:
+) -> tuple[Sequence[Run], Results]:
+    """Returns all runs, and the results of those that are used."""
     names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
@@ -186,7 +177,8 @@ def _runs(
             f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {examples}{more}.' if examples else ''}"
         )
-    return loading, runs
+    used, rows = in_rows(runs)
+    return loading.runs, Results(used, loading.reader, loading.problems, rows)
 
 
 def _in_words(options: Options) -> dict[str, str]:
@@ -218,11 +210,10 @@ def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Seque
         return tuple(tables)
     selection: list[Table] = []
     for table in tables:
-        indices = [index for index, column in enumerate(table.columns) if _fits(columns, *_names(column))]
-        rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in table.rows]
-        rows = [row for row in rows if any(cell is not None for cell in row.cells)]
-        if indices:
-            selection.append(replace(table, columns=tuple(table.columns[index] for index in indices), rows=tuple(rows)))
+        shown = tuple(column for column in table.columns if _fits(columns, *_names(column)))
+        rows = {key: texts for key, texts in table.rows.items() if any(key in column.cells for column in shown)}
+        if rows:
+            selection.append(replace(table, columns=shown, rows=rows))
     return tuple(selection)
 
 
@@ -241,14 +232,13 @@ def _names(column: Column) -> tuple[str, str]:
     return column.key, " ".join(part for part in (column.over, column.label) if part)
 
 
-def _notes(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: Options) -> Iterator[str]:
+def _notes(results: Results, options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
-    if any(entrant.variation for entrant in entrants.values()):
+    if any(row.variation for row in results.rows.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
     trained: dict[str, dict[str, str]] = {}
-    for loaded in runs:
-        run = loaded.run
-        if unlike := unlike_its_file(loaded):
+    for run in results.runs:
+        if unlike := unlike_its_file(run, results):
             yield (
                 f"{run.model} on {title_of(run.task)}: {unlike}. The two files aren't of one run, or one was changed: "
                 "the scores are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
@@ -262,12 +252,10 @@ def _notes(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: 
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
     if own_data := [
-        f"{title_of(loaded.run.task)} ({loaded.run.own_data.partition('; ')[0]})"
-        for loaded in runs
-        if loaded.run.own_data
+        f"{title_of(run.task)} ({run.own_data.partition('; ')[0]})" for run in results.runs if run.own_data
     ]:
         tasks = "; ".join(dict.fromkeys(own_data))
-        yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
+        yield f"Own data, not the benchmark's release: {tasks}."
     if options.compare_anyway:
         yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."
     if options.published:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.report.data import write_csv, write_json
+from culture_tasks.report.latex import write_latex
+from culture_tasks.report.markdown import write_markdown
 from culture_tasks.report.model import Report
-from culture_tasks.report.text.data import write_csv, write_json
-from culture_tasks.report.text.latex import write_latex
-from culture_tasks.report.text.markdown import write_markdown
 
 if TYPE_CHECKING:
-    from culture_tasks.report.figures.charts import Chart
+    from culture_tasks.benchmarks.tables import Figure
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -27,7 +27,7 @@ def write_report(
     folder: Path,
     formats: Sequence[Format],
     images: Path | None = None,
-    progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
+    progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
 ) -> list[Path]:
     """Writes a report and returns the paths.
 
@@ -45,20 +45,14 @@ def write_report(
     paths: list[Path] = []
     target = folder
     with in_one_step(folder) as folder:
-        figures: Sequence[Chart] = ()
-        if files:
-            from culture_tasks.report.figures.selecting import charts
-
-            figures = charts(report)
         if "csv" in formats:
             paths += write_csv(report, folder)
         if "json" in formats:
             paths += write_json(report, folder)
         if "markdown" in formats:
-            suffix = next((name for name in ("png", "svg") if name in files), "")
-            paths += write_markdown(report, folder, figures if suffix else (), suffix)
+            paths += write_markdown(report, folder, next((name for name in ("png", "svg") if name in files), ""))
         if "latex" in formats:
-            paths += write_latex(report, folder, figures if "pdf" in files else ())
+            paths += write_latex(report, folder)
         if "html" in formats:
             from culture_tasks.report.html.page import write_html
 
@@ -66,9 +60,9 @@ def write_report(
             write_html(report, path, images=images, progress=progress)
             paths.append(path)
         if files:
-            from culture_tasks.report.figures.drawing import write_figures
+            from culture_tasks.report.drawing import write_figures
 
-            paths += write_figures(figures, folder / "figures", files, progress)
+            paths += write_figures(report.figures, folder / "figures", files, progress)
     return [target / path.relative_to(folder) for path in paths]
 
 

@@ -1,149 +1,32 @@
 """The finished report as plain values, which writers, page and figures read.
 
-* A :class:`TaskRun` is one task of one result file. Its ``key`` names it everywhere else.
-* An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
-* A :class:`Unit` has one number for each entrant: it is a task, or a group whose tasks make one score.
-* A :class:`Cell` is a number with its interval and flags. ``runs`` and ``where`` give its samples:
-  ``report.samples.rows(run, where)`` for each of its runs.
-* :attr:`Report.tables` are laid out and finished. :attr:`Report.groups` has the same numbers in long form, for figures.
-
-Numbers are on the metric's scale, which :class:`Scale` states; None means that there is no number, and the flags or the
-note say why. ``entrant``, ``unit`` and ``runs`` are keys. Texts that come from models, data or file names are not
-escaped here: each writer escapes them.
+Numbers are on the metric's scale (:class:`~culture_tasks.report.numbers.numbers.Number`); rows, units and runs are
+named by their keys. Texts that come from models, data or file names are not escaped here: each writer escapes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import Question, Where
-from culture_tasks.results.columns import FileSamples
+from culture_tasks.benchmarks.reporting import Question
+from culture_tasks.benchmarks.tables import Column as Column
+from culture_tasks.benchmarks.tables import Figure
+from culture_tasks.benchmarks.tables import Table as Table
+from culture_tasks.report.numbers.numbers import Number as Number
+from culture_tasks.report.numbers.numbers import Numbers as Numbers
+from culture_tasks.report.numbers.numbers import Rank as Rank
+from culture_tasks.report.numbers.numbers import Standing as Standing
+from culture_tasks.report.numbers.numbers import Unit as Unit
 from culture_tasks.results.comparability import FLAG_TEXT as FLAG_TEXT
 from culture_tasks.results.comparability import NOT_COMPARABLE as NOT_COMPARABLE
 from culture_tasks.results.comparability import Flag as Flag
+from culture_tasks.results.file_samples import FileSamples
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import Entrant as Entrant
-from culture_tasks.results.runs import TaskRun
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """The places that a model may have in a column; models that the adjusted tests can't tell apart share places.
-
-    Attributes:
-        first: 1 plus the number of models that are significantly better.
-        last: The number of ranked models less those that are significantly worse.
-    """
-
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One number.
-
-    Attributes:
-        value: The number; None where there is none.
-        low: Lower end of its interval; None without one.
-        n: Number of scored items behind it.
-        coverage: Scored items over items; None where that isn't known.
-        where: The samples of its runs: (group field, value) pairs that must all hold, such as
-            ``(("country", "brazil"),)``.
-        rank: Its rank in its column; None where it isn't ranked.
-        best: Whether no other of its column is significantly better, and some are worse: it is then bold.
-        note: More about it, in one line; may be empty.
-        remarks: What is shown behind it, such as ``first 14 of 42 items``.
-    """
-
-    value: float | None
-    scale: Scale
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    coverage: float | None = None
-    flags: tuple[Flag, ...] = ()
-    runs: tuple[str, ...] = ()
-    where: Where = ()
-    rank: Rank | None = None
-    best: bool = False
-    note: str = ""
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def comparable(self) -> bool:
-        """Whether the cell may be ranked and tested against others of its column."""
-        return self.value is not None and not NOT_COMPARABLE.intersection(self.flags)
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Who is best in a column, and how certain that is. The ranks are in the cells.
-
-    Attributes:
-        ranked: Keys of the entrants that are ranked, the best score first.
-        best: Those of them that no other is significantly better than: the best is among them with 95 % confidence.
-            A single one is best for certain; all of ``ranked`` means that the tests tell nothing.
-        left_out: Keys of the entrants that aren't ranked, each with the reason in words.
-    """
-
-    ranked: tuple[str, ...] = ()
-    best: tuple[str, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A task or group with one number for each entrant. Its key is the task's name, its title the name for readers.
-
-    Attributes:
-        benchmark: Our benchmark; None for any other task.
-        quantity: Its metric in words, without a unit.
-        headline: Whether it is in the summary, and not only in a table of its benchmark.
-        cells: The score of each entrant.
-        further: Whether it is a further metric of a task that has a column already; it is then in no mean.
-    """
-
-    key: str
-    title: str
-    benchmark: str | None
-    metric: str
-    scale: Scale
-    about: str
-    headline: bool
-    cells: Mapping[str, Cell]
-    standing: Standing = Standing()
-    further: bool = False
-    quantity: str = ""
-
-    @property
-    def measure(self) -> str:
-        """Its metric in words, with a sign for percent: ``exact match, %``."""
-        return f"{self.quantity or self.metric}{', %' if self.scale.unit == 'percent' else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupValue:
-    """One number of one group, for the figures.
-
-    Attributes:
-        statistic: ``score`` (of the unit), or the name of another statistic of its benchmark.
-        dimension: The kind of the groups: a field of the records, or the subject of the statistic.
-        cell: The number. Its ``where`` has the group and other fixed groups, such as the language of an ``lsepp``.
-    """
-
-    unit: str
-    entrant: str
-    statistic: str
-    dimension: str
-    group: str
-    cell: Cell
+from culture_tasks.results.runs import ModelRow as ModelRow
+from culture_tasks.results.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +143,7 @@ class ModelMeans:
     title: str
     columns: tuple[str, ...]
     beside: Mapping[str, str]
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Number]
     standing: Standing
     comparisons: tuple[Comparison, ...]
 
@@ -286,52 +169,31 @@ class Contrast:
     statistic: str
     dimension: str
     group: str
-    first: Cell
-    second: Cell
-    difference: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The number of a model before or after training: of one run, or the mean of several.
-
-    Attributes:
-        cell: The number. Of several runs it is the mean of each item's mean.
-        deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; of one run,
-            that of its repeats. None of a single answer to each item.
-    """
-
-    label: str
-    entrants: tuple[str, ...]
-    cell: Cell
-    deviation: Cell | None = None
+    first: Number
+    second: Number
+    difference: Number
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain from training in one number.
+    """The gain from training on one unit.
 
     Attributes:
-        table: Key of the table; the test is adjusted over its columns.
-        statistic: ``score``, or the name of another statistic of its benchmark.
-        where: Groups of the samples of the table's column.
+        base: Key of the row before training, as ``trained`` is of the row after it.
         percent: The difference in percent of the number before; positive where training made it better. Without a
             value where the numbers can't be compared, unless the user insisted, where the first isn't above 0, and
             where neither end of the scale is better.
         difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
             where the test tells the two apart. Without a value as above.
-        test: The paired test; None where there is none.
+        test: The paired test, adjusted over the units of the trained row; None where there is none.
     """
 
-    table: str
     unit: str
-    statistic: str
-    where: Where
-    base: Trial
-    trained: Trial
-    percent: Cell
-    difference: Cell
-    test: Comparison | None
+    base: str
+    trained: str
+    percent: Number
+    difference: Number
+    test: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,8 +202,8 @@ class CheckedScore:
 
     unit: str
     entrant: str
-    judge: Cell
-    people: Cell
+    judge: Number
+    people: Number
 
     @property
     def times_its_interval(self) -> float:
@@ -350,28 +212,6 @@ class CheckedScore:
         if judge is None or people is None or low is None or not people > low:
             return 0.0
         return abs(judge - people) / (people - low)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeBias:
-    """The effect on a judge's error, against people's ratings, of a feature that should make no difference.
-
-    Attributes:
-        benchmark: Title of the benchmark.
-        responses: Words for the responses that the judge favours, or marks down where the effect is below 0.
-        per: Words for the unit of the effect, with a space before them; may be empty.
-        effect: The effect, on the scale of the scores.
-        p: P value after Holm's adjustment over all probes of the report.
-        share: The effect over the observed range of the feature, as a share of the scale's width, from 0.
-    """
-
-    judge: str
-    benchmark: str
-    responses: str
-    per: str
-    effect: Cell
-    p: float
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,60 +232,11 @@ class CountryScore:
 
     entrant: str
     place: str
-    cell: Cell
+    cell: Number
     raw: float
-    means: Mapping[str, Cell]
+    means: Mapping[str, Number]
     over: tuple[str, ...]
     beside_others: Literal["above", "below"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of numbers.
-
-    Attributes:
-        over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
-        sums_up: Whether it sums up the others: the last one stays in sight where a table is wide.
-    """
-
-    key: str
-    label: str
-    scale: Scale
-    over: str = ""
-    sums_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table: one text for each of its ``row_headers``, and one cell, or None, for each column."""
-
-    labels: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
-    entrant: str | None = None
-    published: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A finished table.
-
-    Attributes:
-        key: Its name within the report, and in file names.
-        row_headers: Headers of the columns of text before the numbers.
-        reproduces: The paper's table whose layout it has, with the paper's name; may be empty.
-        benchmark: Our benchmark; None for a table over several.
-        notes: The notes below it, one paragraph each.
-    """
-
-    key: str
-    title: str
-    row_headers: tuple[str, ...]
-    columns: tuple[Column, ...] = ()
-    rows: tuple[Row, ...] = ()
-    reproduces: str = ""
-    benchmark: str | None = None
-    notes: tuple[str, ...] = ()
-    question: Question = "cultures"
 
 
 class Phrase(NamedTuple):
@@ -485,8 +276,6 @@ class Report:
         version: Version of this package.
         entrants: The rows.
         runs: The runs in use.
-        groups: Numbers by group, in long form.
-        further: Numbers of statistics other than the score, of no group: their dimension and group are empty.
         problems: Files that were not used, and why.
         means: Means over the columns that entrants share, the one of most entrants first.
         countries: The score of each entrant for each country, over all benchmarks that ask about it.
@@ -495,11 +284,10 @@ class Report:
     created: str
     version: str
     options: Mapping[str, str]
-    entrants: Mapping[str, Entrant]
-    runs: Mapping[str, TaskRun]
-    units: Mapping[str, Unit]
+    entrants: Mapping[str, ModelRow]
+    runs: Mapping[str, Run]
+    numbers: Numbers
     tables: tuple[Table, ...]
-    groups: tuple[GroupValue, ...]
     fairness: tuple[Fairness, ...]
     comparisons: tuple[Comparison, ...]
     contrasts: tuple[Contrast, ...]
@@ -510,7 +298,17 @@ class Report:
     findings: tuple[Conclusion, ...] = ()
     gains: tuple[Gain, ...] = ()
     countries: tuple[CountryScore, ...] = ()
-    further: tuple[GroupValue, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def units(self) -> Mapping[str, Unit]:
+        """The units by key."""
+        return self.numbers.units
+
+    @property
+    def groups(self) -> list[Number]:
+        """The numbers of groups."""
+        return [number for number in self.numbers if number.where]
 
     @property
     def models(self) -> set[str]:

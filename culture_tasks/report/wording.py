@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Table
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Flag, Number, Table
+from culture_tasks.text import storable
 
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
 """The letter of each flag, the same in all tables."""
@@ -26,7 +29,6 @@ QUESTIONS: Mapping[Question, str] = {
     "judges": "Can the judge be trusted?",
     "biases": "What biases are there?",
     "changes": "What makes a difference?",
-    "papers": "What did the papers find?",
     "runs": "How was it run?",
 }
 """A reader's questions, in the order of the report's answers."""
@@ -71,19 +73,19 @@ def p_value(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
+def interval(cell: Number, between: str = ", ", *, signed: bool = False) -> str:
     """Returns both ends of a cell's interval; empty without one."""
     if cell.low is None or cell.high is None:
         return ""
     return between.join(number(end, cell.scale, signed=signed) for end in (cell.low, cell.high))
 
 
-def why_no_interval(cell: Cell) -> str:
+def why_no_interval(cell: Number) -> str:
     """Returns ``no interval: every score is 3``, or an empty text where there is an interval, or no reason."""
     return cell.note.partition("; ")[0] if cell.low is None and cell.note.startswith("no interval") else ""
 
 
-def marks_of(cell: Cell) -> str:
+def marks_of(cell: Number) -> str:
     """Returns the letters of a cell's flags, in the order of the legend, without ``published``: its row says so."""
     return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")
 
@@ -102,7 +104,8 @@ def short_name(name: str) -> str:
 
 def flags_in(tables: Iterable[Table]) -> list[Flag]:
     """Returns the flags that occur in tables, in the order of the legend."""
-    used = {flag for table in tables for row in table.rows for cell in row.cells if cell for flag in cell.flags}
+    columns = (column for table in tables for column in table.columns)
+    used = {flag for column in columns for cell in column.cells.values() for flag in cell.flags}
     return [flag for flag in FLAG_TEXT if flag in used]
 
 
@@ -133,3 +136,9 @@ def spans(table: Table) -> list[Span]:
     for title, columns in groupby(table.columns, key=lambda column: column.over):
         header_spans.append(Span(title, sum(span.width for span in header_spans), len(list(columns))))
     return header_spans
+
+
+def file_name(key: str) -> str:
+    """Returns a key as a name of a file: letters, digits, ``_`` and ``-`` alone, and no two keys as one name."""
+    plainer = re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:80]
+    return plainer if plainer == key else f"{plainer}-{hashlib.sha256(storable(key).encode()).hexdigest()[:8]}"

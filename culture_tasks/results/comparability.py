@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import RunJudge, RunSettings, TaskRun
+from culture_tasks.results.runs import Run, RunJudge, RunSettings
 
 Flag = Literal[
     "other_judge",
@@ -34,6 +34,7 @@ Flag = Literal[
     "unknown_settings",
     "own_data",
     "subset",
+    "other_draw",
     "corrected",
     "limited",
     "self_judged",
@@ -68,6 +69,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "unknown_settings": "its judge, prompts and data aren't known",
     "own_data": "own data: not the benchmark's release",
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
+    "other_draw": "another draw of the questions than most: differences are of the two scores, without pairs",
     "corrected": "the judge's score corrected by people who rated a part of the responses",
     "limited": "of a part of the items: the run had a --limit",
     "self_judged": "the model graded its own responses",
@@ -75,9 +77,12 @@ FLAG_TEXT: Mapping[Flag, str] = {
 }
 """What each flag means, in words for a legend."""
 
-NOT_COMPARABLE: frozenset[Flag] = frozenset(
-    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
+NOT_COMPARABLE: frozenset[Flag] = frozenset(flag for flag in FLAG_TEXT if flag.startswith("other_")) - {
+    "other_draw"
+} | {
+    *("low_coverage", "mixed_settings", "incomplete", "unjudged", "in_batches", "trained_on_test", "unlike_its_file"),
+    "unknown_settings",
+}
 """Flags that keep a cell out of ranks and tests."""
 
 ByTask = Mapping[str, RunSettings]
@@ -101,37 +106,46 @@ def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[F
     if ours.partial != theirs.partial:
         yield "unknown_settings", f"{'without' if ours.partial else 'with'} samples"
         ours, theirs = (replace(settings, judges=(), prompt="", data=(), partial=False) for settings in (ours, theirs))
-    is_other_judge = _graders(ours) != _graders(theirs)
-    if is_other_judge:
-        yield "other_judge", _judge(ours, theirs)
+    if is_other_judge := _graders(ours) != _graders(theirs):
+        yield (
+            "other_judge",
+            f"judge: {(ours.judged_by or 'unknown') if ours.judged_by != theirs.judged_by else 'other settings'}",
+        )
     if ours.limit != theirs.limit:
         yield "other_limit", f"limit: {ours.limit:g}" if ours.limit is not None else "no limit"
-    if ours.subset != theirs.subset:
+    if is_other_draw(ours, theirs):
+        yield None, f"another draw ({ours.subset})"
+    elif ours.subset != theirs.subset:
         yield None, f"subset: {ours.subset}" if ours.subset else "no subset"
     if ours.task_version != theirs.task_version:
         yield "other_task_version", f"task version: {ours.task_version or 'unknown'}"
     if other := _other_definition(ours, theirs):
-        yield "other_task_version", f"task: another {_first_of(other)}"
+        yield "other_task_version", f"task: another {', '.join(other[:2])}"
     if ours.data != theirs.data:
         commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
         names = commits or [name[:8] for name in ours.data if name not in theirs.data]
-        yield "other_data", f"data: {_first_of(names)}"
+        yield "other_data", f"data: {', '.join(names[:2]) or 'unknown'}"
     if ours.decoding != theirs.decoding:
-        yield "other_decoding", f"decoding: {_decoding(ours.decoding, theirs.decoding)}"
+        yield (
+            "other_decoding",
+            f"decoding: {_other_parts(*map(_listed, (ours.decoding, theirs.decoding))) or 'unknown'}",
+        )
     if ours.prompt != theirs.prompt:
         yield "other_prompt", f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}"
     if _other_template(ours, theirs):
         yield "other_prompt", "no chat template" if ours.chat_template == "none" else "chat template"
-    is_same_prompt = ours.prompt == theirs.prompt and not _other_template(ours, theirs)
-    if ours.asked is not None and is_same_prompt and other_questions(ours, theirs):
-        flag: Flag = "other_prompt" if ours.limit is None else "other_limit"  # --offset and --samples take other items
-        yield flag, f"{'prompts' if ours.limit is None else 'items'}: {ours.asked.sha[:8]}"
+    elif ours.prompt == theirs.prompt and not is_other_draw(ours, theirs) and other_questions(ours, theirs):
+        sha = ours.asked.sha[:8] if ours.asked else ""
+        # --offset and --samples take other items
+        yield ("other_prompt", f"prompts: {sha}") if ours.limit is None else ("other_limit", f"items: {sha}")
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
-        names, other_names = (
-            [name for judge in settings.judges for _, name, _ in judge.prompts] for settings in (ours, theirs)
-        )
-        different = [name for name in names if name not in other_names]
-        yield "other_judge_prompt", f"judge prompt: {_first_of(different or names)}"
+        asked, others = ({name for judge in one.judges for _, name, _ in judge.prompts} for one in (ours, theirs))
+        yield "other_judge_prompt", f"judge prompt: {', '.join(sorted(asked - others or asked)[:2])}"
+
+
+def _listed(decoding: str) -> str:
+    """Returns decoding settings as a list with commas."""
+    return ", ".join(f"{name}={value}" for name, value in json.loads(decoding or "{}").items())
 
 
 def _other_definition(first: RunSettings, second: RunSettings) -> list[str]:
@@ -154,8 +168,15 @@ def other_questions(first: RunSettings, second: RunSettings) -> bool:
     """Whether the prompts of the same items were other texts; not known, so False, where they hold other templates."""
     if first.asked is None or second.asked is None or first.asked.sha == second.asked.sha:
         return False
-    is_same_set = (first.asked.items, first.asked.maker) == (second.asked.items, second.asked.maker)
-    return is_same_set and (first.chat_template, first.data) == (second.chat_template, second.data)
+    return first.asked.items == second.asked.items and (first.chat_template, first.data) == (
+        second.chat_template,
+        second.data,
+    )
+
+
+def is_other_draw(first: RunSettings, second: RunSettings) -> bool:
+    """Whether both are of subsets by other seeds: a larger draw by the same seed holds the smaller one."""
+    return bool(first.subset and second.subset) and first.seed != second.seed
 
 
 def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
@@ -197,7 +218,7 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
     return max(entrants, key=lambda entrant: (support[tuple(entrants[entrant].items())], weight[entrant]))
 
 
-def variation(run: TaskRun, first: TaskRun) -> str:
+def variation(run: Run, first: Run) -> str:
     """Returns in words how a run differs from another run of the same model and task."""
     parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
     if template != first.settings.chat_template and run.harness == first.harness:
@@ -209,43 +230,12 @@ def variation(run: TaskRun, first: TaskRun) -> str:
     return ", ".join(dict.fromkeys(parts))
 
 
-def _judge(ours: RunSettings, theirs: RunSettings) -> str:
-    """Returns the judge if it differs, else the settings of the judge that differ."""
-    if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
-        return f"judge: {ours.judged_by or 'unknown'}"
-    [judge], [other_judge] = ours.judges, theirs.judges
-    if judge.delimiters != other_judge.delimiters:
-        return f"judge: {'with' if judge.delimiters else 'without'} delimiters"
-    if judge.sampling != other_judge.sampling:
-        return f"judge: {_decoding(judge.sampling, other_judge.sampling)}"
-    return f"judge: {judge.model} by {judge.backend}"
-
-
-def _first_of(names: Sequence[str]) -> str:
-    first, *more = dict.fromkeys(names) or ("unknown",)
-    return f"{first} and more" if more else first
-
-
 def _other_parts(ours: str, theirs: str) -> str:
     """Returns the parts of a list with commas that the other list lacks, and the names that only the other has."""
     our_parts, their_parts = ([part for part in text.split(", ") if part] for text in (ours, theirs))
     names = {part.partition("=")[0] for part in our_parts}
     absent = [part.partition("=")[0] for part in their_parts if "=" in part and part.partition("=")[0] not in names]
     return ", ".join([*(part for part in our_parts if part not in their_parts), *(f"no {name}" for name in absent)])
-
-
-def _decoding(ours: str, theirs: str) -> str:
-    """Returns the settings that differ, without the quotes and braces of JSON."""
-    our_settings, their_settings = (json.loads(text) if text else {} for text in (ours, theirs))
-    if not our_settings:
-        return "unknown"
-    parts: list[str] = []
-    for name, value in our_settings.items():
-        if name not in their_settings or their_settings[name] != value:
-            words = " ".join(map(str, value)) if isinstance(value, list) else value
-            runs = f"{value} runs" if name == "repeats" else f"{name} {words}"
-            parts.append(name if value is True else runs)
-    return " ".join([*parts, *(f"no {name}" for name in their_settings if name not in our_settings)]) or "unknown"
 
 
 def explain(flags: Sequence[Flag]) -> str:

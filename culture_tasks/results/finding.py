@@ -22,14 +22,10 @@ _LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[\d.]*)"  # 2026-01-3
 _LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059
 _NAMES: Sequence[tuple[Harness, re.Pattern[str]]] = (
     ("lm_eval", re.compile(rf"results_{_LM_EVAL_STAMP}\.json")),
-    ("lm_eval", re.compile(r"results(?P<stamp>)\.json")),  # before lm-eval 0.4.3
     ("lm_eval", re.compile(rf"samples_(?P<task>.+)_{_LM_EVAL_STAMP}\.jsonl")),
     ("lmms_eval", re.compile(rf"{_LMMS_EVAL_STAMP}_results\.json")),
     ("lmms_eval", re.compile(rf"{_LMMS_EVAL_STAMP}_samples_(?P<task>.+)\.jsonl")),
 )
-
-OLD_RESULTS = "results.json"
-"""The result file of lm-eval before 0.4.3, whose name has no date."""
 
 Kind = Literal[
     "missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record", "unknown_layout"
@@ -68,8 +64,6 @@ def parse_name(path: Path) -> FileName | None:
 
 def result_name(harness: Harness, stamp: str) -> str:
     """Returns the name of a run's result file."""
-    if not stamp:
-        return OLD_RESULTS
     return f"results_{stamp}.json" if harness == "lm_eval" else f"{stamp}_results.json"
 
 
@@ -94,10 +88,7 @@ def find(names: Iterable[str | Path]) -> ResultFiles:
     foreign: dict[Path, None] = {}
     for path, from_folder in _expanded(names, problems):
         name = parse_name(path)
-        if name is None and path.suffix == ".jsonl" and path.with_name(OLD_RESULTS).is_file():
-            reason = "samples of lm-eval before 0.4.3, which can't be read: its result file counts alone"
-            problems.append(UnusedFile(str(path), "unknown_layout", reason))
-        elif name is None:
+        if name is None:
             foreign[path] = None
         elif not name.task:
             run_files[path] = None

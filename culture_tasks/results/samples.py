@@ -57,7 +57,9 @@ class GradedResponse(_Logged):
     endpoint: str | None = None
     asked_again: bool = False
     tokens: tuple[_Count, _Count] = (0, 0)
-    discounts: dict[Literal["cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"], _Count] = {}
+    discounts: dict[Literal["cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"], _Count] = Field(
+        default_factory=dict
+    )
     kept: bool = False
 
     @property
@@ -144,15 +146,18 @@ class LoggedSample:
     def __init__(self, path: Path, number: int, offset: int, text: bytes) -> None:
         self.path, self.number, self.offset = path, number, offset
         self._text = text
+        self._content: dict[str, Any] | None = None
 
     @property
     def where(self) -> str:
         """The file and the line, for messages."""
         return f"{self.path}, line {self.number}"
 
-    @cached_property
+    @property
     def content(self) -> dict[str, Any]:
         """The sample as the harness logged it."""
+        if self._content is not None:  # a cached_property takes a lock, which a million lines feel
+            return self._content
         try:
             content = parse_json(self._text)
         except ValueError as error:
@@ -160,7 +165,7 @@ class LoggedSample:
             raise DataError(f"{self.where}: not JSON ({reason}). The file may be cut off.") from None
         if not isinstance(content, dict):
             raise DataError(f"{self.where}: expected an object, found {type(content).__name__}.")
-        self._text = b""
+        self._text, self._content = b"", content
         return content
 
     @property
@@ -169,7 +174,7 @@ class LoggedSample:
         number = self.content.get("doc_id")
         return str(self.content.get("filter")), number if isinstance(number, int | str) else ("line", self.number)
 
-    @cached_property
+    @property
     def logged(self) -> Mapping[str, Any]:
         """The record as it is; empty without one. Older versions log it under its metric's name."""
         records = (value for value in self.content.values() if isinstance(value, dict) and "record" in value)

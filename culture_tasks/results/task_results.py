@@ -1,4 +1,4 @@
-"""The tasks of a result file of either harness: the model, the settings, and the harness's numbers."""
+"""The tasks of a result file of either harness as runs: the model, the settings, and the harness's numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from culture_tasks.harness.model_costs import ModelCosts
@@ -18,7 +16,7 @@ from culture_tasks.harness.results import COMMITS
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import SAMPLED, RunFiles
-from culture_tasks.results.runs import PromptHash, RunSettings, RunUsage
+from culture_tasks.results.runs import Run, RunSettings, RunUsage
 from culture_tasks.secret_texts import arguments_of, is_secret_name, shown_text, shown_value
 
 _EXECUTION = frozenset(
@@ -51,50 +49,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
 _NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": None, "num_beams": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """One task or group of one result file, as the harness left it.
-
-    Attributes:
-        model_args: The model's arguments without those of :data:`_EXECUTION` and those that hold secrets.
-        pretrained: The model whose weights were loaded, below any adapter, as the arguments name it.
-        settings: The settings that the result file has; the samples have judges and data.
-        own_data: How the user's own data differ from the benchmark's release; empty for the release.
-        expected: Number of items that were asked for; None where the file doesn't say.
-        original: Number of all items; None where the file doesn't say.
-        is_first: Whether those that were asked for are the first ones, where they are a part.
-        metrics: Numbers by metric name, with any filter but ``none`` after a comma; ``errors``: standard errors.
-        samples_file: Where the samples would be.
-        together: The tasks that were run with it, itself included, in so many seconds, with loading and grading.
-    """
-
-    harness: Harness
-    path: Path
-    task: str
-    model: str
-    model_args: tuple[tuple[str, str], ...]
-    pretrained: str
-    adapter: str
-    date: str
-    settings: RunSettings
-    own_data: str
-    expected: int | None
-    original: int | None
-    is_first: bool
-    metrics: Mapping[str, float]
-    errors: Mapping[str, float]
-    higher_is_better: Mapping[str, bool]
-    members: tuple[str, ...]
-    samples_file: Path
-    graded_from: Path | None
-    together: frozenset[str]
-    seconds: float | None
-    spent: RunUsage | None
-    costs: ModelCosts | None
-    subset: Subset | None
-
-
-def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
+def task_results(run: RunFiles) -> list[Run] | UnusedFile:
     """Returns the tasks and groups of a result file, or says why it can't be used."""
     if not run.content["results"]:
         return UnusedFile(str(run.result_file), "empty", "its 'results' have no task")
@@ -105,18 +60,18 @@ def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
         return UnusedFile(str(run.result_file), "damaged", reason)
 
 
-def _tasks(run: RunFiles) -> Iterator[TaskResult]:
+def _tasks(run: RunFiles) -> Iterator[Run]:
     content = run.content
     config, configs = content.get("config") or {}, content.get("configs") or ()
     args = _model_args(config.get("model_args"))
+    name = shown_text(str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model"))
     seconds = _number(content.get("total_evaluation_time_seconds"))  # a text in both harnesses
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
-        "model": shown_text(
-            str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model")
-        ),
-        "model_args": tuple(
+        "model": name,
+        "model_name": name,
+        "arguments": tuple(
             sorted(
                 (name, value)
                 for name, value in args.items()
@@ -135,7 +90,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
         metrics, errors = _numbers(values)
-        yield TaskResult(
+        yield Run(
             **shared,
             task=task,
             settings=_settings(task, run),
@@ -150,7 +105,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             },
             members=tuple(_entry(content, "group_subtasks", task)),
             samples_file=run.samples_file(task),
-            spent=_spent((content.get("efficiency") or {}).get("by_task"), task),
+            usage=_spent((content.get("efficiency") or {}).get("by_task"), task),
             subset=Subset.read(_entry(content, "configs", task).get("metadata")),
         )
 
@@ -186,8 +141,6 @@ def _date(run: RunFiles) -> str:
     date = run.content.get("date")
     if isinstance(date, (int, float)) and not isinstance(date, bool):
         return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds")
-    if not run.stamp:
-        return datetime.fromtimestamp(run.result_file.stat().st_mtime, UTC).isoformat(timespec="seconds")
     if run.harness == "lm_eval":
         day, _, time = run.stamp.partition("T")
         return f"{day}T{time.replace('-', ':')}"
@@ -205,12 +158,11 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
     original, effective = run.counts(task)
     subset = Subset.read(config.get("metadata"))
     is_sample = subset is not None and SAMPLED in (content.get("config") or {})
+    seed = 0 if subset is None or is_sample else subset.seed  # a sample of a run's responses is no draw of questions
     items = subset.of_documents if subset is not None and is_sample else effective  # that the number is of
     shots = _entry(content, "n-shot", task)
     template = _chat_template(content, harness)
     version = _number((content.get("versions") or {}).get(task))
-    sha = (content.get("task_hashes") or {}).get(task)
-    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     metadata = config.get("metadata")
     order = metadata.get(_OPTION_ORDER) if isinstance(metadata, dict) else None
     parts = [
@@ -225,12 +177,9 @@ def _settings(task: str, run: RunFiles) -> RunSettings:
         commits=_pairs(config, COMMITS),
         decoding=_decoding(config, (content.get("config") or {}).get("gen_kwargs")),
         chat_template=template,
-        # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
-        asked=PromptHash(effective, str(sha), "harness")
-        if harness == "lm_eval" and sha and effective and not has_media
-        else None,
         limit=items if items is not None and original is not None and items < original else None,
-        subset=str(subset or ""),
+        subset=f"{subset}, seed {seed}" if seed else str(subset or ""),
+        seed=seed,
         definition=(
             ("harness", harness),
             *((name, _hash(config[name])) for name in _DEFINITION if config.get(name)),

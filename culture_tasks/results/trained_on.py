@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.task_results import TaskResult
+from culture_tasks.results.runs import Run
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 
 if TYPE_CHECKING:
-    from culture_tasks.results.loaded_runs import EntrantRuns
+    from culture_tasks.results.loading import Results
 
 _LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
@@ -45,24 +45,24 @@ class TrainingManifests:
         self._models: set[str] = set()
         self._by_folder: dict[str, Manifest | None] = {}
 
-    def items(self, result: TaskResult, model: str, problems: list[UnusedFile]) -> dict[str, set[str]]:
-        """Returns the items of tests that the model of a result was trained on, by task; notes unusable manifests.
+    def items(self, run: Run, problems: list[UnusedFile]) -> dict[str, set[str]]:
+        """Returns the items of tests that the model of a run was trained on, by task; notes unusable manifests.
 
         Items of own data may have the names of the release's: a manifest of the release says nothing of them.
         """
-        self._models.add(model)
+        self._models.add(run.model)
         manifests: list[Manifest | None] = []
         for text, pattern, manifest in self._named_manifests:
-            if any(fnmatchcase(name, pattern) for name in (model, result.model)):
+            if any(fnmatchcase(name, pattern) for name in (run.model, run.model_name)):
                 self._used_pairs.add(text)
                 manifests.append(manifest)
-        for folder in dict.fromkeys((result.model, result.pretrained, result.adapter)):
+        for folder in dict.fromkeys((run.model_name, run.pretrained, run.adapter)):
             if folder not in self._by_folder:
                 self._by_folder[folder] = _beside(folder, problems)
             manifests.append(self._by_folder[folder])
         items: dict[str, set[str]] = {}
         for source in filter(None, manifests):
-            if source.own_data or not result.own_data:
+            if source.own_data or not run.own_data:
                 for task, names in source.tested_items.items():
                     items.setdefault(task, set()).update(names)
         return items
@@ -108,68 +108,65 @@ class Lineage(NamedTuple):
     trained: TrainingStage
 
 
-def lineages(rows: Sequence[EntrantRuns], pairs: Sequence[str]) -> list[Lineage]:
+def lineages(results: Results, pairs: Sequence[str]) -> list[Lineage]:
     """Returns the pairs of base and trained model, those of one base together.
 
     A run with an adapter (``peft=``, ``lora_local_path=``) was trained from the model that it names beside it, unless a
     ``TRAINED=BASE`` pair of patterns by the user says otherwise.
     """
-    stated = [_stated_lineage(rows, text) for text in dict.fromkeys(pairs)]
+    stated = [_stated_lineage(results, text) for text in dict.fromkeys(pairs)]
     trained = {key for lineage in stated for key in lineage.trained.entrants}
-    adapters = _adapter_lineages([row for row in rows if row.entrant.key not in trained], rows)
-    order = [row.entrant.key for row in rows]
-    return sorted((*stated, *adapters), key=lambda lineage: [order.index(stage.entrants[0]) for stage in lineage])
+    order = list(results.rows)
+    all_lineages = (*stated, *_adapter_lineages(results, [key for key in order if key not in trained]))
+    return sorted(all_lineages, key=lambda lineage: [order.index(stage.entrants[0]) for stage in lineage])
 
 
-def _stated_lineage(rows: Sequence[EntrantRuns], text: str) -> Lineage:
+def _stated_lineage(results: Results, text: str) -> Lineage:
     trained, _, base = (part.strip() for part in text.partition("="))
     if not trained or not base:
         raise SettingsError(
             f"report: --trained {text!r} isn't TRAINED=BASE. Expected, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
             "write ? for an = in the name of a trained model."
         )
-    after, before = (_fitting(rows, pattern, text) for pattern in (trained, base))
+    after, before = (_fitting(results, pattern, text) for pattern in (trained, base))
     before = [row for row in before if row not in after]
     if not before:
         raise SettingsError(f"report: --trained {text}: {base} fits no model but the trained ones. Name their base.")
-    return Lineage(_stage(before, base), _stage(after, trained))
+    return Lineage(TrainingStage(tuple(before), base), TrainingStage(tuple(after), trained))
 
 
-def _fitting(rows: Sequence[EntrantRuns], pattern: str, text: str) -> list[EntrantRuns]:
+def _fitting(results: Results, pattern: str, text: str) -> list[str]:
     """Returns the rows whose model a pattern fits: its name in the report or in the result file, or its label."""
     fitting = []
-    for row in rows:
-        names = (row.entrant.model, row.entrant.label, *(run.result.model for run in row.runs.values()))
+    for key, row in results.rows.items():
+        names = (row.model, row.label, *(run.model_name for run in results.of(key).values()))
         if any(fnmatchcase(name, pattern) for name in names):
-            fitting.append(row)
+            fitting.append(key)
     if not fitting:
-        models = list(dict.fromkeys(row.entrant.model for row in rows))
+        models = list(dict.fromkeys(row.model for row in results.rows.values()))
         raise SettingsError(f"report: --trained {text}: {pattern} fits no model.{hint(pattern, models)}")
     return fitting
 
 
-def _adapter_lineages(trained: Sequence[EntrantRuns], rows: Sequence[EntrantRuns]) -> Iterator[Lineage]:
+def _adapter_lineages(results: Results, trained: Sequence[str]) -> Iterator[Lineage]:
     """Yields each model with an adapter and the model below it, if that was run too."""
-    bases: dict[str, list[EntrantRuns]] = {}
-    models: dict[str, list[EntrantRuns]] = {}
-    for row in rows:
-        results = [run.result for run in row.runs.values()]
-        if not any(result.adapter or "method" in dict(result.model_args) for result in results):
-            bases.setdefault(_common(result.pretrained for result in results), []).append(row)
-    for row in trained:
-        models.setdefault(row.entrant.model, []).append(row)
-    for model, model_rows in models.items():
-        results = [run.result for row in model_rows for run in row.runs.values()]
-        base = _common(result.pretrained if result.adapter else "" for result in results)
+    bases: dict[str, list[str]] = {}
+    models: dict[str, list[str]] = {}
+    for key in results.rows:
+        runs = results.of(key).values()
+        if not any(run.adapter or "method" in dict(run.arguments) for run in runs):
+            bases.setdefault(_common(run.pretrained for run in runs), []).append(key)
+    for key in trained:
+        models.setdefault(results.rows[key].model, []).append(key)
+    for model, keys in models.items():
+        runs_of_model = [run for key in keys for run in results.of(key).values()]
+        base = _common(run.pretrained if run.adapter else "" for run in runs_of_model)
         if base and base in bases:
-            yield Lineage(_stage(bases[base], bases[base][0].entrant.model), _stage(model_rows, model))
+            before = TrainingStage(tuple(bases[base]), results.rows[bases[base][0]].model)
+            yield Lineage(before, TrainingStage(tuple(keys), model))
 
 
 def _common(names: Iterable[str]) -> str:
     """Returns the name that all are; empty where they differ."""
     different = set(names)
     return different.pop() if len(different) == 1 else ""
-
-
-def _stage(rows: Sequence[EntrantRuns], name: str) -> TrainingStage:
-    return TrainingStage(tuple(row.entrant.key for row in rows), name)

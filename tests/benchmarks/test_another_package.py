@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.another_package import installed
+from support.reports import rows_of
 
 from culture_tasks import frames
 from culture_tasks.cli.main import main
@@ -145,8 +146,9 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
                 assert cell.value == pytest.approx(value), (task, label)
                 assert cell.low < value < cell.high
     [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
-    constant = next(row for row in table.rows if row.labels == ("constant",))
+    constant = next(row for row in rows_of(table) if row.labels == ("constant",))
     assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
+    assert "quiz_country" in {figure.key for figure in report.figures}
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.cultures import cultures_in
 from support.own_cultures import WORDS, make, write_csv, write_toml
-from support.reports import cells_of, report_of
+from support.reports import cells_of, report_of, rows_of
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.interface import Picture, Task
@@ -56,7 +56,7 @@ def test_both_harnesses_run_it_and_a_report_has_its_columns_outside_of_means(tmp
     assert cells_of(report, "care_korea").keys() == cells_of(report, "culturalvqa_korea").keys() == {"toy", "other"}
     assert [set(mean.columns) for mean in report.means] == [{"care_ja", "culturalvqa_blind"}]
     tables = [table for table in report.tables if table.key.startswith(tuple(own))]
-    assert {row.labels[0] for table in tables for row in table.rows} == {"toy", "other"}  # and no paper's
+    assert {row.labels[0] for table in tables for row in rows_of(table)} == {"toy", "other"}  # and no paper's
 
 
 # Tasks
@@ -73,7 +73,6 @@ def test_tasks_have_the_metrics_and_prompts_of_the_benchmark(tmp_path, capsys, l
             assert task.metric in released
             assert registry.metrics_of(task.name, like, task.metric)
             assert (Picture() in task.prompt(docs[0]).parts) == task.shows_images
-        assert registry.benchmarks()[f"{like}_korea"].report().as_published == ()
 
 
 def test_cedar_reads_its_own_words_and_english_ones(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.in_process import run_lmms_eval
 from support.insertion_requests import made
+from support.reports import rows_of
 from support.written_runs import write_lmms_eval
 from torch import nn
 
@@ -129,7 +130,7 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     parameters = MultimodalModel.load(chosen["pretrained"]).model.num_parameters()
     assert costs["parameters"] * 1e9 > parameters  # the router comes on top
     tables = {table.key: table for table in build([str(tmp_path)], Options()).tables}
-    [row] = tables["crosscult_table_4"].rows
+    [row] = rows_of(tables["crosscult_table_4"])
     assert row.labels[1:] == ("MCKI", "CPU, one at a time" if is_alone else "CPU, batches of 4")
     assert [cell.value for cell in row.cells][:3] == [costs[name] for name in ("train_ms", "insert_ms", "request_ms")]
 

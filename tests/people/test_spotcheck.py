@@ -12,13 +12,14 @@ import numpy as np
 import pandas
 import pytest
 from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
+from support.reports import rows_of as table_rows
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.numbers import Unit
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 
@@ -75,7 +76,7 @@ def tables(folder, **options):
 
 
 def cells(table, culture="all", model="toy/model"):
-    row = next(row for row in table.rows if row.labels[-1] == culture and row.labels[0] == model)
+    row = next(row for row in table_rows(table) if row.labels[-1] == culture and row.labels[0] == model)
     return dict(zip((column.key for column in table.columns), row.cells, strict=True))
 
 
@@ -296,7 +297,7 @@ def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(chec
     ):
         assert score(checked, ratings, **options) == 1
         assert said in capsys.readouterr().err
-    monkeypatch.setattr(Measured, "is_mean_of_samples", False)
+    monkeypatch.setattr(Unit, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
 

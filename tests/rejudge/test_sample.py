@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from support.rejudged import content, result_files, samples_of
-from support.reports import report_of, tables_of
+from support.reports import report_of, rows_of, tables_of
 from support.scripted_judge import ScriptedJudge, install
 
 from culture_tasks.cli.main import main
@@ -76,7 +76,7 @@ def test_a_judge_that_changed_behind_its_name_is_seen_and_its_sample_takes_no_pl
         install(monkeypatch, ScriptedJudge(lambda _, rating=rating: Verdict("scored", rating)))
         assert main(["rejudge", str(tmp_path), "--judge", "openai:judge", *options]) == 0
     report = report_of(tmp_path)
-    [row] = tables_of(report)["judge_again"].rows
+    [row] = rows_of(tables_of(report)["judge_again"])
     old, new, difference, identical, alpha, items = row.cells
     assert (old.value, new.value, difference.value, identical.value, items.value) == (4.0, 6.0, 2.0, 0.0, 3)
     # Of the 3 pairs all differ, and of the 15 pairs of the 6 ratings 9: alpha = 1 - 1 / (9 / 15).

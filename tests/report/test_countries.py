@@ -1,20 +1,14 @@
 """One score per country over all benchmarks that ask about it: numbers, tables and heat map."""
 
-from dataclasses import replace
-
 import numpy as np
-import pycountry
 import pytest
-from matplotlib.colors import to_rgb
-from support.example_report import example_report
-from support.reports import charts_of, report_of, tables_of
+from support.reports import figures_of, report_of, rows_of, tables_of
 from support.sample_files import care_sample, cedar_sample, judged, record, vqa_record, write_run
 
 from culture_tasks import frames
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
-from culture_tasks.report.figures.charts import Chart, ChartPanel, Series
-from culture_tasks.report.figures.drawing import draw, svg_images
-from culture_tasks.report.model import Cell, CountryScore
+from culture_tasks.report.drawing import svg_images
+from culture_tasks.report.model import CountryScore, Number
 from culture_tasks.report.numbers.countries import mark_differences
 from culture_tasks.report.numbers.overall import COMMON
 
@@ -86,20 +80,6 @@ def test_a_score_is_that_of_partial_pooling_over_all_benchmarks_on_the_common_sc
     assert found["IN"].means["cvqa"].where == (("country", "India"),)  # opens its samples
 
 
-def test_a_question_in_several_tasks_counts_once(tmp_path):
-    """CulturalVQA has the same questions without images."""
-    blind = [
-        {"record": record("culturalvqa", "culturalvqa_blind", "lave", f"india {n}", {"country": "india"}) | judged(1.0)}
-        for n in range(7)
-    ]
-    report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "culturalvqa_blind": blind})
-    assert scores_of(report)["IN"].cell.n == 10
-    assert {key: cell.n for key, cell in scores_of(report)["IN"].means.items()} == {
-        "culturalvqa": 10,
-        "culturalvqa_blind": 7,
-    }
-
-
 def test_a_question_that_counts_only_as_a_whole_is_one_item(tmp_path):
     """Of Bangladesh's two questions of four statements, one has a wrong statement."""
     rows = [
@@ -122,7 +102,7 @@ def test_a_part_counts_for_its_country_and_a_group_of_countries_stands_alone(tmp
     report = run_of(tmp_path, {"blend_mcq": mcq, "care_ar": arab})
     assert list(scores_of(report)) == ["IN", "arab"]
     table = tables_of(report)["countries"]
-    assert [row.labels[0] for row in table.rows] == ["India", "Arab countries"]
+    assert [row.labels[0] for row in rows_of(table)] == ["India", "Arab countries"]
     assert any(note == "A part of a country counts for it: Assam for India." for note in table.notes)
 
 
@@ -145,11 +125,10 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
     assert f"The benchmarks of A, B: {title['culturalvqa']}." in notes
     assert f"The benchmarks of C: {title['cvqa']}." in notes
     assert any(note.startswith("Bold: no other model of A, B is") for note in notes)
-    heat = charts_of(report)["countries"]
+    heat = figures_of(report)["countries"]
     assert "Not all models have the same benchmarks; the table says which may be compared" in heat.notes
-    [panel] = heat.panels
-    assert {"A, India", "B, India"} <= panel.best
-    assert len(panel.best) == sum(one.beside_others is not None for one in report.countries) < 9
+    assert {"A, India", "B, India"} <= heat.bold
+    assert len(heat.bold) == sum(one.beside_others is not None for one in report.countries) < 9
 
 
 def _drawn_scores(rng, model, skills, benchmarks, questions):
@@ -165,15 +144,14 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     own = range(benchmarks)
     items = ScoredItems(scores, places, units, np.arange(scores.size), benchmarks=own)
     return [
-        CountryScore(model, str(at), Cell(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
+        CountryScore(model, str(at), Number(one.value, COMMON, one.low, one.high), one.raw, means={}, over=("u",))
         for at, one in enumerate(pooled(items, len(skills)))
     ]
 
 
-@pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20))])
-def test_equal_models_and_equal_countries_are_seldom_told_apart(skills, benchmarks, questions):
+def test_equal_models_and_equal_countries_are_seldom_told_apart():
     """Three models of the same skills: at a level of 5 %, with some luck allowed for."""
-    rng, worlds = np.random.default_rng(5), 30
+    rng, worlds, skills, benchmarks, questions = np.random.default_rng(5), 30, 12, 2, (5, 20)
     wrongly_best = wrongly_apart = 0
     for spread in (0.0, 1.0):
         for _ in range(worlds):
@@ -191,7 +169,7 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     report = run_of(tmp_path, cedar)
     assert report.countries == ()
     assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
-    assert "countries" not in charts_of(report)
+    assert "countries" not in figures_of(report)
     unread = [{"record": care_sample(n, 5.0)["record"] | judged(None)} for n in range(30)]
     report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "care_zh": unread})
     assert list(scores_of(report)) == ["IN"]
@@ -206,47 +184,10 @@ def test_one_model_and_one_country_are_enough_and_frames_have_the_numbers(tmp_pa
     [india] = report.countries
     assert india.cell.low < india.cell.value < india.cell.high
     assert (india.raw, india.beside_others, india.cell.best) == (60.0, None, False)
-    assert all(b"<svg" in svg for svg in svg_images([charts_of(report)["countries"]]))
-    wide = tables_of(report)["countries_by_benchmark"].rows[0]
+    assert all(b"<svg" in svg for svg in svg_images([figures_of(report)["countries"]]))
+    wide = rows_of(tables_of(report)["countries_by_benchmark"])[0]
     assert [cell and cell.value for cell in wide.cells] == [india.cell.value, 60.0, 10.0, 60.0]
     [row] = frames.countries(path).to_dict("records")
     assert (row["model"], row["place"], row["country"]) == ("m", "IN", "India")
     assert (row["value"], row["low"], row["n"], row["raw"]) == (india.cell.value, india.cell.low, 10, 60.0)
     assert (row["tasks"], row["beside_others"]) == ("culturalvqa", None)
-
-
-def _of_many(models, countries=("IN", "NP", "BR"), n=50):
-    report = example_report([f"model {number:02}" for number in range(models)], published=False)
-    scores = tuple(
-        CountryScore(
-            key,
-            code,
-            Cell(30.0 + at + number, COMMON, 20.0, 95.0, n=n - at),
-            raw=50.0,
-            means={"culturalvqa": Cell(50.0, COMMON)},
-            over=("culturalvqa",),
-        )
-        for number, key in enumerate(report.entrants)
-        for at, code in enumerate(countries)
-    )
-    return replace(report, countries=scores)
-
-
-def test_the_heat_map_of_many_models_shows_what_fits_and_says_so():
-    every = [country.alpha_2 for country in pycountry.countries]
-    heat = charts_of(_of_many(20, every[:40]))["countries"]
-    [panel] = heat.panels
-    assert (len(panel.series), len(panel.groups)) == (15, 28)
-    assert pycountry.countries.get(alpha_2=every[0]).name in panel.groups  # the one of most questions
-    assert any("the table has all" in note for note in heat.notes)
-
-
-def test_a_score_with_a_wider_interval_is_paler_in_the_heat_map():
-    cells = {"a": Cell(50.0, COMMON, low=50.0, high=50.0), "b": Cell(50.0, COMMON, low=20.0, high=80.0)}
-    series = (Series("model", cells | {"c": Cell(31.0, COMMON), "d": Cell(None, COMMON)}),)
-    heat = Chart("h", "H", "", "heat", "country", "model", "score", (ChartPanel("", tuple("abcd"), series),))
-    [axes, _] = draw(heat).axes
-    certain, wide, unknown = (patch.get_facecolor()[:3] for patch in axes.patches)  # an empty cell has none
-    assert certain == to_rgb("#fde725")  # the upper end of the colour map: the numbers' range goes from 30 to 50
-    assert wide == pytest.approx([1 - (1 - part) * 0.2 for part in certain], abs=0.01)  # 60 of 75 points on to white
-    assert unknown == (1.0, 1.0, 1.0)

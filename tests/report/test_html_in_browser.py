@@ -50,7 +50,7 @@ _LEFT_TO_RIGHT = """((last) => {
     range.setStart(last, place); range.setEnd(last, place + 1); return range.getBoundingClientRect().left; };
   return [last.data.slice(0, 2), edge(2) < edge(3), edge(3) < edge(last.data.length - 1)]; })"""
 """How a text node begins, and whether the numbers in it are in their order."""
-_COUNTRIES = "document.querySelector('#table-culturalvqa_country')"
+_COUNTRIES = "document.querySelector('#table-by_country')"
 _RESPONSE = "h4:nth-of-type(3) + p').textContent"
 
 
@@ -65,14 +65,10 @@ def page(tmp_path_factory):
     """The overview, a wide table with a column that sums up and a missing number, and some samples."""
     report = example_report(per_group=4)
     summary, *others = report.tables
-    columns = (*summary.columns[:-1], replace(summary.columns[-1], sums_up=True))
-    row = summary.rows[0]
-    gap = replace(row, cells=(replace(row.cells[0], value=None), *row.cells[1:]))
-    tables = (replace(summary, columns=columns, rows=(gap, *summary.rows[1:])), *others)
-    shown = [key for key, unit in report.units.items() if "_prompt_" not in key][:6]
-    units = {key: report.units[key] for key in shown}
-    report = replace(report, tables=tables, units=units)
-    report = replace(report, groups=(), contrasts=())
+    first, *columns, last = summary.columns
+    gap = replace(first, cells={**first.cells, "m0": replace(first.cells["m0"], value=None)})
+    summary = replace(summary, columns=(gap, *columns, replace(last, sums_up=True)))
+    report = replace(report, tables=(summary, *others), figures=())
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_html(report, path, samples_per_cell=5)
     return path
@@ -149,7 +145,7 @@ def test_policy_stops_scripts_and_requests_that_get_in_all_the_same(tab, page):
 
 
 def test_tables_are_sorted_with_the_keyboard_and_filtered(tab, page):
-    visible = "[...document.querySelectorAll('#table-culturalvqa_country .scroll {what}')].filter((one) => !one.hidden)"
+    visible = "[...document.querySelectorAll('#table-by_country .scroll {what}')].filter((one) => !one.hidden)"
     rows, headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
     values = f"[...{_COUNTRIES}.querySelectorAll('.scroll tbody tr')].map((row) => Number(row.cells[3].dataset.value))"
     header = f"{_COUNTRIES}.querySelector('.scroll thead tr:last-child').cells[3]"
@@ -168,7 +164,7 @@ def test_tables_are_sorted_with_the_keyboard_and_filtered(tab, page):
     tab.until("document.querySelector('#said').textContent.includes(' shown in ')")
     assert tab.run(f"{rows}.length") == 1
     assert tab.run(f"{headers}.map((one) => one.textContent)") == ["model", "iran"]
-    assert tab.run("document.querySelector('#table-care').hidden")
+    assert tab.run("document.querySelector('#table-by_emotion').hidden")
     search(tab, published="")
     tab.until(f"{rows}.length === 4")
     assert tab.run(f"{headers}.length") == 12
@@ -199,7 +195,7 @@ def test_a_cell_opens_its_samples_and_those_of_other_models_and_escape_closes_th
     tab.press("Escape", 27)
     assert not tab.run("document.querySelector('#browser').open")
     assert tab.run(f"document.activeElement === {button}")
-    open_cell(tab, "culturalvqa_country", 4)
+    open_cell(tab, "by_country", 4)
     tab.run("document.querySelector('#others').click()")
     tab.until("document.querySelectorAll('#samples article').length === 16")
     models = tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")

@@ -6,6 +6,7 @@ import json
 import random
 
 from support.checked_runs import sample, truth, write_ratings
+from support.reports import rows_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
@@ -52,16 +53,12 @@ def report(folder, *, per_doubling=0.0, own_family=0.0, error=0.5):
 
 def cells(built):
     [table] = [table for table in built.tables if table.key == "spotcheck_biases"]
-    assert [row.labels for row in table.rows] == [("gpt-4o", "CARE", probe) for probe in PROBES]
+    assert [row.labels for row in rows_of(table)] == [("gpt-4o", "CARE", probe) for probe in PROBES]
     keys = [column.key for column in table.columns]
-    return {row.labels[2]: dict(zip(keys, row.cells, strict=True)) for row in table.rows}
+    return {row.labels[2]: dict(zip(keys, row.cells, strict=True)) for row in rows_of(table)}
 
 
-def sentences(built):
-    return [one.text for one in built.findings if one.first and one.text.startswith("Compared with people's ratings")]
-
-
-def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_in_the_table_alone(tmp_path, capsys):
+def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
     built = report(tmp_path, per_doubling=0.6)
     assert "Biases of the judge" in capsys.readouterr().out
     found = cells(built)
@@ -70,18 +67,11 @@ def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_
     assert length.value - length.low < 0.2
     assert found[PROBES[0]]["p_holm"].value < 1e-4
     assert found[PROBES[0]]["responses"].value == 120
-    [text] = sentences(built)
-    shown = f"+{length.value:.2f}, interval +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
-    assert text.startswith(f"Compared with people's ratings, gpt-4o favours longer responses on CARE ({shown})")
-    small = report(tmp_path / "small", per_doubling=0.15, error=0.2)  # about half a point from short to long, of nine
-    assert cells(small)[PROBES[0]]["p_holm"].value < 1e-3
-    assert sentences(small) == []
 
 
 def test_a_judge_that_nothing_sways_is_left_in_peace(tmp_path):
     built = report(tmp_path)
     found = cells(built)
-    assert sentences(built) == []
     assert all(cell["p_holm"].value is None or cell["p_holm"].value > 0.05 for cell in found.values())
 
 
@@ -89,5 +79,3 @@ def test_the_judge_s_family(tmp_path):
     built = report(tmp_path, own_family=1.5)
     cell = cells(built)["Judge and model of one family"]["effect"]
     assert 0.0 < cell.low < 1.5 < cell.high
-    [text] = sentences(built)
-    assert "gpt-4o favours models of the judge's family on CARE (+1." in text

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from support.reports import report_of, row_of, tables_of, values_of
+from support.reports import report_of, row_of, rows_of, tables_of, values_of
 from support.sample_files import care_sample, cedar_sample, record, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
@@ -13,9 +13,9 @@ from culture_tasks.harness.records import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
-from culture_tasks.report.model import Cell
-from culture_tasks.report.numbers.observations import Observations, interval
+from culture_tasks.report.model import Number
 from culture_tasks.report.numbers.overall import to_common
+from culture_tasks.report.numbers.selection import Selection
 
 RATING = Scale("rating", 1.0, 10.0)
 
@@ -23,15 +23,15 @@ RATING = Scale("rating", 1.0, 10.0)
 def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.array(items if clusters is None else clusters, dtype=np.int32)
-    return Observations(("r1",), items, np.array(scores), codes, None, 1.0)
+    return Selection(("r1",), items, np.array(scores), codes, None, 1.0)
 
 
 def test_right_and_wrong_get_wilsons_interval_and_ratings_students_over_clusters():
-    found = interval(observed([100.0, 0.0, 100.0, 100.0]), Scale("percent", 0.0, 100.0))
+    found = observed([100.0, 0.0, 100.0, 100.0]).interval(Scale("percent", 0.0, 100.0))
     # p = 3/4, n = 4, z = 1.96: centre (0.75 + 3.8415/8) / (1 + 3.8415/4) = 0.6275, half width 0.3270
     assert (found.value, found.low, found.high) == pytest.approx((75.0, 30.06, 95.44), abs=0.01)
     scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
-    assert interval(observed(scores, clusters), RATING) == mean_interval(scores, clusters)
+    assert observed(scores, clusters).interval(RATING) == mean_interval(scores, clusters)
 
 
 def test_contributions_of_parts_and_of_a_ratio_have_its_value_and_its_error():
@@ -48,10 +48,10 @@ def test_contributions_of_parts_and_of_a_ratio_have_its_value_and_its_error():
 
 
 def test_the_common_scale_maps_ends_to_ends():
-    assert [to_common(Cell(value, RATING)).value for value in (1.0, 10.0)] == [0.0, 100.0]
-    found = to_common(Cell(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
+    assert [to_common(Number(value, RATING)).value for value in (1.0, 10.0)] == [0.0, 100.0]
+    found = to_common(Number(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
     assert (found.value, found.low, found.high) == (75.0, 60.0, 80.0)
-    assert to_common(Cell(3.0, Scale("unknown"))) is None
+    assert to_common(Number(3.0, Scale("unknown"))) is None
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_fairness_names_the_ends_and_their_distance(report, tmp_path):
     equal = report_of(tmp_path)
     [found] = equal.fairness
     assert (found.best, found.worst, found.gap, found.groups) == ("", "", 0.0, 4)
-    assert tables_of(equal)["fairness"].rows[0].labels == ("CulturalVQA", "a", "all equal", "all equal")
+    assert rows_of(tables_of(equal)["fairness"])[0].labels == ("CulturalVQA", "a", "all equal", "all equal")
 
 
 def test_pairs_are_tested_on_common_items_and_those_that_share_an_image_are_one_cluster(report, tmp_path):
@@ -89,7 +89,7 @@ def test_pairs_are_tested_on_common_items_and_those_that_share_an_image_are_one_
 
 
 def test_groups_have_their_own_items_coverage_and_samples(report):
-    found = {(each.entrant, each.group): each.cell for each in report.groups if each.dimension == "country"}
+    found = {(each.row, each.group): each for each in report.groups if each.dimension == "country"}
     assert (found["e1", "china"].value, found["e2", "china"].value) == (0.0, 0.5)
     assert (found["e2", "usa"].n, found["e2", "usa"].coverage) == (1, 0.5)
     cell = found["e1", "india"]
@@ -119,8 +119,8 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
 
 def bias_of(report, statistic, group=None, where=()):
     """The number of a group, or the numbers of all groups."""
-    values = [value for value in report.groups if (value.statistic, value.cell.where) == (statistic, where)]
-    found = {value.group: value.cell.value for value in values}
+    numbers = [number for number in report.groups if (number.statistic, number.where[:-1]) == (statistic, where)]
+    found = {number.group: number.value for number in numbers}
     return found if group is None else found[group]
 
 
@@ -153,15 +153,15 @@ def test_cedars_biases_by_quadrant_and_the_top_2_labels_are_tables(tmp_path):
     report = report_of(tmp_path, published=True)
     tables = tables_of(report)
     # Gold: 1 of 4 in quadrant II, 3 in IV. Predicted: 2 in II, 1 in IV, 1 unread.
-    quadrants = tables["cedar_text_grqb"].rows[0].cells
+    quadrants = rows_of(tables["cedar_text_grqb"])[0].cells
     assert [cell.value for cell in quadrants] == [0.0, 25.0, 0.0, -50.0]
     assert quadrants[3].low is not None
-    by_language = {row.labels: [cell.value for cell in row.cells] for row in tables["cedar_text_lsrqb"].rows}
+    by_language = {row.labels: [cell.value for cell in row.cells] for row in rows_of(tables["cedar_text_lsrqb"])}
     assert by_language == {("m", language): [0.0, 25.0, 0.0, -50.0] for language in ("Arabic", "Chinese")}
     # anger: 1 hit, 1 wrong; relief: 1 hit by the minority label, 1 missed; awe: 1 missed. F1 2/3, 2/3 and 0.
     top = tables["cedar_text_top2"]
     assert [values_of(top)[key] for key in ("ar", "zh", "all")] == pytest.approx([4 / 9] * 3)
-    assert top.rows[-1].labels[0] == "GPT-4o, published"
+    assert rows_of(top)[-1].labels[0] == "GPT-4o, published"
     assert values_of(top, -1)["sw"] == 0.608
     assert {"cedar_text_grqb", "cedar_text_lsrqb"} <= {t.key for t in report.tables if t.question == "biases"}
 
@@ -187,9 +187,9 @@ def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
         assert bias_of(report, propensity, "happiness", where) == pytest.approx(1.0)
     tables = tables_of(report)
     # happiness: 2 hits and 1 by the second label, 1 missed: 6/7; sadness: 1 hit, 1 missed: 2/3; anger: 1 wrong: 0
-    assert tables["cedar_text_top2"].rows[0].cells[-1].value == pytest.approx((6 / 7 + 2 / 3) / 3)
+    assert rows_of(tables["cedar_text_top2"])[0].cells[-1].value == pytest.approx((6 / 7 + 2 / 3) / 3)
     assert tables["cedar_table_1"].columns[-1].label == "Unparsed"
-    assert tables["cedar_table_1"].rows[0].cells[-1].value == pytest.approx(100 / 6)
+    assert rows_of(tables["cedar_table_1"])[0].cells[-1].value == pytest.approx(100 / 6)
 
 
 def test_rows_that_are_no_models_are_not_ranked(tmp_path):
@@ -197,10 +197,9 @@ def test_rows_that_are_no_models_are_not_ranked(tmp_path):
     samples = [cedar_sample(str(n), "ja", "anger", "anger", prompt_language="en", task=task) for n in range(4)]
     for model in "ab":
         write_run(tmp_path / model, model, {task: samples})
-    matrices = {key: table.rows for key, table in tables_of(report_of(tmp_path)).items() if "matrix" in key}
-    assert list(matrices) == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]
-    for [row] in matrices.values():
-        assert row.labels == ("English",)
+    rows = rows_of(tables_of(report_of(tmp_path))["cedar_text_matrix"])
+    assert [row.labels for row in rows] == [("a", "English"), ("b", "English")]
+    for row in rows:
         assert [(cell.value, cell.rank) for cell in row.cells if cell is not None] == [(100.0, None)]
 
 
@@ -216,8 +215,8 @@ def test_sources_that_benchmarks_of_a_mean_share_are_named(tmp_path):
     for model in "ab":
         write_run(tmp_path / model, model, samples)
     shared = (
-        "CARE draws on CulturalBench: their scores aren't independent. culture-tasks data overlap care_zh "
-        "culturalbench_easy lists questions that are the same or nearly so."
+        "Scores of benchmarks that share a source aren't independent: CulturalBench (CARE, CulturalBench). "
+        "culture-tasks data overlap lists questions that are the same or nearly so."
     )
     tables = tables_of(report_of(tmp_path))
     assert shared in tables["summary"].notes

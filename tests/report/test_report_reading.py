@@ -7,7 +7,6 @@ import pytest
 from support.another_package import installed
 from support.reports import cells_of, report_of
 from support.sample_files import (
-    cedar_sample,
     judged,
     record,
     rewrite,
@@ -69,6 +68,9 @@ def test_bad_files_are_named_and_skipped(good):
         (vqa_record(9, 1.0, record=1), "unknown_record"),
         (vqa_record(9, 1.0, benchmark="care"), "unknown_record"),
         (vqa_record(9, 1.0, runs=["x", 3]), "unknown_record"),
+        (vqa_record(9, 1.0, outcomes={"scored": 10**400}), "unknown_record"),
+        (vqa_record(9, 1.0, groups={"country": {}}), "unknown_record"),
+        (vqa_record(9, 1.0, prompt_sha256=7), "unknown_record"),
         (vqa_record(0, 0.0), "duplicate"),
         (vqa_record(9, 7.0), "damaged"),
         (json.dumps({"record": vqa_record(9, 1.0), "token_counts": [{"input_tokens": "x"}]}), "unknown_record"),
@@ -84,14 +86,6 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
     assert report.problems[0].lines == 1
     assert "(9)" in report.problems[0].detail
     assert values(report) == {"org/a": 5 / 8}
-
-
-def test_a_fact_that_makes_no_sense_leaves_its_line_out(tmp_path):
-    samples = [cedar_sample(item, "en", "awe", "awe") for item in "ab"]
-    samples[1]["record"]["outcomes"] = {}
-    write_run(tmp_path, "org/a", {"cedar_text": samples})
-    report = report_of(tmp_path)
-    assert [(problem.kind, problem.lines) for problem in report.problems] == [("unknown_record", 1)]
 
 
 def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):

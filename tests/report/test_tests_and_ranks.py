@@ -5,72 +5,32 @@ import math
 
 import numpy as np
 import pytest
-from support.reports import cells_of, report_of, row_of, tables_of
+from support.reports import cells_of, report_of, row_of, rows_of, tables_of
 from support.sample_files import care_sample, vqa_samples, write_run
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.metrics.significance import holm
-from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, rank_cells
-from culture_tasks.report.numbers.observations import Observations, in_order
-from culture_tasks.report.numbers.overall import Block, blocks
+from culture_tasks.report.model import Number, Rank
+from culture_tasks.report.numbers.comparisons import Pair, compare, rank_cells
+from culture_tasks.report.numbers.overall import shared_columns
+from culture_tasks.report.numbers.selection import Selection, in_order
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)
 
 
-def observed(scores, clusters=None, strata=None, shares=None):
+def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = np.asarray(items if clusters is None else clusters, dtype=np.int32)
-    parts = None if strata is None else np.asarray(strata, dtype=np.int32)
-    return in_order(Observations(("r1",), items, np.asarray(scores, dtype=np.float64), codes, parts, 1.0, shares))
+    return in_order(Selection(("r1",), items, np.asarray(scores, dtype=np.float64), codes, None, 1.0))
 
 
 def compared(models, scale):
     """Tests all pairs of models, given the samples of each."""
     pairs = [
-        Pair("u", str(first), str(second), first_samples=models[first], second_samples=models[second], scale=scale)
+        Pair("u", "u", str(first), str(second), (models[first], models[second]), scale)
         for first, second in itertools.combinations(range(len(models)), 2)
     ]
-    return adjusted(pairs, {str(key): str(key) for key in range(len(models))})
-
-
-def ranks_of(models, scale):
-    cells = {str(at): Cell(float(np.nanmean(each.scores)), scale) for at, each in enumerate(models)}
-    found, standing = rank_cells(cells, scale, tests=compared(models, scale), left_out={})
-    return [found[str(at)].rank for at in range(len(models))], {int(key) for key in standing.best}
-
-
-def drawn_models(rng, skills, items=60, clusters=1):
-    """Ratings of models that share each item's difficulty; items of a cluster share more of it."""
-    difficulty = rng.normal(size=items) + np.repeat(rng.normal(size=items // clusters), clusters)
-    owners = np.repeat(np.arange(items // clusters), clusters)
-    scores = [np.clip(np.round(5.5 + skill + difficulty + rng.normal(size=items)), 1, 10) for skill in skills]
-    return [observed(each, owners) for each in scores]
-
-
-def drawn_answers(rng, skills, items=150):
-    """Right and wrong answers of models that share each item's difficulty."""
-    difficulty = rng.normal(size=items)
-    return [observed((rng.normal(size=items) + skill > difficulty).astype(float)) for skill in skills]
-
-
-def test_a_verdict_says_what_p_says():
-    rng = np.random.default_rng(1)
-    seen = set()
-    for scale, models in (
-        *((RATING, drawn_models(rng, [0.0, 0.2, 0.5, 0.9, 1.0], items=items)) for items in (12, 60, 400) * 3),
-        *((SHARE, drawn_answers(rng, [0.0, 0.1, 0.3, 0.8, 0.9], items=items)) for items in (20, 150) * 4),
-    ):
-        found = compared(models, scale)
-        assert [test.p_holm for test in found] == pytest.approx(holm([test.p for test in found]))
-        for test in found:
-            apart = test.p_holm <= ALPHA
-            seen.add((test.test, apart))
-            assert apart == (test.better is not None)
-            assert test.verdict == (f"{test.better} is better" if apart else "not distinguishable")
-            assert (test.items_needed is None) if apart else (test.items_needed is None or test.items_needed > test.n)
-    assert {("sign flips", True), ("sign flips", False), ("t", True), ("t", False)} <= seen
+    return compare(pairs, {str(key): str(key) for key in range(len(models))})
 
 
 def test_more_items_are_needed_where_these_were_too_few():
@@ -88,22 +48,11 @@ def test_more_items_are_needed_where_these_were_too_few():
     assert (test.p, test.items_needed) == (1.0, None)
 
 
-def test_parts_that_weigh_the_same_are_tested_exactly_where_few_items_differ():
-    # A part of 1,000 items, of which 3 differ, and one of 10, of which 2 do: p counts the 2 ** 5 swaps.
-    strata = np.repeat([0, 1], [1000, 10])
-    a = np.full(1010, 5.0)
-    b = a + np.isin(np.arange(1010), [0, 1, 2, 1000, 1001])
-    [test] = compared([observed(a, strata=strata), observed(b, strata=strata)], RATING)
-    assert test.difference == pytest.approx((3 / 1000 + 2 / 10) / 2)
-    assert (test.p, test.test) == (2 / 2**5, "sign flips")
-
-
-@pytest.mark.parametrize("strata", [None, [0, 1]])
-@pytest.mark.parametrize("scale", [SHARE, RATING])
-def test_nothing_in_common_is_not_tested(scale, strata):
-    [test] = compared([observed([1.0, math.nan], strata=strata), observed([math.nan, 1.0], strata=strata)], scale)
+def test_nothing_in_common_is_not_tested():
+    scale = SHARE
+    [test] = compared([observed([1.0, math.nan]), observed([math.nan, 1.0])], scale)
     assert (test.n, test.p, test.low, test.verdict, test.better) == (0, None, None, "not tested", None)
-    cells = {"0": Cell(1.0, scale), "1": Cell(1.0, scale)}
+    cells = {"0": Number(1.0, scale), "1": Number(1.0, scale)}
     found, standing = rank_cells(cells, scale, tests=[test], left_out={})
     assert [cell.rank for cell in found.values()] == [Rank(1, 2)] * 2
     assert standing.best == ("0", "1")
@@ -114,28 +63,23 @@ def test_the_scale_says_which_end_is_better():
     errors = Scale("share of errors", 0.0, 1.0, better="lower")
     [test] = compared(models, errors)
     assert (test.better, test.verdict) == ("0", "0 is better")
-    assert ranks_of(models, errors)[1] == {0}
     [test] = compared(models, Scale("ratio", better=None))
     assert (test.better, test.verdict) == (None, "1 is higher")
 
 
-@pytest.mark.parametrize(
-    ("draw", "skills", "options"),
-    [
-        (drawn_answers, [0.3] * 5, {"items": 150}),
-        (drawn_models, [0.3] * 2, {"items": 30}),
-        pytest.param(drawn_answers, [0.0, 0.0, 0.2, 0.2, 0.4, 1.0], {"items": 300}, marks=pytest.mark.slow),
-    ],
-)
-def test_places_and_groups_hold_the_truth(draw, skills, options):
-    rng, places, groups = np.random.default_rng(11), 0, 0
-    truth = [1 + sum(other > skill for other in skills) for skill in skills]  # equals share the best place
-    best = {at for at, skill in enumerate(skills) if skill == max(skills)}
-    for _ in range(300):
-        ranks, group = ranks_of(draw(rng, skills, **options), SHARE if draw is drawn_answers else RATING)
-        places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
-        groups += best <= group
-    assert min(places, groups) >= 0.95 * 300
+def test_each_family_is_adjusted_by_itself():
+    a, b = observed([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), observed([2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    pairs = [Pair(family, "u", "a", "b", (a, b), RATING) for family in ("one", "two", "two")]
+    # All 6 differences are 1: 2 of the 2 ** 6 ways to give them signs are as extreme.
+    assert [(test.p, test.p_holm) for test in compare(pairs, {"a": "a", "b": "b"})] == [
+        (2 / 64, 2 / 64),
+        (2 / 64, 4 / 64),
+        (2 / 64, 4 / 64),
+    ]
+    assert [test.verdict for test in compare(pairs, {"a": "a", "b": "b"})] == [
+        "b is better",
+        *["not distinguishable"] * 2,
+    ]
 
 
 # Reports
@@ -165,7 +109,7 @@ def summary(report, name):
 def bold(report, column, key="summary"):
     table = tables_of(report)[key]
     at = [each.key for each in table.columns].index(column)
-    return {row.labels[0] for row in table.rows if row.cells[at] and row.cells[at].best}
+    return {row.labels[0] for row in rows_of(table) if row.cells[at] and row.cells[at].best}
 
 
 def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
@@ -188,7 +132,7 @@ def test_the_best_of_a_column_of_a_group_are_marked_without_ranks(tmp_path):
     columns = {column.label: column.key for column in table.columns}
     assert bold(report, columns["Brazil"], table.key) == set()
     assert bold(report, columns["China"], table.key) == {"a", "b"}
-    assert {row.cells[0].rank for row in table.rows} == {None}
+    assert {row.cells[0].rank for row in rows_of(table)} == {None}
 
 
 SHARED = {"culturalvqa": MOST, "culturalvqa_blind": MOST}
@@ -207,7 +151,7 @@ def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
         "good": (pytest.approx(75.0), Rank(1, 1)),
         "bad": (pytest.approx(50.0), Rank(2, 2)),
     }
-    tested = [row.labels[:4] for row in tables_of(report)["comparisons"].rows if row.labels[0] == "Mean of 2"]
+    tested = [row.labels[:4] for row in rows_of(tables_of(report)["comparisons"]) if row.labels[0] == "Mean of 2"]
     assert tested == [("Mean of 2", "bad", "good", "good is better")]
     assert mean.beside == {"care_zh": "missing or not comparable for 1 of the 2 models"}
     assert summary(report, "good")["care_zh"].note == "not run"
@@ -235,22 +179,21 @@ def test_tasks_of_the_harness_stand_beside_the_mean_unless_they_are_asked_for(tm
 
 
 @pytest.mark.parametrize(
-    ("ran", "found"),
+    ("ran", "columns", "rows"),
     [
-        ({"a": "123", "b": "12", "c": "12"}, [("12", "abc")]),
-        ({"a": "12345", "b": "12345", "c": "12345", "new": "1"}, [("12345", "abc")]),
-        ({"a": "12345", "b": "12345", "c": "12"}, [("12", "abc")]),  # 3 pairs x 2 columns, against 1 x 5
-        ({"a": "12", "b": "12", "c": "34", "d": "34", "e": "34"}, [("34", "cde"), ("12", "ab")]),
-        ({"a": "12", "b": "34"}, []),
-        ({"a": "1235", "b": "1234", "c": "1245"}, [("12", "abc")]),  # no two share more than three columns
-        ({"a": "1", "b": "1"}, []),
-        ({"a": "12", "b": ""}, [("12", "a")]),
-        ({}, []),
+        ({"a": "123", "b": "12", "c": "12"}, "12", "abc"),
+        ({"a": "12345", "b": "12345", "c": "12345", "new": "1"}, "12345", "abc"),
+        ({"a": "12345", "b": "12345", "c": "12"}, "12", "abc"),  # 3 pairs x 2 columns, against 1 x 5
+        ({"a": "12", "b": "12", "c": "34", "d": "34", "e": "34"}, "34", "cde"),
+        ({"a": "12", "b": "34"}, "", ""),
+        ({"a": "1235", "b": "1234", "c": "1245"}, "12", "abc"),  # no two share more than three columns
+        ({"a": "1", "b": "1"}, "", ""),
+        ({"a": "12", "b": ""}, "12", "a"),
+        ({}, "", ""),
     ],
 )
-def test_columns_are_chosen_for_the_most_comparisons(ran, found):
-    wanted = [Block(tuple(columns), tuple(models)) for columns, models in found]
-    assert blocks({model: tuple(columns) for model, columns in ran.items()}) == wanted
+def test_columns_are_chosen_for_the_most_comparisons(ran, columns, rows):
+    assert shared_columns({model: tuple(keys) for model, keys in ran.items()}) == ([*columns], [*rows])
 
 
 def test_the_time_for_a_pair_does_not_grow_with_the_number_of_models(tmp_path):
@@ -265,5 +208,5 @@ def test_the_time_for_a_pair_does_not_grow_with_the_number_of_models(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("culture_tasks.report.tables.overview._MOST_TESTS", 100)
         table = tables_of(report_of(tmp_path))["comparisons"]
-    assert len(table.rows) == 100
+    assert len(rows_of(table)) == 100
     assert table.notes[-1].startswith("These are the 100 of 276 tests with the smallest p")

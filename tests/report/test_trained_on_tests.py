@@ -56,7 +56,7 @@ def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(resul
     }
     assert list(report.units["care_zh"].standing.left_out.values()) == [MARK]
     assert len(report.comparisons) == 1
-    assert all("trained_on_test" in each.cell.flags for each in report.groups if each.cell.runs == ("r1",))
+    assert all("trained_on_test" in each.flags for each in report.groups if each.runs == ("r1",))
     assert any(
         "dpo was trained on items of CARE, Chinese culture (3 of 12), as the manifest" in note for note in report.notes
     )
@@ -65,7 +65,7 @@ def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(resul
 def test_beside_its_base_it_has_no_gain_unless_the_user_insists(results):
     for anyway in (False, True):
         report = report_of(results, trained=("dpo=org/base",), compare_anyway=anyway)
-        [gain] = [gain for gain in report.gains if gain.table == "before_after"]
+        [gain] = report.gains
         assert gain.difference.flags == MARKED
         assert (gain.difference.value, gain.percent.value is None) == (8.0 if anyway else None, not anyway)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import Number
 from culture_tasks.report.wording import (
     ITEMS_NEEDED,
     P_VALUE,
@@ -30,7 +30,7 @@ def test_numbers_have_separators_and_no_minus_zero():
     scale = Scale("x", digits=1)
     assert [number(value, scale) for value in (1.26, None, -0.01)] == ["1.3", "—", "0.0"]
     assert [number(value, scale, signed=True) for value in (1.26, -1.26, -0.01)] == ["+1.3", "-1.3", "+0.0"]
-    assert (interval(Cell(1.0, scale, 0.5, 1.5), " to "), interval(Cell(1.0, scale))) == ("0.5 to 1.5", "")
+    assert (interval(Number(1.0, scale, 0.5, 1.5), " to "), interval(Number(1.0, scale))) == ("0.5 to 1.5", "")
 
 
 def test_flags_counts_and_small_p_values_are_in_words():

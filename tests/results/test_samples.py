@@ -9,7 +9,7 @@ from support.sample_files import JUDGE, cedar_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
-from culture_tasks.results.loaded_runs import Names, load
+from culture_tasks.results.loading import Names, load
 from culture_tasks.results.logged_samples import judged_samples
 from culture_tasks.results.samples import parse_json, samples_of
 
@@ -142,8 +142,8 @@ def test_a_record_that_counts_no_reply_is_left_out(tmp_path):
     loading = load([str(write_run(tmp_path, "org/model", {"cedar_text": samples}))], Names())
     assert [(problem.kind, problem.lines) for problem in loading.problems] == [("unknown_record", 1)]
     [run] = loading.runs
-    assert (run.run.items, run.run.unparsed) == (1, 0.0)
-    assert replace(run.run, outcomes=(("scored", 0),)).unparsed is None
+    assert (run.items, run.unparsed) == (1, 0.0)
+    assert replace(run, samples=replace(run.samples, outcomes={"scored": 0})).unparsed is None
 
 
 def test_a_judge_is_shown_a_record_without_references_or_with_numbers(tmp_path):

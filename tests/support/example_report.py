@@ -3,59 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PAIRS, QUADRANT_NAMES
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.model import (
-    Cell,
-    Column,
-    Contrast,
-    Entrant,
-    Flag,
-    GroupValue,
-    Rank,
-    Report,
-    Row,
-    Table,
-    Unit,
-)
+from culture_tasks.benchmarks.tables import Figure, series_of
+from culture_tasks.report.figures import finished
+from culture_tasks.report.model import Column, ModelRow, Number, Numbers, Rank, Report, Table, Unit
+from culture_tasks.results.file_samples import RunRows, Sample
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import RunRows, RunSettings, Sample, TaskRun
+from culture_tasks.results.loading import Results
+from culture_tasks.results.runs import RecordKind, Run, RunSamples, RunSettings, RunUsage
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (
     *("brazil", "canada", "china", "ethiopia", "germany", "india"),
     *("iran", "nigeria", "rwanda", "turkey", "usa"),
 )
-FACETS = ("clothing", "drinks", "food", "rituals", "traditions")
-CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
-TOPICS = ("social", "religious", "ethical")
-PARTITIONS = ("en", "zh", "ar")
-
-PERCENT = Scale("percent", 0, 100, digits=1)
-RATING = Scale("rating", 1, 10)
+LANGUAGES = ("ar", "en", "zh")
+PERCENT, RATING = Scale("percent", 0, 100, digits=1), Scale("rating", 1, 10)
 RATIO = Scale("ratio", 0, None, None, neutral=1.0)
-BIAS = Scale("percent", None, None, None, neutral=0.0, digits=1)
-
+TASKS: Mapping[str, tuple[str, str | None, Scale]] = {
+    "culturalvqa": ("CulturalVQA", "culturalvqa", PERCENT),
+    "care_zh": ("CARE Chinese", "care", RATING),
+    "arab_culture": ("arab_culture", None, PERCENT),
+}
 _QUESTIONS = {
     "ar": "ما هي الملابس التقليدية التي يرتديها الرجل في هذه الصورة؟",
     "zh": "图中的人正在庆祝哪个传统节日?",
-    "ja": "この写真の着物はどんな場面で着ますか。",
-    "hi": "इस चित्र में कौन सा त्योहार मनाया जा रहा है?",
     "en": "Which festival is shown in the picture?",
-}
-_ANSWERS = {
-    "ar": "ثوب أبيض (dishdasha) مع عقال.",
-    "zh": "端午节",
-    "ja": "成人式です。",
-    "hi": "यह दिवाली है।",
-    "en": "Carnival",
 }
 
 
@@ -84,184 +64,129 @@ def share(*parts: object) -> float:
     return int.from_bytes(hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
 
 
-def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, published: bool = True) -> Report:
-    """A report over four benchmarks and a foreign task, with so many samples of each model in each group."""
-    entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
-    runs = {
-        (key := f"{entrant.key}.{task}"): _run(key, entrant, task) for entrant in entrants.values() for task in TASKS
+def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3) -> Report:
+    """A report over two benchmarks and a foreign task, with so many samples of each model in each group."""
+    entrants = {f"m{number}": ModelRow(f"m{number}", name) for number, name in enumerate(models)}
+    runs = {f"{key}.{task}": _run(f"{key}.{task}", row, task) for key, row in entrants.items() for task in TASKS}
+    units = {
+        task: Unit(task, title, benchmark, "acc", scale, "made up", True, _column(entrants, task, "", scale).cells)
+        for task, (title, benchmark, scale) in TASKS.items()
     }
-    groups = tuple(_groups(entrants))
-    units = {key: _unit(key, entrants) for key in TASKS}
+    tables = tuple(_tables(entrants))
     return Report(
         created="2026-01-02T03:04:05+00:00",
         version="0.1.0",
         options={"--published": "yes"},
         entrants=entrants,
         runs=runs,
-        units=units,
-        tables=(_summary(entrants, units, published=published), *_tables(entrants, groups)),
-        groups=groups,
+        numbers=Numbers(units.values(), Results()),
+        tables=tables,
         fairness=(),
         comparisons=(),
-        contrasts=tuple(_contrasts(entrants)),
+        contrasts=(),
         problems=(UnusedFile("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
-        samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
+        samples=MemoryStore({key: list(_samples(run, per_group)) for key, run in runs.items()}),
         notes=("One model was run twice; the newer run counts.",),
+        figures=finished(_figures(tables), tables[0], entrants, (), ()),
     )
 
 
-TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
-    "culturalvqa": ("CulturalVQA", "culturalvqa", PERCENT, "lave"),
-    "care_ar": ("CARE Arabic", "care", RATING, "care_rating"),
-    "care_zh": ("CARE Chinese", "care", RATING, "care_rating"),
-    "cedar_text": ("CEDAR text-only", "cedar", PERCENT, "acc"),
-    "cedar_multimodal": ("CEDAR multimodal", "cedar", PERCENT, "acc"),
-    "crosscult_single": ("CrossCult single-insert", "crosscult", PERCENT, "judge_score"),
-    "crosscult_diagnostic": ("Diagnostic", "crosscult", PERCENT, "judge_score"),
-    "crosscult_retention_en_zh_ar": ("Retention", "crosscult", PERCENT, "judge_score"),
-    "arab_culture": ("arab_culture", "", PERCENT, "acc"),
-} | {
-    f"cedar_{modality}_matrix": (f"{modality}, all pairs", "cedar", PERCENT, "acc")
-    for modality in ("text", "multimodal")
-}
-
-
-def _run(key: str, entrant: Entrant, task: str) -> TaskRun:
-    settings = RunSettings(task_version="1", decoding='{"temperature": 0}')
-    files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
-    outcomes = (("scored", 48), ("refused", 2))
-    return TaskRun(
-        key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes
+def _run(key: str, entrant: ModelRow, task: str) -> Run:
+    _, benchmark, scale = TASKS[task]
+    return Run(
+        harness="lmms_eval",
+        path=Path("r.json"),
+        task=task,
+        model=entrant.model,
+        date="2026-01-01T00:00:00",
+        settings=RunSettings(task_version="1", decoding='{"temperature": 0}'),
+        samples_file=Path("s.jsonl"),
+        key=key,
+        kind=RecordKind(benchmark, "acc", scale) if benchmark else None,
+        samples=RunSamples(slice(0, 50), 48, spent=RunUsage(50), outcomes={"scored": 48, "refused": 2}),
     )
 
 
-def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Cell:
+def _column(entrants: Mapping[str, ModelRow], task: str, group: str, scale: Scale, over: str = "") -> Column:
     low, high = scale.low or 0.0, scale.high or 2.0
-    if scale is BIAS:
-        low, high = -20.0, 20.0
-    value = low + (high - low) * (0.15 + 0.7 * share(entrant.key, task, *parts))
-    width = (high - low) * 0.05
-    flags: tuple[Flag, ...] = ()
-    if share(entrant.key, task) < 0.2:
-        flags = ("low_coverage",)
-    runs = (f"{entrant.key}.{task}",)
-    return Cell(
-        value, scale, value - width, value + width, 50, 0.96, flags, runs, where, Rank(1, 1) if not flags else None
+    cells = {}
+    for key in entrants:
+        value, width = low + (high - low) * (0.15 + 0.7 * share(key, task, group)), (high - low) * 0.05
+        is_low = task == "care_zh" and key == "m0"
+        cells[key] = Number(
+            value,
+            scale,
+            value - width,
+            value + width,
+            n=50,
+            coverage=0.96,
+            flags=("low_coverage",) if is_low else (),
+            runs=(f"{key}.{task}",),
+            where=(("country", group),) if group in COUNTRIES else (),
+            rank=None if is_low else Rank(1, 1),
+        )
+    return Column(group or task, group or TASKS[task][0], scale, cells, over)
+
+
+def _tables(entrants: Mapping[str, ModelRow]) -> Iterator[Table]:
+    columns = [_column(entrants, task, "", scale) for task, (_, _, scale) in TASKS.items()]
+    rows = {key: (entrant.label, "") for key, entrant in entrants.items()}
+    paper = [
+        replace(one, cells={**one.cells, "paper": Number(50.0, one.scale, flags=("published",))}) for one in columns
+    ]
+    yield Table(
+        "summary",
+        "All benchmarks",
+        ("model", "source"),
+        tuple(paper),
+        rows | {"paper": ("GPT-4V", "CulturalVQA, Table 2, judge GPT-4, 2024")},
+        published=frozenset(["paper"]),
+        notes=("Scores on each own scale.",),
+        question="best",
     )
+    groups = {
+        "country": (COUNTRIES, PERCENT),
+        "category": (("norms", "literacy"), RATING),
+        "emotion": (("awe",), RATIO),
+    }
+    for field, (names, scale) in groups.items():
+        task = "care_zh" if field == "category" else "culturalvqa"
+        columns = [_column(entrants, task, name, scale, "Chinese" if field == "category" else "") for name in names]
+        labels = {key: (entrant.label,) for key, entrant in entrants.items()}
+        yield Table(f"by_{field}", f"By {field}", ("model",), tuple(columns), labels, source="its paper's table")
 
 
-def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:
-    title, benchmark, scale, metric = TASKS[key]
-    cells = {name: _cell(entrant, key, scale, (), "all") for name, entrant in entrants.items()}
-    return Unit(key, title, benchmark or None, metric, scale, "made up", not key.endswith("_matrix"), cells)
+def _figures(tables: Sequence[Table]) -> Iterator[Figure]:
+    """A figure of each kind."""
+    _, country, category, emotion = tables
+    for table, field in ((country, "country"), (category, "category"), (emotion, "emotion")):
+        yield Figure(f"by_{field}", f"By {field}", {"All": series_of(table.columns)}, "score", groups=field)
+    cells = [cell for column in country.columns for cell in column.cells.values()]
+    lines = {name: dict(zip(LANGUAGES, cells[at:], strict=False)) for at, name in enumerate(LANGUAGES)}
+    steps = {name: {str(step): cells[step] for step in range(at, 4)} for at, name in enumerate(LANGUAGES, start=1)}
+    yield Figure("matrix", "Matrix", {"m · text": lines}, "Accuracy", kind="heat", groups="data", series="prompt")
+    yield Figure("retention", "Retention", {"m": steps}, "Score", kind="lines", groups="step", series="language")
 
 
-def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
-    for dimension, groups in (("country", COUNTRIES), ("facet", FACETS)):
-        yield from _scores(("culturalvqa",), dimension, groups, PERCENT)
-    yield from _scores(("care_ar", "care_zh"), "category", CATEGORIES, RATING)
-    for task in ("cedar_text", "cedar_multimodal"):
-        for propensity, bias, where in (
-            ("gepp", "grqb", ()),
-            *(("lsepp", "lsrqb", (("language", language),)) for language in LANGUAGES),
-        ):
-            yield from ((task, propensity, "emotion", emotion, RATIO, where) for emotion in EMOTIONS)
-            yield from ((task, bias, "quadrant", quadrant, BIAS, where) for quadrant in QUADRANT_NAMES)
-    yield from _scores(("cedar_text_matrix", "cedar_multimodal_matrix"), "pair", tuple(PAIRS), PERCENT)
-    for dimension, groups in (("topic", TOPICS), ("partition", PARTITIONS)):
-        yield from _scores(("crosscult_single",), dimension, groups, PERCENT, ("role", "reliability"))
-    yield from _scores(("crosscult_diagnostic",), "partition", PARTITIONS, PERCENT)
-    for place, partition in enumerate(PARTITIONS, start=1):
-        steps = tuple(str(after) for after in range(place, 4))
-        yield from _scores(("crosscult_retention_en_zh_ar",), "after", steps, PERCENT, ("partition", partition))
-
-
-def _scores(
-    tasks: Sequence[str], dimension: str, groups: Sequence[str], scale: Scale, *fixed: tuple[str, str]
-) -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
-    for task, group in itertools.product(tasks, groups):
-        yield task, "score", dimension, group, scale, (*fixed, (dimension, group))
-
-
-def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
-    for entrant in entrants.values():
-        for task, statistic, dimension, group, scale, where in _dimensions():
-            cell = _cell(entrant, task, scale, where, statistic, dimension, group, str(where))
-            yield GroupValue(task, entrant.key, statistic, dimension, group, cell)
-
-
-def _summary(entrants: Mapping[str, Entrant], units: Mapping[str, Unit], *, published: bool) -> Table:
-    headline = [unit for unit in units.values() if unit.headline]
-    columns = tuple(Column(unit.key, unit.title, unit.scale) for unit in headline)
-    rows = [Row((e.label, ""), tuple(unit.cells[key] for unit in headline), key) for key, e in entrants.items()]
-    if published:
-        cells = tuple(Cell(50.0, unit.scale, flags=("published",)) for unit in headline)
-        rows.append(Row(("GPT-4V", "CulturalVQA, Table 2, judge GPT-4, 2024"), cells, published=True))
-    return Table(
-        "summary", "All benchmarks", ("model", "source"), columns, tuple(rows), notes=("Scores on each own scale.",)
-    )
-
-
-def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> Iterator[Table]:
-    plans = (
-        ("culturalvqa_country", "CulturalVQA by country", "culturalvqa", "country", ("culturalvqa",)),
-        ("care", "CARE, culture by category", "care", "category", ("care_ar", "care_zh")),
-        ("cedar_gepp", "GEPP", "cedar", "emotion", ("cedar_text", "cedar_multimodal")),
-    )
-    for key, title, benchmark, dimension, tasks in plans:
-        values = [g for g in groups if (g.unit in tasks, g.dimension) == (True, dimension)]
-        scores = [g for g in values if g.statistic in ("score", "gepp")]
-        names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in scores))
-        columns = tuple(Column(f"{u}.{n}", n, scale, TASKS[u][0]) for u, n, scale in names)
-        cells = {(g.entrant, g.unit, g.group): g.cell for g in scores}
-        rows = tuple(Row((e.label,), tuple(cells.get((k, u, n)) for u, n, _ in names), k) for k, e in entrants.items())
-        yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
-
-
-def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
-    units = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
-    units |= dict.fromkeys(
-        ("topic", "partition"), ("crosscult_single", "insertion", PERCENT, (("role", "reliability"),))
-    )
-    groups = {"category": CATEGORIES, "topic": TOPICS, "partition": PARTITIONS[1:]}
-    for entrant in entrants.values():
-        for dimension, names in groups.items():
-            unit, kind, scale, fixed = units[dimension]
-            for group in names:
-                where = (*fixed, (dimension, group))
-                first, second = (_cell(entrant, unit, scale, where, side, group) for side in ("first", "second"))
-                gap = second.value - first.value
-                difference_scale = Scale(scale.unit, None, None, None, 0.0, scale.digits)
-                difference = Cell(gap, difference_scale, gap - 1.0, gap + 1.0, 50, None, (), second.runs, where)
-                yield Contrast(kind, unit, entrant.key, "score", dimension, group, first, second, difference)
-
-
-def _samples(run: TaskRun, per_group: int) -> list[Sample]:
-    fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
-    field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
-    questions = [(name, number) for number in range(per_group) for name in names]
-    return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(questions)]
-
-
-def _sample(run: TaskRun, field: str, name: str, number: int, place: int) -> Sample:
-    languages = list(_QUESTIONS)
-    language = name if name in _QUESTIONS else languages[number % len(languages)]
-    outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
-    return Sample(
-        run=run.key,
-        place=place,
-        item=f"{name}-{number}",
-        question=f"{_QUESTIONS[language]} ({number})",
-        references=(_ANSWERS[language], "another answer"),
-        response=f"{_ANSWERS[language]} {'It is a long story. ' * (1 + number % 5)}",
-        outcome=outcome,
-        score=round(100 * share(run.key, number)) if outcome == "scored" else None,
-        rationale="The answer names the same festival as the reference.",
-        groups={field: name, "language": language},
-        image=f"{name}_{number}",
-        prompt=f"Answer in one word. {_QUESTIONS[language]} ({number})",
-        doubt="the judge was reminded of the format" if share(run.key, name, number, "doubt") < 0.2 else "",
-    )
+def _samples(run: Run, per_group: int) -> Iterator[Sample]:
+    for place, (name, number) in enumerate((name, number) for number in range(per_group) for name in COUNTRIES):
+        language = LANGUAGES[number % len(LANGUAGES)]
+        outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
+        yield Sample(
+            run=run.key,
+            place=place,
+            item=f"{name}-{number}",
+            question=f"{_QUESTIONS[language]} ({number})",
+            references=("端午节", "another answer"),
+            response=f"An answer. {'It is a long story. ' * (1 + number % 5)}",
+            outcome=outcome,
+            score=round(100 * share(run.key, number)) if outcome == "scored" else None,
+            rationale="The answer names the same festival as the reference.",
+            groups={"country": name, "language": language},
+            image=f"{name}_{number}",
+            prompt=f"Answer in one word. {_QUESTIONS[language]} ({number})",
+            doubt="the judge was reminded of the format" if share(run.key, name, number, "doubt") < 0.2 else "",
+        )
 
 
 def with_hostile_texts(report: Report, hostile: str) -> Report:
@@ -269,24 +194,28 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
     entrants = {key: replace(e, model=hostile + e.key, variation=hostile) for key, e in report.entrants.items()}
     units = {key: replace(u, title=hostile + key, about=hostile, metric=hostile) for key, u in report.units.items()}
     samples = {key: [_hostile(s, hostile) for s in report.samples.read(key, (0, 1))] for key in report.runs}
-    tables = tuple(_hostile_table(table, hostile) for table in report.tables)
     return replace(
         report,
         entrants=entrants,
-        units=units,
-        runs={key: replace(run, model=hostile, task=hostile, problems=(hostile,)) for key, run in report.runs.items()},
-        tables=tables,
-        groups=tuple(replace(g, group=hostile + g.group) if g.dimension == "country" else g for g in report.groups),
+        numbers=Numbers(units.values(), Results()),
+        runs={key: _hostile_run(run, hostile) for key, run in report.runs.items()},
+        tables=tuple(_hostile_table(table, hostile) for table in report.tables),
         problems=(UnusedFile(hostile, "damaged", hostile),),
         notes=(hostile,),
         samples=MemoryStore(samples),
     )
 
 
+def _hostile_run(run: Run, text: str) -> Run:
+    assert run.samples is not None
+    problems = (UnusedFile("s.jsonl", "damaged", text),)
+    return replace(run, model=text, task=text, samples=replace(run.samples, problems=problems))
+
+
 def _hostile_table(table: Table, text: str) -> Table:
     columns = tuple(replace(column, label=text + column.label, over=text) for column in table.columns)
-    rows = tuple(replace(row, labels=tuple(text for _ in row.labels)) for row in table.rows)
-    return replace(table, title=text, columns=columns, rows=rows, notes=(text,), reproduces=text)
+    rows = {key: tuple(text for _ in texts) for key, texts in table.rows.items()}
+    return replace(table, title=text, columns=columns, rows=rows, notes=(text,), source=text)
 
 
 def _hostile(sample: Sample, text: str) -> Sample:

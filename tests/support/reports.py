@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from culture_tasks.benchmarks.tables import Figure
 from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.figures.charts import Chart
-from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.model import Cell, Report, Table
+from culture_tasks.report.model import Number, Report, Table
 
 
 def report_of(*paths: Path, **options: Any) -> Report:
@@ -24,22 +23,39 @@ def tables_of(report: Report) -> dict[str, Table]:
     return {table.key: table for table in report.tables}
 
 
-def charts_of(report: Report) -> dict[str, Chart]:
+class Row(NamedTuple):
+    """A row of a table."""
+
+    key: str
+    labels: tuple[str, ...]
+    cells: tuple[Number | None, ...]
+    published: bool
+
+
+def rows_of(table: Table) -> list[Row]:
+    """Returns the rows of a table, with a cell or None for each of its columns."""
+    return [
+        Row(key, texts, tuple(column.cells.get(key) for column in table.columns), key in table.published)
+        for key, texts in table.rows.items()
+    ]
+
+
+def figures_of(report: Report) -> dict[str, Figure]:
     """Returns the figures by key."""
-    return {chart.key: chart for chart in charts(report)}
+    return {figure.key: figure for figure in report.figures}
 
 
-def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:
+def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Number]:
     """Returns the scores of a unit by the label of their row."""
     return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
 
 
-def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell | None]:
+def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Number | None]:
     """Returns a row's cells by column: the row of a number, or the one whose labels begin with these."""
     if not isinstance(row, int):
         labels = (row,) if isinstance(row, str) else tuple(row)
-        row = next(index for index, entry in enumerate(table.rows) if entry.labels[: len(labels)] == labels)
-    return dict(zip((column.key for column in table.columns), table.rows[row].cells, strict=True))
+        row = next(index for index, texts in enumerate(table.rows.values()) if texts[: len(labels)] == labels)
+    return dict(zip((column.key for column in table.columns), rows_of(table)[row].cells, strict=True))
 
 
 def values_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, float | None]:

@@ -47,16 +47,9 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
-from culture_tasks.benchmarks.reporting import (
-    MODEL,
-    BenchmarkReport,
-    ContrastSpec,
-    Groups,
-    RunFacts,
-    ScoreUnit,
-    TableSpec,
-    columns_by,
-)
+from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, folded, tokens
@@ -94,15 +87,15 @@ class Blend(Benchmark):
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
         return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
-        for unit in units:
-            is_choice = unit.key.startswith("blend_mcq")
-            yield from list(super().tables([unit]))[: 1 if is_choice else None]
-            name = SEM_W + OFFICIAL * unit.key.startswith(f"blend{OFFICIAL}")
-            key, quantity = (UNPARSED.name, UNPARSED.title) if is_choice else (SEM_W, _TITLES[name])
-            columns = columns_by("region", self.groups["region"], unit.key, key if is_choice else name, total="All")
-            yield self.table(f"{unit.key}_{key}_by_region", f"{unit.key}: {quantity} in percent, by region", columns)
+        choices = {key for key in numbers.units if key.startswith("blend_mcq")}
+        yield from (table for table in super().tables(numbers) if table.key.removesuffix("_by_topic") not in choices)
+        for key, unit in numbers.units.items():
+            name = SEM_W + OFFICIAL * key.startswith(f"blend{OFFICIAL}")
+            shown, quantity = (UNPARSED.name, UNPARSED.title) if key in choices else (SEM_W, _TITLES[name])
+            columns = numbers.by("region", key, shown if key in choices else name, total="All")
+            yield numbers.table(f"{key}_{shown}_by_region", f"{unit.title}: {quantity} in percent, by region", columns)
 
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
@@ -111,16 +104,12 @@ class Blend(Benchmark):
             kind="language",
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
-            source="BLEnD (Myung et al., 2024)",
             beside=_is_beside,
             splits=(("region",),),
             words=("asked in English", "asked in the region's language"),
             parts=("English", "Native"),
             values={"score": "SEM-B (percent)"},
             groups="region",
-            series="asked in",
-            headers=MODEL,
-            panel=lambda number: f"{number.model} · {number.title}",
         )
         return replace(super().report(), contrasts=(languages,))
 

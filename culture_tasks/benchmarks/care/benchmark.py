@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -33,17 +34,9 @@ from culture_tasks.benchmarks.own_culture import (
     Line,
     Ratings,
 )
-from culture_tasks.benchmarks.reporting import (
-    BenchmarkReport,
-    ColumnSpec,
-    ContrastSpec,
-    Groups,
-    RunFacts,
-    ScoreUnit,
-    TableSpec,
-    bars_by,
-    columns_by,
-)
+from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts, ScoreUnit
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, series_of
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
 from culture_tasks.data.rows import Label, OptionalIdentifier, OptionalLabel, OptionalText, TableRow, Text
 from culture_tasks.data.tables import Release, Table
@@ -237,14 +230,6 @@ class _AskedAsInCare(Benchmark):
             """Whether one run asks in English the questions that another run asks in the culture's own language."""
             return first.task == second.task.replace(self.name, f"{self.name}_en", 1) and first.row == second.row
 
-        by_category = bars_by(
-            "category",
-            key=f"{self.name}_category",
-            title=f"{self.title} by category",
-            source="CARE, Figure 6a",
-            value=_RATING,
-            fixed=("language",),
-        )
         in_english = ContrastSpec(
             kind="language",
             key=f"{self.name}_languages",
@@ -256,52 +241,68 @@ class _AskedAsInCare(Benchmark):
             parts=("English", "Native"),
             values={"score": _RATING},
             groups="category",
-            series="asked in",
             rows=("language", "Culture"),
-            panel=lambda number: f"{number.model} · {number.fixed.get('language', number.title)}",
         )
         report = super().report()
         splits = (*(report.splits or ()), ("language", "category"), ("language", "scope"))
-        return replace(report, splits=splits, figures=(by_category,), contrasts=(in_english,))
+        return replace(report, splits=splits, contrasts=(in_english,))
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
-        """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
+    def _columns(
+        self, numbers: BenchmarkNumbers, unit: ScoreUnit, field: str, labels: Mapping[str, str], total: str = ""
+    ) -> dict[str, list[Column]]:
+        """Returns a unit's columns of a field by the name of the culture; all cultures for a user's task."""
         named = self.groups["language"]
         in_order = dict.fromkeys(name for name in (*LANGUAGE_NAMES, *named) if name in named)
-        for unit in units:
+        languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
+        return {
+            named.name_of(name): numbers.by(
+                field,
+                unit.key,
+                groups=labels,
+                within=(("language", name),),
+                over=named.name_of(name),
+                prefix=f"{name}_",
+                printed={"language": name},
+                total=total,
+            )
+            for name in languages or in_order
+        }
 
-            def columns(
-                field: str, labels: Mapping[str, str], total: str = "", unit: ScoreUnit = unit
-            ) -> Iterator[ColumnSpec]:
-                languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
-                for language in languages or in_order:  # all of them for a user's task, which ends in none
-                    yield from columns_by(
-                        field,
-                        labels,
-                        unit.key,
-                        within=(("language", language),),
-                        over=named.name_of(language),
-                        prefix=f"{language}_",
-                        printed={"language": language},
-                        total=total,
-                    )
-
-            subject = f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and"
-            yield self.table(
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
+        """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
+        for unit in numbers.units.values():
+            subject = f"{unit.title}: mean rating (1 poor, 10 excellent) by culture and"
+            is_published = set(unit.tasks) <= {f"care_{language}" for language in PEOPLE}
+            yield numbers.table(
                 f"{unit.key}_table_3",
                 f"{subject} category",
-                columns("category", _CATEGORY_LABELS, "Average"),
+                chain(*self._columns(numbers, unit, "category", _CATEGORY_LABELS, "Average").values()),
                 source="CARE, Tables 3 and 6",
                 notes=("Average: the mean over all scored questions, not over the categories.",),
-                papers=("care_table_3", "care_table_6"),
+                papers=("care_table_3", "care_table_6") if is_published else (),
             )
-            yield self.table(
+            yield numbers.table(
                 f"{unit.key}_table_13",
                 f"{subject} geographic scope",
-                columns("scope", _SCOPE_LABELS),
+                chain(*self._columns(numbers, unit, "scope", _SCOPE_LABELS).values()),
                 source="CARE, Table 13",
-                papers=("care_table_13",),
+                papers=("care_table_13",) if is_published else (),
             )
+
+    def figures(self, numbers: BenchmarkNumbers) -> Iterator[Figure]:
+        """Yields the ratings by category: a panel for each unit and culture."""
+        yield Figure(
+            key=f"{self.name}_category",
+            title=f"{self.title} by category",
+            panels={
+                f"{unit.title} · {culture}": series_of(columns)
+                for unit in numbers.units.values()
+                for culture, columns in self._columns(numbers, unit, "category", _CATEGORY_LABELS).items()
+            },
+            value=_RATING,
+            groups="category",
+            source="CARE, Figure 6a",
+        )
 
 
 class CareFile(CultureFile):
@@ -381,12 +382,6 @@ class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of Figures 11-13."""
         return RUBRICS
-
-    @cache  # noqa: B019 - one object a process
-    def report(self) -> BenchmarkReport:
-        """Returns the report with the published numbers beside it."""
-        as_published = tuple(f"{self.name}_{language}" for language in PEOPLE)
-        return replace(super().report(), as_published=as_published)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""

@@ -26,26 +26,18 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     Answers,
-    At,
     BenchmarkReport,
-    ColumnSpec,
     Derived,
-    FigureSpec,
     Floats,
     FurtherScore,
     Groups,
-    Mark,
-    Number,
-    Question,
     ScoreUnit,
-    TableSpec,
     TasksRun,
-    columns_by,
-    columns_of,
     groups_and_tasks,
 )
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Panel, Table, series_of
 
-Numbers: TypeAlias = Mapping[str, "Floats | float"]
+Values: TypeAlias = Mapping[str, "Floats | float"]
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
@@ -104,16 +96,16 @@ def _replies(answers: Answers) -> metrics.Replies:
     return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
 
 
-def _average(answers: Answers) -> Numbers:
+def _average(answers: Answers) -> Values:
     return {"": metrics.acc_avg(answers.scores, _languages(answers))}
 
 
-def _variance(answers: Answers) -> Numbers:
+def _variance(answers: Answers) -> Values:
     variance = metrics.acc_var(answers.scores, _languages(answers))
     return {} if math.isnan(variance) else {"": variance}
 
 
-def _propensity(answers: Answers) -> Numbers:
+def _propensity(answers: Answers) -> Values:
     """Returns the propensity of each emotion that is predicted or a gold label."""
     replies = _replies(answers)
     totals: Floats = (replies.predicted + replies.gold).sum(axis=0)
@@ -121,16 +113,16 @@ def _propensity(answers: Answers) -> Numbers:
     return {emotion: values for emotion, values in metrics.gepp(replies).items() if named[emotion]}
 
 
-def _quadrant_bias(answers: Answers) -> Numbers:
+def _quadrant_bias(answers: Answers) -> Values:
     return {quadrant: 100.0 * values for quadrant, values in metrics.grqb(_replies(answers)).items()}
 
 
-def _across_languages(compute: Callable[[Answers], Numbers]) -> Callable[[Answers], Numbers]:
+def _across_languages(compute: Callable[[Answers], Values]) -> Callable[[Answers], Values]:
     """Returns a statistic over all languages, which answers in one language don't have."""
     return lambda answers: compute(answers) if np.unique(_languages(answers)).size > 1 else {}
 
 
-def _top2(answers: Answers) -> Numbers:
+def _top2(answers: Answers) -> Values:
     """Returns nothing where the data have no minority labels."""
     if "minority" not in answers.groups:
         return {}
@@ -157,171 +149,144 @@ _STATISTICS = (
 )
 
 
-# Tables
+# Tables and figures
 
 
-def _table(
-    key: str,
-    title: str,
-    source: str,
-    columns: Iterable[ColumnSpec],
-    *notes: str,
-    papers: tuple[str, ...] = (),
-    question: Question = "cultures",
-) -> TableSpec:
-    return TableSpec(
-        key=key,
-        title=title,
-        source=f"CEDAR, {source}",
-        columns=tuple(columns),
-        headers=MODEL,
-        notes=notes,
-        papers=papers,
-        question=question,
-    )
-
-
-def _tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
-    keys = {unit.key for unit in units}
-    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in keys]:
-        yield _accuracy(accuracy)
+def _tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
+    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in numbers.units]:
+        yield _accuracy(numbers, accuracy)
     for modality in reversed(MODALITIES):
-        unit = f"cedar_{modality}"
-        if unit in keys:
-            yield from _biases(modality, unit)
-            title = f"{unit}: macro F1, either of the two most frequent labels being right"
-            columns = columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}, total="All")
-            note = "Of data with minority labels. Over all languages together, All is no mean of the columns."
-            papers = ("cedar_table_5",) if modality == "text" else ()  # the paper's is of text alone
-            yield _table(f"{unit}_top2", title, "Table 5", columns, note, papers=papers)
-        if f"{unit}_matrix" in keys:
-            yield _matrix(modality)
+        if unit := numbers.units.get(f"cedar_{modality}"):
+            yield from _biases(numbers, modality, unit)
+            yield numbers.table(
+                f"{unit.key}_top2",
+                f"{unit.title}: macro F1, either of the two most frequent labels being right",
+                numbers.by("language", unit.key, TOP2, printed={"modality": modality}, total="All"),
+                source="CEDAR, Table 5",
+                notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
+                papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone
+            )
+    for modality in reversed(MODALITIES):
+        if unit := numbers.units.get(f"cedar_{modality}_matrix"):
+            yield numbers.lines(
+                unit.key,
+                f"CEDAR, {modality}: accuracy in percent, by the languages of prompt and data",
+                {(prompt,): columns for prompt, columns in _matrix(numbers, unit).items()},
+                ("Prompt",),
+                source="CEDAR, section 4.4",
+                question="changes",
+            )
 
 
-def _accuracy(modalities: Iterable[str]) -> TableSpec:
-    columns: list[ColumnSpec] = []
+def _accuracy(numbers: BenchmarkNumbers, modalities: Iterable[str]) -> Table:
+    columns: list[Column] = []
     for modality in modalities:
-        unit, header, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
-        languages = {language: language.upper() for language in LANGUAGES}
-        columns += columns_by("language", languages, unit, over=header, prefix=f"{modality}_", printed=printed)
+        unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
+        languages: dict[str, str] = {language: language.upper() for language in LANGUAGES}
+        columns += numbers.by("language", unit, groups=languages, over=over, prefix=f"{modality}_", printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
-            keys, sums_up = {**printed, "language": name}, name == "average"
-            columns.append(ColumnSpec(f"{modality}_{name}", label, At(unit, statistic), header, keys, sums_up))
-        columns += columns_of(unit, {UNPARSED: "Unparsed"}, over=header, prefix=f"{modality}_")
+            keys = {**printed, "language": name}
+            columns.append(
+                numbers.column(
+                    f"{modality}_{name}", label, unit, statistic, over=over, printed=keys, sums_up=name == "average"
+                )
+            )
+        columns.append(numbers.column(f"{modality}_{UNPARSED}", "Unparsed", unit, UNPARSED, over=over))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
         "officially support are left out of these and stay empty."
     )
-    title = "CEDAR: accuracy in percent by language"
-    return _table("cedar_table_1", title, "Table 1", columns, note, papers=("cedar_table_1",))
-
-
-def _bias_table(unit: str, statistic: str, subject: str, source: str) -> TableSpec:
-    title, _, field, groups, note = _BIASES[statistic]
-    columns = columns_by(field, groups, unit, statistic)
-    return _table(f"{unit}_{statistic}", f"{subject}: {title}", source, columns, note, question="biases")
-
-
-def _biases(modality: Modality, unit: str) -> Iterator[TableSpec]:
-    for statistic, (title, figure, field, groups, _) in _BIASES.items():
-        table = _bias_table(unit, statistic, unit, figure)
-        if statistic == "gepp":
-            number = "7" if modality == "multimodal" else "8"
-            columns = columns_by(field, groups, unit, statistic, printed={"modality": modality})
-            key, source = f"cedar_table_{number}", f"CEDAR, Table {number}"
-            title = f"{unit}: global {title}"
-            table = replace(table, key=key, title=title, source=source, columns=columns, papers=(key,))
-        elif statistic.startswith("ls"):
-            lines = {
-                name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
-                for code, name in LANGUAGE_NAMES.items()
-            }
-            columns = tuple(ColumnSpec(group, label) for group, label in groups.items())
-            table = replace(table, columns=columns, line_header="Language", lines=lines)
-        yield table
-
-
-def _matrix(modality: Modality) -> TableSpec:
-    unit = f"cedar_{modality}_matrix"
-    lines: Mapping[str, Mapping[str, At]] = {
-        name: {data: At(unit, where=(("pair", pair_of(prompt, data)),)) for data in LANGUAGES}
-        for prompt, name in LANGUAGE_NAMES.items()
-    }
-    title = f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data"
-    columns = [ColumnSpec(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()]
-    table = _table(unit, title, "section 4.4", columns, question="changes")
-    return replace(table, headers={}, line_header="Prompt", lines=lines)
-
-
-# Figures
-
-
-def _modality(number: Number) -> str:
-    return _TITLES["multimodal" if "multimodal" in number.unit else "text"]
-
-
-def _panel(number: Number) -> str:
-    return f"{number.model} · {_modality(number).lower()}"
-
-
-def _by_model(number: Number) -> Mark:
-    return Mark(_modality(number), number.model, number.group)
-
-
-def _prompt_and_data(number: Number) -> Mark | None:
-    if number.dimension != "pair":
-        return None
-    prompt, _, data = number.group.partition(" on ")
-    return Mark(_panel(number), prompt, data)
-
-
-def _bias_figure(
-    statistic: str,
-    groups: str,
-    mark: Callable[[Number], Mark],
-    series: str = "model",
-) -> FigureSpec:
-    title, figure, field, _, _ = _BIASES[statistic]
-    quantity = ": named / gold (ratio)" if field == "emotion" else " (percent of gold labels)"
-    return FigureSpec(
-        key=f"cedar_{statistic}",
-        title=f"CEDAR: {title}",
-        source=f"CEDAR, {figure}",
-        kind="dots",
-        groups=groups,
-        value=f"{statistic.upper()}{quantity}",
-        statistic=statistic,
-        mark=mark,
-        series=series,
-        undefined="Without a mark where a model names them and no gold label does",
-        question="biases",
+    return numbers.table(
+        "cedar_table_1",
+        "CEDAR: accuracy in percent by language",
+        columns,
+        source="CEDAR, Table 1",
+        notes=(note,),
+        papers=("cedar_table_1",),
     )
 
 
-_FIGURES = (
-    _bias_figure("gepp", "emotion", _by_model),
-    _bias_figure(
-        "lsepp", "emotion", lambda one: Mark(_panel(one), one.fixed["language"], one.group), series="language"
-    ),
-    _bias_figure("grqb", "quadrant", _by_model),
-    _bias_figure(
-        "lsrqb",
-        "language",
-        lambda one: Mark(f"{_modality(one)} · {one.group}", one.model, one.fixed["language"]),
-    ),
-    FigureSpec(
+def _biases(numbers: BenchmarkNumbers, modality: Modality, unit: ScoreUnit) -> Iterator[Table]:
+    for statistic, (title, figure, field, groups, note) in _BIASES.items():
+        more: Any = {"notes": (note,), "question": "biases"}
+        if statistic.startswith("ls"):
+            by_language = _by_language(numbers, unit.key, statistic)
+            lines: dict[tuple[str, ...], list[Column]] = {(name,): columns for name, columns in by_language.items()}
+            key, title = f"{unit.key}_{statistic}", f"{unit.title}: {title}"
+            yield numbers.lines(key, title, lines, ("Language",), source=f"CEDAR, {figure}", **more)
+        elif statistic == "gepp":
+            key, place = ("cedar_table_7", "Table 7") if modality == "multimodal" else ("cedar_table_8", "Table 8")
+            columns = numbers.by(field, unit.key, statistic, groups=groups, printed={"modality": modality})
+            title = f"{unit.title}: global {title}"
+            yield numbers.table(key, title, columns, source=f"CEDAR, {place}", papers=(key,), **more)
+        else:
+            columns = numbers.by(field, unit.key, statistic, groups=groups)
+            title = f"{unit.title}: {title}"
+            yield numbers.table(f"{unit.key}_{statistic}", title, columns, source=f"CEDAR, {figure}", **more)
+
+
+def _by_language(numbers: BenchmarkNumbers, unit: str, statistic: str) -> dict[str, list[Column]]:
+    _, _, field, groups, _ = _BIASES[statistic]
+    return {
+        name: numbers.by(field, unit, statistic, groups=groups, within=(("language", code),))
+        for code, name in LANGUAGE_NAMES.items()
+    }
+
+
+def _matrix(numbers: BenchmarkNumbers, unit: ScoreUnit) -> dict[str, list[Column]]:
+    """Returns a column for each language of the data, by the language of the prompt."""
+    return {
+        prompt: [
+            numbers.column(data, name, unit.key, where=(("pair", pair_of(code, data)),), over="Data")
+            for data, name in LANGUAGE_NAMES.items()
+        ]
+        for code, prompt in LANGUAGE_NAMES.items()
+    }
+
+
+def _figures(numbers: BenchmarkNumbers) -> Iterator[Figure]:
+    units = {modality: f"cedar_{modality}" for modality in _TITLES if f"cedar_{modality}" in numbers.units}
+    for statistic, (title, source, field, _, _) in _BIASES.items():
+        by_language = statistic.startswith("ls")
+        panels: dict[str, Panel] = {}
+        for modality, unit in units.items():
+            if by_language:
+                panels |= numbers.panels(_by_language(numbers, unit, statistic), f" · {_TITLES[modality].lower()}")
+            else:
+                panels[_TITLES[modality]] = series_of(numbers.by(field, unit, statistic))
+        quantity = ": named / gold (ratio)" if field == "emotion" else " (percent of gold labels)"
+        yield Figure(
+            key=f"cedar_{statistic}",
+            title=f"CEDAR: {title}",
+            panels=panels,
+            value=f"{statistic.upper()}{quantity}",
+            groups=field,
+            series="language" if by_language else "model",
+            source=f"CEDAR, {source}",
+            question="biases",
+        )
+    matrices = {
+        title: numbers.units[key]
+        for modality, title in _TITLES.items()
+        if (key := f"cedar_{modality}_matrix") in numbers.units
+    }
+    yield Figure(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
-        source="CEDAR, Figure 7",
+        panels={
+            title: panel
+            for modality, unit in matrices.items()
+            for title, panel in numbers.panels(_matrix(numbers, unit), f" · {modality.lower()}").items()
+        },
+        value="Accuracy (percent)",
         kind="heat",
         groups="data language",
-        value="Accuracy (percent)",
-        mark=_prompt_and_data,
         series="prompt language",
+        source="CEDAR, Figure 7",
         question="changes",
-    ),
-)
+    )
+
 
 _EMOTION_GROUPS = {
     "emotion": Groups(_EMOTIONS),
@@ -343,23 +308,28 @@ REPORT = BenchmarkReport(
     derived=_STATISTICS,
     units=_units,
     tables=_tables,
-    figures=_FIGURES,
-    as_published=tuple(f"cedar_{modality}" for modality in MODALITIES),
+    figures=_figures,
+    headers=MODEL,
+    source="CEDAR",
 )
 
 
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
     """Returns how an own culture is reported: the numbers of one language, without published ones."""
 
-    def tables(units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
-        keys = {unit.key for unit in units}
+    def tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
         for modality, unit in tasks.items():
-            if unit in keys:
-                subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
-                columns = columns_of(unit, {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"})
-                yield _table(f"{unit}_accuracy", f"{subject}: accuracy in percent", "Table 1", columns)
-                yield _bias_table(unit, "lsepp", subject, "section 3.3, equation 1")
-                yield _bias_table(unit, "lsrqb", subject, "section 3.3, equation 2")
+            if unit not in numbers.units:
+                continue
+            subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
+            labels = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
+            columns = [numbers.column(statistic, label, unit, statistic) for statistic, label in labels.items()]
+            yield numbers.table(f"{unit}_accuracy", f"{subject}: accuracy in percent", columns)
+            for statistic in ("lsepp", "lsrqb"):
+                bias, _, field, groups, note = _BIASES[statistic]
+                columns = numbers.by(field, unit, statistic, groups=groups)
+                more: Any = {"notes": (note,), "question": "biases"}
+                yield numbers.table(f"{unit}_{statistic}", f"{subject}: {bias}", columns, **more)
 
     return BenchmarkReport(
         groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},
@@ -372,5 +342,6 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
             Derived(TOP2, F1, _top2),
         ),
         tables=tables,
-        as_published=(),
+        headers=MODEL,
+        source="CEDAR",
     )

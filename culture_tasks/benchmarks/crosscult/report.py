@@ -6,38 +6,30 @@ method (Table 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from typing import get_args
 
 from culture_tasks import vocabulary
-from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, TOPICS, Role
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     WITH_JUDGE,
-    At,
     BenchmarkReport,
-    ColumnSpec,
     ContrastSpec,
     Cost,
-    FigureSpec,
     FurtherScore,
     Groups,
-    Mark,
-    Number,
     RunFacts,
     ScoreUnit,
-    TableSpec,
     TasksRun,
     Where,
-    bars_by,
     groups_and_tasks,
 )
-
-_Place = tuple[str, str, Where]  # key, label and groups of a column
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Table, series_of
 
 _OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
@@ -52,6 +44,7 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 """The roles of each setting that has a table of them, with their headers."""
 
 _NUMBERS = {"single": 2, "sequential": 3}  # their tables in the paper
+_SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
 
 
 def _base_model(facts: RunFacts) -> str:
@@ -62,11 +55,6 @@ def _base_model(facts: RunFacts) -> str:
 _BASE_MODEL = "Base Model"
 _METHODS = {"Base model": _base_model, "Method": lambda facts: facts.method or _BASE_MODEL}
 _METHODS_AND_JUDGE = {**_METHODS, "Judge": WITH_JUDGE["Judge"]}
-
-
-def _setting(edition: Edition, unit: str) -> str:
-    """Returns the setting of which a unit is the whole group; empty for another unit."""
-    return next((setting for setting in _ROLES if unit == f"{edition.name}_{setting}"), "")
 
 
 def _retention_of(edition: Edition) -> str:
@@ -87,55 +75,90 @@ def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[ScoreUnit]:
             yield ScoreUnit(group, tasks, headline=False)
 
 
-def _tables(edition: Edition, units: Iterable[ScoreUnit]) -> Iterator[TableSpec]:
-    keys = [unit.key for unit in units]
-    for unit in keys:
-        if setting := _setting(edition, unit):
-            yield _role_table(edition, unit, setting)
-        elif unit == edition.diagnostic:
-            yield _diagnostic_table(edition)
-    if timed_unit := next((unit for unit in keys if _is_single(edition, unit)), None):
-        yield _efficiency(edition, timed_unit)
-    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in keys]:
-        yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
-        yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
+def _tables(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Table]:
+    for setting in _ROLES:
+        if unit := numbers.units.get(f"{edition.name}_{setting}"):
+            yield _role_table(edition, numbers, unit, setting)
+    if unit := numbers.units.get(edition.diagnostic):
+        yield _diagnostic_table(edition, numbers, unit)
+    if single := _single_units(edition, numbers):
+        yield _costs_table(edition, numbers, single[0])
+        columns = [column for unit in single[:1] for column in _reliability(numbers, unit)]
+        title = f"{edition.title}: single-insert reliability, {_SCORE.lower()}"
+        yield numbers.table(f"{edition.name}_reliability", title, columns, source="CrossCult-KIBench, Figure 5")
+    for statistic, quantity in (("score", "the judge's score from 0 to 10"), ("rouge_l", "ROUGE-L in percent")):
+        if lines := _chains(edition, numbers, statistic):
+            yield numbers.lines(
+                _retention_of(edition) + _ending(statistic),
+                f"{edition.title}: reliability after each insertion, {quantity}",
+                lines,
+                ("Insertions", "Language"),
+                source="CrossCult-KIBench, Figures 6 and 11-13",
+                question="changes",
+                notes=(
+                    "Reliability of a language's insertions, after each step of a chain. A method that keeps its "
+                    "insertions has the same number at every step.",
+                ),
+            )
 
 
-def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnSpec]:
-    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have them for a setting."""
-    group, header, where = place
+def _ending(statistic: str) -> str:
+    return "" if statistic == "score" else f"_{statistic}"
+
+
+def _both_scores(
+    numbers: BenchmarkNumbers,
+    unit: str,
+    group: str,
+    header: str,
+    where: Where,
+    *,
+    setting: str = "",
+    sums_up: bool = False,
+) -> Iterator[Column]:
+    """Yields the columns of ROUGE-L and of the judge's score in a group; published tables have them for a setting."""
     for statistic, (key, label) in _SCORES.items():
         printed = {"setting": setting, "role": group, "score": key} if setting else {}
-        yield ColumnSpec(f"{group}_{key}", label, At(unit, statistic, where), header, printed=printed, sums_up=sums_up)
+        yield numbers.column(
+            f"{group}_{key}", label, unit, statistic, where, over=header, printed=printed, sums_up=sums_up
+        )
 
 
-def _role_table(edition: Edition, unit: str, setting: str) -> TableSpec:
-    columns = [column for place in _roles(setting) for column in _both_scores(unit, place, setting=setting)]
-    columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
-    return TableSpec(
-        key=f"{edition.name}_table_{_NUMBERS[setting]}",
-        title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
+def _role_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit, setting: str) -> Table:
+    columns = [
+        column
+        for role, header in _ROLES[setting].items()
+        for column in _both_scores(numbers, unit.key, role, header, (("role", role),), setting=setting)
+    ]
+    columns += _both_scores(numbers, unit.key, "overall", "Overall", (), setting=setting, sums_up=True)
+    return numbers.table(
+        f"{edition.name}_table_{_NUMBERS[setting]}",
+        f"{unit.title}: ROUGE-L in percent and the judge's score from 0 to 10",
+        columns,
         source=f"CrossCult-KIBench, Table {_NUMBERS[setting]}",
-        columns=tuple(columns),
-        headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[setting]}",) if edition is PAPER else (),
     )
 
 
-def _diagnostic_table(edition: Edition) -> TableSpec:
-    places = (*_partitions_and_topics(edition, edition.codes), ("all", "All", ()))
+def _diagnostic_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
+    groups: list[tuple[str, str, Where]] = [
+        *((code, edition.languages[code], (("partition", code),)) for code in edition.codes),
+        *((topic, topic.title(), (("topic", topic),)) for topic in TOPICS),
+        ("all", "All", ()),
+    ]
     cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
     if edition is not PAPER:
         cultures = ", ".join(
             f"{partition.language} of {vocabulary.place(partition.place).name}" for partition in edition.partitions
         )
-    return TableSpec(
-        key=f"{edition.diagnostic}_by_language",
-        title=f"{edition.diagnostic}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
+    return numbers.table(
+        f"{edition.diagnostic}_by_language",
+        f"{unit.title}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
+        [column for group in groups for column in _both_scores(numbers, unit.key, *group)],
+        headers=WITH_JUDGE,
         source="CrossCult-KIBench, Figure 1b",
-        columns=tuple(column for place in places for column in _both_scores(edition.diagnostic, place)),
         notes=(f"Each language asks of its own culture: {cultures}.",),
     )
 
@@ -156,16 +179,17 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
 """The costs of a run, with their headers and their quantities in Table 4."""
 
 
-def _efficiency(edition: Edition, unit: str) -> TableSpec:
-    return TableSpec(
-        key=f"{edition.name}_table_4",
-        title=f"{unit}: time, memory and size",
-        source="CrossCult-KIBench, Table 4",
-        columns=tuple(
-            ColumnSpec(cost.name, label, At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
-            for cost, (label, quantity) in _COSTS.items()
-        ),
+def _costs_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
+    columns = [
+        numbers.column(cost.name, label, unit.key, cost.name, printed={"quantity": quantity} if quantity else {})
+        for cost, (label, quantity) in _COSTS.items()
+    ]
+    return numbers.table(
+        f"{edition.name}_table_4",
+        f"{unit.title}: time, memory and size",
+        columns,
         headers={**_METHODS, "Measured": attrgetter("timing")},
+        source="CrossCult-KIBench, Table 4",
         question="runs",
         notes=(
             "Of whole runs, with all of their tasks. Times are comparable with the paper's where requests were "
@@ -177,99 +201,83 @@ def _efficiency(edition: Edition, unit: str) -> TableSpec:
     )
 
 
-def _roles(setting: str) -> Iterator[_Place]:
-    return ((role, label, (("role", role),)) for role, label in _ROLES[setting].items())
-
-
-def _partitions_and_topics(edition: Edition, partitions: Iterable[str]) -> Iterator[_Place]:
-    yield from ((code, edition.languages[code], (("partition", code),)) for code in partitions)
-    yield from ((topic, topic.title(), (("topic", topic),)) for topic in TOPICS)
-
-
-def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[Order]) -> TableSpec:
-    retention = _retention_of(edition)
-    return TableSpec(
-        key=retention if statistic == "score" else f"{retention}_{statistic}",
-        title=f"{edition.title}: reliability after each insertion, {scores}",
-        source="CrossCult-KIBench, Figures 6 and 11-13",
-        columns=tuple(
-            ColumnSpec(
-                f"{'_'.join(order)}_{partition}_after_{step}",
-                partition.upper(),
-                At(f"{retention}_{'_'.join(order)}", statistic, (("partition", partition), ("after", str(step)))),
-                f"{', '.join(order).upper()}: step {step}",
-            )
-            for order in orders
-            for step in range(1, len(order) + 1)
-            for partition in order[:step]
-        ),
-        headers=_METHODS_AND_JUDGE,
-        question="changes",
-        notes=(
-            "Reliability of a partition's insertions, after each step of a chain in the order above. A method that "
-            "keeps its insertions has the same number at every step.",
-        ),
-    )
-
-
-_SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
+def _single_units(edition: Edition, numbers: BenchmarkNumbers) -> list[ScoreUnit]:
+    return [unit for key, unit in numbers.units.items() if _is_single(edition, key)]
 
 
 def _is_single(edition: Edition, unit: str) -> bool:
     return unit.startswith(f"{edition.name}_single")
 
 
-def _reliability(edition: Edition, number: Number) -> Mark | None:
-    is_reliability = number.fixed == {"role": "Reliability"} and number.dimension in ("topic", "partition")
-    panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
-    return Mark(panel, number.model, number.group) if is_reliability and _is_single(edition, number.unit) else None
+def _reliability(numbers: BenchmarkNumbers, unit: ScoreUnit) -> list[Column]:
+    """Returns the columns of reliability by topic, then by language."""
+    within: Where = (("role", "reliability"),)
+    return [
+        *numbers.by("topic", unit.key, within=within, over="By topic"),
+        *numbers.by("partition", unit.key, within=within, over="By language"),
+    ]
 
 
-def _after_insertions(edition: Edition, number: Number) -> Mark | None:
-    """Draws retention: a panel per model and chain, and a series per language of the insertion."""
-    retention = _retention_of(edition)
-    if number.dimension != "after" or not number.unit.startswith(retention):
-        return None
-    chain = number.unit.removeprefix(retention).strip("_").split("_")
-    names = edition.in_order(list(filter(None, chain)), " → ")
-    panel = " · ".join(filter(None, (number.model, names)))
-    return Mark(panel, number.fixed.get("partition", number.title), number.group)
+def _chains(edition: Edition, numbers: BenchmarkNumbers, statistic: str) -> dict[tuple[str, ...], Sequence[Column]]:
+    """Returns the columns of the steps, by chain and language of the insertion."""
+    lines: dict[tuple[str, ...], Sequence[Column]] = {}
+    for order in edition.orders:
+        unit = "_".join((_retention_of(edition), *order))
+        for code in order if unit in numbers.units else ():
+            lines[edition.in_order(list(order), " → "), edition.languages[code]] = [
+                numbers.column(
+                    f"after_{step}",
+                    str(step),
+                    unit,
+                    statistic,
+                    (("partition", code), ("after", str(step))),
+                    over="Step",
+                )
+                for step in range(1, len(order) + 1)
+            ]
+    return lines
 
 
-def _figures(edition: Edition) -> Iterator[FigureSpec]:
-    yield FigureSpec(
+def _figures(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Figure]:
+    columns = [column for unit in _single_units(edition, numbers)[:1] for column in _reliability(numbers, unit)]
+    yield Figure(
         key=f"{edition.name}_reliability",
         title=f"{edition.title}: single-insert reliability",
-        source="CrossCult-KIBench, Figure 5",
-        kind="dots",
-        groups="topic and language",
+        panels={
+            over: series_of(column for column in columns if column.over == over) for over in ("By topic", "By language")
+        },
         value=_SCORE,
-        mark=partial(_reliability, edition),
+        groups="topic and language",
+        source="CrossCult-KIBench, Figure 5",
         question="changes",
     )
-    yield bars_by(
-        "partition",
-        key=f"{edition.name}_diagnostic",
-        title=f"{edition.title}: scores with nothing inserted",
-        source="CrossCult-KIBench, Figure 1b",
-        value=_SCORE,
-        groups="language",
-        units=lambda unit: unit == edition.diagnostic,
-    )
-    for statistic, value, ending, suffix in (
-        ("score", _SCORE, "", ""),
-        ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
-    ):
-        yield FigureSpec(
-            key=f"{edition.name}_retention{ending}",
+    if unit := numbers.units.get(edition.diagnostic):
+        yield Figure(
+            key=f"{edition.name}_diagnostic",
+            title=f"{edition.title}: scores with nothing inserted",
+            panels={unit.title: series_of(numbers.by("partition", unit.key))},
+            value=_SCORE,
+            groups="language",
+            source="CrossCult-KIBench, Figure 1b",
+        )
+    for statistic, value, suffix in (("score", _SCORE, ""), ("rouge_l", _ROUGE_L, ", by ROUGE-L")):
+        lines = _chains(edition, numbers, statistic)
+        panels = {
+            title: panel
+            for chain in dict.fromkeys(chain for chain, _ in lines)
+            for title, panel in numbers.panels(
+                {language: columns for (name, language), columns in lines.items() if name == chain}, f" · {chain}"
+            ).items()
+        }
+        yield Figure(
+            key=_retention_of(edition) + _ending(statistic),
             title=f"{edition.title}: retention after each insertion{suffix}",
-            source="CrossCult-KIBench, Figures 6, 11-13",
+            panels=panels,
+            value=value,
             kind="lines",
             groups="insertions so far",
-            value=value,
-            mark=partial(_after_insertions, edition),
-            statistic=statistic,
             series="language of the insertion",
+            source="CrossCult-KIBench, Figures 6, 11-13",
             question="changes",
         )
 
@@ -291,8 +299,6 @@ def _without_and_with(edition: Edition) -> ContrastSpec:
         parts=("Base", "Edited"),
         values={"score": _SCORE, "rouge_l": _ROUGE_L},
         groups="topic and language",
-        series="model",
-        headers=_METHODS_AND_JUDGE,
     )
 
 
@@ -315,10 +321,11 @@ def report_of(edition: Edition) -> BenchmarkReport:
         ),
         culture="partition",
         further=(_OVERLAP,),
-        as_published=None if edition is PAPER else (),
         costs=tuple(_COSTS),
         units=partial(_units, edition),
         tables=partial(_tables, edition),
-        figures=tuple(_figures(edition)),
+        figures=partial(_figures, edition),
         contrasts=(_without_and_with(edition),),
+        headers=_METHODS_AND_JUDGE,
+        source="CrossCult-KIBench",
     )

@@ -24,7 +24,9 @@ from culture_tasks.benchmarks.interface import (
     filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
-from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, names_in
+from culture_tasks.benchmarks.reporting import Groups, names_in
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
@@ -228,18 +230,15 @@ class CulturalBench(Benchmark):
         """Returns the two tasks, and both by log-likelihood."""
         return TASKS
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields a table by country for each unit, and Easy beside Hard."""
-        yield from super().tables(units)
+        yield from super().tables(numbers)
         labels = {"score": "Questions", OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"}
-        yield self.table(
+        printed = {"culturalbench_hard_score": {"form": "Hard"}}
+        yield numbers.table(
             "culturalbench",
             "CulturalBench: questions answered right in percent",
-            self.columns(
-                units,
-                {**labels, UNPARSED.name: "Unparsed"},
-                printed={"culturalbench_hard_score": {"form": "Hard"}},
-            ),
+            self.columns(numbers, {**labels, UNPARSED.name: "Unparsed"}, printed),
             papers=("culturalbench_abstract",),
             notes=(
                 "Hard: a question counts if all of its four options are judged right. Options: the share of single "

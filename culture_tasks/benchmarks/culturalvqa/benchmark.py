@@ -43,7 +43,9 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, TableSpec, names_in
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, names_in
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import DataReport, count, tally
 from culture_tasks.data.files import Rows
 from culture_tasks.data.images import Images
@@ -384,9 +386,9 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
         """Returns LAVE's rubric as the paper changed it."""
         return (LAVE,)
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields its tables by country and facet."""
-        for table in super().tables(units):
+        for table in super().tables(numbers):
             yield replace(table, notes=("LAVE: the share of answers that the judge calls correct.",))
 
     def check(self, settings: Settings) -> DataReport:

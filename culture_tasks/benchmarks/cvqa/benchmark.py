@@ -28,7 +28,9 @@ from culture_tasks.benchmarks.interface import (
     Variant,
     filled,
 )
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Derived, Floats, Groups, ScoreUnit, TableSpec, names_in
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Derived, Floats, Groups, names_in
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Table
@@ -186,14 +188,14 @@ class Cvqa(Benchmark):
         )
         return replace(super().report(), derived=(pairs,))
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields Pangea's table, of all units."""
         prompts = {"cvqa": "local", "cvqa_en": "english"}
-        yield self.table(
+        yield numbers.table(
             "cvqa",
             "CVQA: accuracy in percent",
             self.columns(
-                units,
+                numbers,
                 {"score": "Questions", MACRO.name: "Pairs", UNPARSED.name: "Unparsed"},
                 printed={f"{task}_{MACRO.name}": {"prompt_language": language} for task, language in prompts.items()},
             ),

@@ -22,15 +22,9 @@ from culture_tasks.benchmarks.interface import (
     filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
-from culture_tasks.benchmarks.reporting import (
-    At,
-    ColumnSpec,
-    Groups,
-    ScoreUnit,
-    TableSpec,
-    columns_of,
-    names_in,
-)
+from culture_tasks.benchmarks.reporting import Groups, names_in
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, OptionalText, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
@@ -218,37 +212,31 @@ class NormAd(Benchmark):
         """Returns a task for each amount of context, and a name for all of them; and the same by log-likelihood."""
         return ENTRIES
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields all amounts of context side by side, what each unit replies, and its accuracy by groups."""
         titles = {task.name: task.title.partition(", ")[2].capitalize() for task in (*_TASKS, *_BY_LIKELIHOOD)}
         for statistic, metric in {"score": ACCURACY, **{m.name: m for m in (YES_OR_NO, AUTHORS, UNPARSED)}}.items():
             columns = [
-                ColumnSpec(
-                    unit.key,
-                    titles.get(unit.key, unit.key),
-                    At(unit.key, statistic),
-                    printed={"condition": unit.key.removeprefix("normad_")},
+                numbers.column(
+                    key, titles.get(key, key), key, statistic, printed={"condition": key.removeprefix("normad_")}
                 )
-                for unit in units
+                for key in numbers.units
             ]
-            yield self.table(
-                f"normad_{statistic}",
-                f"NormAd: {metric.in_words}, by amount of context",
-                columns,
-                papers=("normad_notebook",) if metric is AUTHORS else (),
-            )
-        for unit in units:
-            yield self.table(
+            title = f"NormAd: {metric.in_words}, by amount of context"
+            papers = ("normad_notebook",) if metric is AUTHORS else ()
+            yield numbers.table(f"normad_{statistic}", title, columns, papers=papers)
+        for unit in numbers.units.values():
+            yield numbers.table(
                 f"{unit.key}_said",
-                f"{unit.key}: replies in percent, by option",
-                columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
+                f"{unit.title}: replies in percent, by option",
+                [numbers.column(metric.name, LABELS[label], unit.key, metric.name) for label, metric in SAID.items()],
                 notes=(
                     "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % "
                     "Neither.",
                 ),
                 question="biases",
             )
-        yield from super().tables(units)
+        yield from super().tables(numbers)
 
 
 BENCHMARK = NormAd()

@@ -35,7 +35,9 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.reporting import Groups, ScoreUnit, TableSpec, columns_by, names_in
+from culture_tasks.benchmarks.reporting import Groups, names_in
+from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.benchmarks.worldcuisines.dishes import KNOWLEDGE_BASE, Dishes
 from culture_tasks.data.checking import DataReport, check_tables, count
 from culture_tasks.data.images import Images
@@ -336,21 +338,21 @@ class WorldCuisines(Benchmark):
                 report.problems += images.problems(settings.image_pixels, set())
         return report
 
-    def tables(self, units: Sequence[ScoreUnit]) -> Iterator[TableSpec]:
+    def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""
-        for unit in units:
+        for unit in numbers.units.values():
             form: Format = "open" if "_open" in unit.key else "choices"
             printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
             for statistic, metric in self.metrics_of(unit).items():
                 is_published = metric is PUBLISHED[form] and len(unit.tasks) == len(TYPES)
-                yield self.table(
+                yield numbers.table(
                     f"{unit.key}_{statistic}_by_question",
-                    f"{unit.key}: {metric.in_words}, by type of question",
-                    columns_by("question", GROUPS["question"], unit.key, statistic, printed=printed, total="Average"),
+                    f"{unit.title}: {metric.in_words}, by type of question",
+                    numbers.by("question", unit.key, statistic, printed=printed, total="Average"),
                     notes=("Average: the mean over the types, each of which weighs the same.",),
                     papers=("worldcuisines_scores",) if is_published else (),
                 )
-        yield from super().tables(units)
+        yield from super().tables(numbers)
 
 
 BENCHMARK = WorldCuisines()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels
-from culture_tasks.report.model import PEOPLE, Cell
+from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, ModelTest, TwoModels, remarks_of
+from culture_tasks.report.model import PEOPLE, Number
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
 from culture_tasks.results.comparability import explain
@@ -37,14 +37,14 @@ def _notes(models: TwoModels) -> Iterator[str]:
             grader = test.correction.by
             claim = "People's ratings contradict" if grader == PEOPLE else f"{grader} contradicts"
             own = "judge's" if grader == PEOPLE else "other judge's"
-            ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
+            ends = interval(Number(test.difference, points, test.low, test.high), " to ", signed=True)
             corrected, judge = (
                 amount(value, points, signed=True) for value in (test.difference, test.correction.judge)
             )
             yield f"{claim} the {own} difference: on {tested.title} B - A is {corrected} ({ends}), and not {judge}."
     for tested in models.tests:
-        if tested.remarks:
-            yield f"{tested.title}: {tested.remarks}"
+        if remarks := remarks_of(tested.cells):
+            yield f"{tested.title}: {remarks}"
     for benchmark, reason, _ in models.not_compared:
         yield f"not compared: {title_of(benchmark)}: {reason}"
     for tested in all_tests:
@@ -69,7 +69,7 @@ def _row(tested: ModelTest, header: Sequence[str]) -> tuple[str, ...]:
         "B": number(tested.cells[1].value, scale),
         "B - A": difference,
         "corrected B - A": difference if test.is_corrected else "",
-        "interval": interval(Cell(test.difference, scale, test.low, test.high), signed=True),
+        "interval": interval(Number(test.difference, scale, test.low, test.high), signed=True),
         "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         "items": str(test.n),
         "rated": str(test.correction.rated) if test.correction else "",

@@ -16,7 +16,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, ModelTest, TwoModels
-from culture_tasks.report.model import PEOPLE
+from culture_tasks.report.model import PEOPLE, Comparison
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
@@ -55,15 +55,11 @@ class Check(NamedTuple):
     """The outcome for a benchmark, a culture of a benchmark, or a file; in words, and with the test behind it."""
 
     name: str
+    title: str
     outcome: Outcome
     message: str
     model_test: ModelTest | None = None
     margin: float = 0.0
-
-    @property
-    def title(self) -> str:
-        """Its name for readers."""
-        return self.model_test.title if self.model_test else title_of(self.name)
 
 
 class GateResult(NamedTuple):
@@ -109,47 +105,56 @@ def gate(models: TwoModels, required: Sequence[str] = (), margins: Sequence[Marg
     """
     _refuse_unfitting(margins, models)
     checks = [_check_of(model_test, margins) for model_test in (*models.tests, *models.cultures)]
-    for benchmark, reason, is_loss in models.not_compared:
-        if is_loss or required:
-            checks.append(Check(benchmark, "not compared", reason))
-    checks += [Check(pattern, "not compared", "neither A nor B ran it") for pattern in _absent(models, required)]
-    for key, side in zip("AB", models.sides, strict=True):
-        for problem in side.problems:
-            if problem.kind in _UNUSABLE:
-                message = f"{key} has a file that can't be used: {problem.kind}, {problem.detail}"
-                checks.append(Check(problem.path, "not compared", message))
-    if not checks:
-        checks = [Check("everything", "not compared", "A and B have no benchmark in common")]
-    return GateResult(models.sides, tuple(checks))
+    checks += [
+        Check(entry.benchmark, title_of(entry.benchmark), "not compared", entry.reason)
+        for entry in models.not_compared
+        if entry.is_loss or required
+    ]
+    checks += [
+        Check(name, title_of(name), "not compared", "neither A nor B ran it") for name in _absent(models, required)
+    ]
+    checks += [
+        Check(file.path, file.path, "not compared", f"{key} has a file that can't be used: {file.kind}, {file.detail}")
+        for key, side in zip("AB", models.sides, strict=True)
+        for file in side.problems
+        if file.kind in _UNUSABLE
+    ]
+    nothing = Check("everything", "everything", "not compared", "A and B have no benchmark in common")
+    return GateResult(models.sides, tuple(checks) or (nothing,))
 
 
 def _check_of(model_test: ModelTest, margins: Sequence[Margin]) -> Check:
-    names, test = (model_test.name, model_test.benchmark), model_test.test
+    test, scale = model_test.test, model_test.scale
+    names = (model_test.name, model_test.benchmark)
     margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
-
-    def check(outcome: Outcome, message: str) -> Check:
-        return Check(model_test.name, outcome, message, model_test, margin)
-
+    drop = test.difference if scale.better == "lower" else -test.difference
+    outcome: Outcome = "passed"
+    verdict = test.verdict
     if not test.n or test.p_holm is None:
-        return check("not compared", "too few items have a score of both")
-    points = scale_of_differences(model_test.scale)
-    difference = amount(test.difference, points, signed=True)
-    change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
-    if test.correction is not None and test.is_corrected:
-        judge_change = amount(test.correction.judge, points, signed=True)
-        is_people = test.correction.by == PEOPLE
-        source, judge = (
-            ("ratings of", "judge") if is_people else (f"the verdicts of {test.correction.by} on", "other judge")
+        return Check(
+            model_test.name, model_test.title, "not compared", "too few items have a score of both", model_test, margin
         )
-        change += f", corrected by {source} {counted(test.correction.rated, 'item')}; the {judge}'s is {judge_change}"
-    elif test.correction is not None:
-        change += f", not corrected: {test.correction.missing}"
-    if test.verdict != B_IS_WORSE:
-        return check("passed", f"{test.verdict}: {change}")
-    if model_test.drop <= margin + _ROUNDING:
-        return check("passed", f"within the margin of {margin:g}: {change}")
-    excess = f", more than the margin of {margin:g}" if margin else ""
-    return check("regression", f"{test.verdict}{excess}: {change}")
+    if verdict == B_IS_WORSE and drop <= margin + _ROUNDING:
+        verdict = f"within the margin of {margin:g}"
+    elif verdict == B_IS_WORSE:
+        outcome, verdict = "regression", f"{verdict}, more than the margin of {margin:g}" if margin else verdict
+    difference = amount(test.difference, scale_of_differences(scale), signed=True)
+    change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
+    message = f"{verdict}: {change}{_about_correction(model_test)}"
+    return Check(model_test.name, model_test.title, outcome, message, model_test, margin)
+
+
+def _about_correction(model_test: ModelTest) -> str:
+    test, correction = model_test.test, model_test.test.correction
+    if correction is None:
+        return ""
+    if not test.is_corrected:
+        return f", not corrected: {correction.missing}"
+    judges_change = amount(correction.judge, scale_of_differences(model_test.scale), signed=True)
+    is_people = correction.by == PEOPLE
+    source = "ratings of" if is_people else f"the verdicts of {correction.by} on"
+    judge = "judge" if is_people else "other judge"
+    return f", corrected by {source} {counted(correction.rated, 'item')}; the {judge}'s is {judges_change}"
 
 
 def _refuse_unfitting(margins: Sequence[Margin], models: TwoModels) -> None:
@@ -201,34 +206,31 @@ def _check_json(check: Check) -> dict[str, Any]:
     if check.model_test is None:
         return data
     model_test, test, scale = check.model_test, check.model_test.test, check.model_test.scale
-    score_a, score_b = (
-        {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
-        | {"remarks": list(cell.remarks)}
-        for cell in model_test.cells
-    )
     data |= {
         "benchmark": model_test.benchmark,
         "culture": model_test.culture or None,
         "margin": check.margin,
         "scale": {"unit": scale.unit, "low": scale.low, "high": scale.high},
         "better": scale.better,
-        "a": score_a,
-        "b": score_b,
-        **{name: getattr(test, name) for name in ("difference", "low", "high", "p", "p_holm", "test")},
-        "common_items": test.n,
-        "items_needed": test.items_needed,
-        "verdict": test.verdict,
-        "flags": list(test.flags),
     }
-    if (correction := test.correction) is not None:
-        data["correction"] = {
-            "corrected": test.is_corrected,
-            "reason": correction.missing or None,
-            "by": correction.by,
-            "rated": correction.rated,
-            "judge_difference": correction.judge,
-            "judge_low": correction.judge_low,
-            "judge_high": correction.judge_high,
-            "contradicts_judge": test.contradicts_judge,
-        }
-    return data
+    for key, cell in zip("ab", model_test.cells, strict=True):
+        data[key] = {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n}
+        data[key] |= {"coverage": cell.coverage, "remarks": list(cell.remarks)}
+    data |= {name: getattr(test, name) for name in ("difference", "low", "high", "p", "p_holm", "test")}
+    data |= {"common_items": test.n, "items_needed": test.items_needed, "verdict": test.verdict}
+    data["flags"] = list(test.flags)
+    return data | ({"correction": _correction_json(test)} if test.correction is not None else {})
+
+
+def _correction_json(test: Comparison) -> dict[str, Any]:
+    assert test.correction is not None
+    return {
+        "corrected": test.is_corrected,
+        "reason": test.correction.missing or None,
+        "by": test.correction.by,
+        "rated": test.correction.rated,
+        "judge_difference": test.correction.judge,
+        "judge_low": test.correction.judge_low,
+        "judge_high": test.correction.judge_high,
+        "contradicts_judge": test.contradicts_judge,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -14,21 +14,24 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
-from culture_tasks.report.model import Cell, Comparison, Entrant
-from culture_tasks.report.numbers.comparisons import Pair, adjusted, why_not
-from culture_tasks.report.numbers.corrections import Corrections
-from culture_tasks.report.numbers.observations import cell_of, in_order, ordered, unlike_its_file
-from culture_tasks.report.numbers.other_tasks import other_measured
-from culture_tasks.report.numbers.scores import Measured, measure
+from culture_tasks.report.model import Comparison, ModelRow, Number
+from culture_tasks.report.numbers.comparisons import Pair, compare, why_not
+from culture_tasks.report.numbers.corrections import Checked, corrections_of, graded_by_better_judges
+from culture_tasks.report.numbers.estimates import measure, unlike_its_file
+from culture_tasks.report.numbers.numbers import Unit, number_of, ordered
+from culture_tasks.report.numbers.other_tasks import other_units
+from culture_tasks.report.numbers.selection import in_order
 from culture_tasks.report.tables.people import checked_units
 from culture_tasks.report.wording import counted
-from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
-from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun, Loading, Names, load, newest, with_full_gradings
+from culture_tasks.results.loading import Names, Results, is_repeat, load, newest, with_full_gradings
+from culture_tasks.results.reading import SampleReader
+from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import TrainingManifests
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
+_VERDICTS = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
 
 
 class ComparedModel(NamedTuple):
@@ -42,40 +45,25 @@ class ComparedModel(NamedTuple):
 class ModelTest(NamedTuple):
     """A test of B less A on a task or group, or on the items of a culture, with each model's score on all its items.
 
-    The title is the name for readers; :attr:`name` is that of options and files.
+    The title is the name for readers; :attr:`name` is that of options and files: ``culturalvqa`` for all items,
+    ``culturalvqa:nigeria`` for those of a culture.
     """
 
     benchmark: str
     culture: str
     title: str
-    cells: tuple[Cell, Cell]
+    cells: tuple[Number, Number]
     test: Comparison
 
     @property
     def name(self) -> str:
-        """``culturalvqa`` for all items, ``culturalvqa:nigeria`` for those of a culture."""
+        """Its name in options and files."""
         return f"{self.benchmark}:{self.culture}" if self.culture else self.benchmark
-
-    @property
-    def remarks(self) -> str:
-        """The remarks on both scores, such as ``A: first 14 of 42 items``; may be empty."""
-        return _remarks(self.cells)
 
     @property
     def scale(self) -> Scale:
         """The scale of the scores."""
         return self.cells[0].scale
-
-    @property
-    def drop(self) -> float:
-        """How much worse B is, on the scale of the scores; negative where it is better."""
-        return self.test.difference if self.scale.better == "lower" else -self.test.difference
-
-
-def _remarks(cells: Sequence[Cell]) -> str:
-    return "; ".join(
-        f"{side}: {', '.join(cell.remarks)}" for side, cell in zip("AB", cells, strict=True) if cell.remarks
-    )
 
 
 class NotCompared(NamedTuple):
@@ -107,150 +95,167 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     run that can be used, or runs of several models, if both are the same files, or if ratings are of responses of
     neither.
     """
-    reader = SampleReader()
+    loadings, reader = _loaded(first, second, options)
+    sides = _sides(*map(_runs_by_task, (first, second), loadings))
+    _refuse_copies(first, second, loadings)
+    rows = {key: ModelRow(key, runs[0].model) for key, runs in sides.items()}
+    results = Results([replace(run, row=key) for key, runs in sides.items() for run in runs], reader, rows=rows)
+    units = (*measure(results, options.min_coverage), *other_units(results))
+    checked = checked_units(options.rated, units, rows, require_all=False)
+    people = {(unit.measured.key, unit.key): unit.responses for unit in checked}
+    selected = [
+        unit for unit in units if (any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline)
+    ]
+    obstacles = {unit.key: _obstacle(unit, anyway=options.compare_anyway) for unit in selected}
+    tests = _tests([unit for unit in selected if not obstacles[unit.key]], people)
+    side_a, side_b = (
+        ComparedModel(
+            model=rows[key].model,
+            files=tuple(sorted({str(run.path) for run in sides[key]})),
+            problems=tuple(loading.problems),
+        )
+        for key, loading in zip("ab", loadings, strict=True)
+    )
+    return TwoModels(
+        sides=(side_a, side_b),
+        tests=tuple(test for test in tests if not test.culture),
+        cultures=tuple(test for test in tests if test.culture),
+        not_compared=tuple(
+            NotCompared(unit.key, obstacles[unit.key], bool(unit.benchmark) and "a" in unit.cells)
+            for unit in selected
+            if obstacles[unit.key]
+        ),
+    )
+
+
+# The runs of both
+
+
+def _loaded(first: str, second: str, options: Options) -> tuple[list[Results], SampleReader]:
     names, trained_on = Names(options.names), TrainingManifests(options.trained_on)
+    reader = SampleReader()  # one for both, so that an item has the same number in both
     loadings = [
         load([path], names, reader, prefix=prefix, trained_on=trained_on)
         for path, prefix in ((first, "a"), (second, "b"))
     ]
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
-    runs_a, runs_b = map(_runs_by_task, (first, second), loadings)
-    files = [path for loading in loadings for path in dict.fromkeys(loaded.result.path for loaded in loading.runs)]
+    return loadings, reader
+
+
+def _runs_by_task(path: str, loading: Results) -> dict[str, list[Run]]:
+    """Returns a model's runs of each task, the newest first."""
+    runs = [run for run, problem in newest(loading.runs) if problem is None]
+    models = sorted({run.model for run in runs}, key=str.casefold)
+    if not runs:
+        problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
+        raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
+    if len(models) > 1:
+        folder = next(run.path.parent for run in runs if run.model == models[0])
+        raise DataError(
+            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the folder of one, or its "
+            f"files, such as {folder}."
+        )
+    by_task: dict[str, list[Run]] = {}
+    for run in sorted(with_full_gradings(runs), key=lambda run: (not is_repeat(run), run.age), reverse=True):
+        by_task.setdefault(run.task, []).append(run)
+    return by_task
+
+
+def _sides(runs_a: Mapping[str, list[Run]], runs_b: Mapping[str, list[Run]]) -> dict[str, list[Run]]:
+    """Returns the runs of both: B's newest run of each task, and A's newest that can be compared with it."""
+    baseline: list[Run] = []
+    for task, runs in runs_a.items():
+        settings = runs_b[task][0].settings if task in runs_b else None
+        comparable = (run for run in runs if settings and not differences(run.settings, settings))
+        baseline.append(next(comparable, runs[0]))
+    return {"a": baseline, "b": [runs[0] for runs in runs_b.values()]}
+
+
+def _refuse_copies(first: str, second: str, loadings: Sequence[Results]) -> None:
+    files = [path for loading in loadings for path in dict.fromkeys(run.path for run in loading.runs)]
     if len(without_copies(files)[0]) < len(files):
         raise DataError(
             f"compare: {first} and {second} have the same result file, or a copy of it. "
             "Name the files of two different runs."
         )
-    candidate = {task: runs[0] for task, runs in runs_b.items()}
-    baseline: dict[str, LoadedRun] = {}
-    for task, runs in runs_a.items():
-        settings = candidate[task].run.settings if task in candidate else None
-        comparable = (loaded for loaded in runs if settings and not differences(loaded.run.settings, settings))
-        baseline[task] = next(comparable, runs[0])
-    entered = [
-        EntrantRuns(Entrant(key, next(iter(runs.values())).run.model), runs)
-        for key, runs in (("a", baseline), ("b", candidate))
-    ]
-    units = (*measure(entered, options.min_coverage), *other_measured(entered))
-    entrants = {entry.entrant.key: entry.entrant for entry in entered}
-    checked = checked_units(options.rated, units, entrants, require_all=False)
-    corrections = Corrections({(unit.measured.unit.key, unit.key): unit.responses for unit in checked})
-    compared: list[Measured] = []
-    not_compared: list[NotCompared] = []
-    for measured in units:
-        unit = measured.unit
-        is_selected = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
-        if is_selected and (reason := _obstacle(measured, anyway=options.compare_anyway)):
-            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
-        elif is_selected:
-            compared.append(measured)
-    side_a, side_b = (
-        ComparedModel(
-            model=entry.entrant.model,
-            files=tuple(sorted({loaded.run.results_file for loaded in entry.runs.values()})),
-            problems=tuple(loading.problems),
-        )
-        for entry, loading in zip(entered, loadings, strict=True)
-    )
-    return TwoModels(
-        (side_a, side_b),
-        _tests([(measured, ()) for measured in compared], corrections),
-        _tests([(measured, where) for measured in compared for where in _cultures(measured)], corrections),
-        tuple(not_compared),
-    )
 
 
-def _runs_by_task(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
-    """Returns a model's runs of each task, the newest first."""
-    runs = [loaded for loaded, problem in newest(loading.runs) if problem is None]
-    models = sorted({loaded.run.model for loaded in runs}, key=str.casefold)
-    if not runs:
-        problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
-        raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
-    if len(models) > 1:
-        folders = dict.fromkeys(str(loaded.result.path.parent) for loaded in runs if loaded.run.model == models[0])
-        raise DataError(
-            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the folder of one, or its "
-            f"files, such as {next(iter(folders))}."
-        )
-    by_task: dict[str, list[LoadedRun]] = {}
-    for loaded in sorted(
-        with_full_gradings(runs), key=lambda loaded: (not loaded.is_repeat, loaded.order), reverse=True
-    ):
-        by_task.setdefault(loaded.run.task, []).append(loaded)
-    return by_task
+# What can be compared
 
 
-def _obstacle(measured: Measured, *, anyway: bool) -> str:
+def _obstacle(unit: Unit, *, anyway: bool) -> str:
     """Returns why the two can't be compared on a unit; empty where they can."""
-    unit = measured.unit
     if missing := [key.upper() for key in "ab" if key not in unit.cells]:
         return f"{' and '.join(missing)} didn't run it"
-    if unscored := [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]:
-        models = " and ".join(unscored)
-        samples = f"scored samples of {models}" if unit.benchmark else f"samples of {models} whose mean is its score"
-        remarks = _remarks([unit.cells[key] for key in "ab"])
-        return f"there are no {samples}{f' ({remarks})' if remarks else ''}"
-    if anyway:
-        return ""
-    flags = why_not(measured, "a", "b")
-    settings = [{loaded.run.task: loaded.run.settings for loaded in measured.runs[key]} for key in "ab"]
+    if unit.benchmark is None:
+        return "the harnesses' own tasks aren't tested"
+    if unscored := [key.upper() for key in "ab" if unit.cells[key].value is None or not unit.runs[key]]:
+        remarks = remarks_of((unit.cells["a"], unit.cells["b"]))
+        return f"there are no scored samples of {' and '.join(unscored)}{f' ({remarks})' if remarks else ''}"
+    return "" if anyway else "; ".join(_reasons(unit))
+
+
+def _reasons(unit: Unit) -> Iterator[str]:
+    flags = why_not(unit, "a", "b")
+    settings_a, settings_b = ({run.task: run.settings for run in unit.runs[key]} for key in "ab")
     changes = dict.fromkeys(
         part
-        for task in settings[0].keys() & settings[1].keys()
-        for part in what_differs(settings[1][task], settings[0][task])
+        for task in settings_a.keys() & settings_b.keys()
+        for part in what_differs(settings_b[task], settings_a[task])
     )
-    reasons = [explain(ordered(flags)) + (f" (B: {', '.join(changes)})" if changes else "")] if flags else []
-    reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
-    if trained := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
-        reasons.append(f"trained on the test: {' and '.join(trained)}")
-    reasons += [
-        f"{key.upper()}, {title_of(loaded.run.task)}: {mismatch}"
-        for key in "ab"
-        for loaded in measured.runs[key]
-        if (mismatch := unlike_its_file(loaded))
-    ]
-    subsets = [
-        measured.tasks.index(loaded.run.task) for loaded in measured.runs["b"] if loaded.result.subset is not None
-    ]
-    items = measured.observe("a").items
+    if flags:
+        yield explain(ordered(flags)) + (f" (B: {', '.join(changes)})" if changes else "")
+    for key in "ab":
+        if "incomplete" in flags and unit.cells[key].note:
+            yield f"{key.upper()}: {unit.cells[key].note}"
+        if "trained_on_test" in unit.cells[key].flags:
+            yield f"trained on the test: {key.upper()}"
+        for run in unit.runs[key]:
+            if mismatch := unlike_its_file(run, unit.results):
+                yield f"{key.upper()}, {title_of(run.task)}: {mismatch}"
+    subsets = [unit.tasks.index(run.task) for run in unit.runs["b"] if run.subset is not None]
+    items = unit.select("a").items
     items = items[~np.isin(items >> 32, subsets)]  # a subset lacks items by design
-    if lost := np.setdiff1d(items, measured.observe("b").items).size:
-        reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
-    return "; ".join(reasons)
+    if lost := np.setdiff1d(items, unit.select("b").items).size:
+        yield f"B lacks {lost} of A's {counted(items.size, 'item')}"
 
 
-def _cultures(measured: Measured) -> list[Where]:
-    """Returns the cultures of a unit that both have samples of; none where there is only one."""
-    field = measured.reported.culture
-    cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
-    return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
+def remarks_of(cells: Sequence[Number]) -> str:
+    """Returns the remarks on both scores, such as ``A: first 14 of 42 items``; may be empty."""
+    return "; ".join(
+        f"{side}: {', '.join(cell.remarks)}" for side, cell in zip("AB", cells, strict=True) if cell.remarks
+    )
 
 
-def _tests(places: Sequence[tuple[Measured, Where]], corrections: Corrections) -> tuple[ModelTest, ...]:
-    """Tests B against A on units, or on their cultures; p is adjusted over all of them."""
+# The tests
+
+
+def _tests(units: Sequence[Unit], people: Checked) -> list[ModelTest]:
+    """Tests B against A on units and on their cultures; p is adjusted over all units, and over all cultures."""
+    sources = (people, graded_by_better_judges(units))
     pairs: list[Pair] = []
-    scores: list[tuple[Cell, Cell]] = []
-    for measured, where in places:
-        unit = measured.unit
-        first, second = (measured.observe(key, where) for key in "ab")
-        cell_a, cell_b = (
-            cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
-            if where
-            else unit.cells[key]
-            for key, observed in (("a", first), ("b", second))
-        )
-        scores.append((cell_a, cell_b))
-        flags = ordered(why_not(measured, "a", "b"))
-        correction = corrections.correction(measured, "a", "b", where[0][1] if where else None)
-        pairs.append(Pair(unit.key, "a", "b", in_order(first), in_order(second), unit.scale, flags, correction))
-    verdicts = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
+    untested: list[tuple[Unit, str | None, tuple[Number, Number]]] = []
+    for unit in units:
+        field = unit.reported.culture
+        common = [culture for culture in unit.groups("a", field) if culture in unit.groups("b", field)]
+        cultures = [None, *(common if len(common) > 1 else [])]
+        flags = ordered(why_not(unit, "a", "b"))
+        for culture, correction in zip(cultures, corrections_of(unit, "a", "b", sources, cultures), strict=True):
+            where: Where = () if culture is None else ((field, culture),)
+            first, second = (unit.select(key, where) for key in "ab")
+            number_a, number_b = (
+                number_of(selection, unit.scale, unit.flags[key], where, min_coverage=unit.min_coverage)
+                if where
+                else unit.cells[key]
+                for key, selection in (("a", first), ("b", second))
+            )
+            family, samples = "cultures" if where else "benchmarks", (in_order(first), in_order(second))
+            pairs.append(Pair(family, unit.key, "a", "b", samples, unit.scale, flags, correction))
+            untested.append((unit, culture, (number_a, number_b)))
     tests: list[ModelTest] = []
-    for (measured, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):
-        verdict = verdicts.get(test.verdict, test.verdict)
-        groups = [group for _, group in where]
-        names = [measured.unit.title, *(measured.reported.field_named(field).name_of(group) for field, group in where)]
-        title = ": ".join(names)
-        tests.append(ModelTest(test.unit, ":".join(groups), title, cells, replace(test, verdict=verdict)))
-    return tuple(tests)
+    for (unit, culture, cells), test in zip(untested, compare(pairs, {"a": "A", "b": "B"}), strict=True):
+        name = "" if culture is None else f": {unit.reported.field_named(unit.reported.culture).name_of(culture)}"
+        verdict = _VERDICTS.get(test.verdict, test.verdict)
+        tests.append(ModelTest(test.unit, culture or "", unit.title + name, cells, replace(test, verdict=verdict)))
+    return tests

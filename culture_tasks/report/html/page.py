@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
-from culture_tasks.report.figures.drawing import svg_images
-from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.drawing import svg_images
+from culture_tasks.report.figures import description_of
 from culture_tasks.report.html.samples import Payload
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import (
     FIRST_FIGURES,
     FIRST_TABLE,
-    NOTHING,
     QUESTIONS,
     counted,
     flag_words,
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from culture_tasks.report.figures.charts import Chart, ChartPanel
-    from culture_tasks.report.model import Cell, Report, Table
+    from culture_tasks.benchmarks.tables import Figure
+    from culture_tasks.report.model import Report, Table
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ def write_html(
     *,
     samples_per_cell: int = _SAMPLES_PER_CELL,
     images: Path | None = None,
-    progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
+    progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
 ) -> None:
     """Writes the report as one HTML file.
 
@@ -68,52 +67,26 @@ def write_html(
     each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
     copies. ``progress`` yields the figures that it gets, to show how many are drawn.
     """
-    all_charts = charts(report)
-    svgs = svg_images(all_charts, progress)
-    pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(all_charts, svgs, strict=True)}
+    svgs = zip(report.figures, svg_images(report.figures, progress), strict=True)
     payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
     style = asset("culture_tasks.pages", "page.css")
     code = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     script = f'"use strict";\n\n(() => {{\n{code}}})();\n'  # one scope, which nothing else shares
-    counts = {
-        "model": len(report.models),
-        "run": len(report.runs),
-        "sample": sum(run.items for run in report.runs.values() if run.samples_file),
-    }
-    sections = [
-        {
-            "question": question,
-            "title": title,
-            "findings": [finding for finding in report.findings if finding.question == question and not finding.first],
-            "parts": [
-                *(tables[part.key] for part in report.tables if part.question == question and part.key != FIRST_TABLE),
-                *(
-                    pictures[part.key]
-                    for part in all_charts
-                    if part.question == question and part.key not in FIRST_FIGURES
-                ),
-            ],
-        }
-        for question, title in QUESTIONS.items()
-    ]
-    problems = [(file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems]
-    problems += [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
-    options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = render(
         "page.html",
         report=report,
-        pictures=[pictures[key] for key in FIRST_FIGURES if key in pictures],
-        tables=[tables[FIRST_TABLE]] if FIRST_TABLE in tables else [],
-        sections=[section for section in sections if section["findings"] or section["parts"]],
-        counts=", ".join(counted(number, name) for name, number in counts.items()),
-        facts={
-            "Made": f"{report.created}, culture-tasks {report.version}",
-            "Files not included": str(len(report.problems)),
-            "Options": options or "none",
-        },
+        questions=QUESTIONS,
+        first_table=FIRST_TABLE,
+        first_figures=FIRST_FIGURES,
+        pictures={figure.key: _figure(figure, svg) for figure, svg in svgs},
+        tables=tables,
+        samples=sum(run.items for run in report.runs.values() if run.samples),
         payload=payload,
         flags=flags_in(report.tables),
-        problems=problems,
+        problems=[
+            *((file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems),
+            *((str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems),
+        ],
         policy=content_security_policy(style, script),
         style=as_markup(style),
         script=as_markup(script),
@@ -168,25 +141,14 @@ def _table(table: Table, payload: Payload) -> Markup:
     )
 
 
-def _figure(chart: Chart, svg: bytes) -> Markup:
+def _figure(figure: Figure, svg: bytes) -> Markup:
     size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
     return render(
         "figure.html",
-        chart=chart,
-        anchor=f"figure-{chart.key}",
-        is_first=chart.key in FIRST_FIGURES,
+        figure=figure,
+        anchor=f"figure-{figure.key}",
+        is_first=figure.key in FIRST_FIGURES,
+        description=description_of(figure),
         address=f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}",
         size=[part.decode() for part in size.groups()] if size else None,
-        rows_of=_rows_of_panel,
     )
-
-
-def _rows_of_panel(panel: ChartPanel) -> list[tuple[str, ...]]:
-    return [(series.label, *(_in_words(series.cells.get(group)) for group in panel.groups)) for series in panel.series]
-
-
-def _in_words(cell: Cell | None) -> str:
-    if cell is None:
-        return NOTHING
-    ends = interval(cell, " to ")
-    return f"{number(cell.value, cell.scale)}{f' ({ends})' if ends else ''}"

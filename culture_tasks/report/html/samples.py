@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.pages.thumbnails import Thumbnails
-    from culture_tasks.report.model import Cell, Report
-    from culture_tasks.results.runs import RunRows, Sample
+    from culture_tasks.report.model import Number, Report
+    from culture_tasks.results.file_samples import RunRows, Sample
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
@@ -108,12 +108,20 @@ class Payload:
         self._prompts, self._images, self._samples, self._places = _Index(), _Index(), _Index(), _Index()
         self._runs = {run: number for number, run in enumerate(report.runs)}
 
-    def cell(self, cell: Cell) -> int | None:
+    def cell(self, cell: Number) -> int | None:
         """Returns a number for the cell's samples, or None where it has none behind it."""
         if not cell.runs or (cell.value is None and not cell.n):
             return None
         flags = [_FLAGS.index(flag) for flag in cell.flags]
-        self._cells.append([self._places[cell.runs, cell.where], cell.n, cell.coverage, flags, cell.note])
+        self._cells.append(
+            [
+                self._places[cell.runs, cell.where if cell.samples is None else cell.samples],
+                cell.n,
+                cell.coverage,
+                flags,
+                cell.note,
+            ]
+        )
         return len(self._cells) - 1
 
     @property

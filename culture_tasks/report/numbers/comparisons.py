@@ -1,4 +1,4 @@
-"""Paired tests between rows, which say who is best, and the spread over cultures within a row."""
+"""Tests between rows on the items that both answered, the ranks that follow, and the spread over cultures."""
 
 from __future__ import annotations
 
@@ -15,34 +15,26 @@ from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.report.model import (
     NOT_COMPARABLE,
-    Cell,
     Comparison,
     Correction,
-    Entrant,
     Fairness,
     Flag,
-    GroupValue,
+    ModelRow,
+    Number,
     Rank,
     Standing,
 )
-from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    draw_of_both,
-    in_order,
-    nan_to_none,
-    ordered,
-)
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.corrections import Checked, PairCorrection, corrections_of, graded_by_better_judges
+from culture_tasks.report.numbers.draws import draw_of_both, unpaired
+from culture_tasks.report.numbers.numbers import Numbers, Unit, nan_to_none, ordered
+from culture_tasks.report.numbers.selection import SCORE, Selection, aligned, in_order
 from culture_tasks.results.comparability import between, explain
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 ALPHA = 0.05
-"""Level of the tests, after Holm's adjustment over all pairs of a unit."""
+"""Level of the tests, after Holm's adjustment over all pairs of a family."""
 
-FLIPPED_BELOW_IN_A_GROUP = 14
+_FLIPPED_BELOW_IN_A_GROUP = 14
 """Differing clusters below which signs are flipped in a column of a group: they can be flipped in all ways.
 
 An item without a cluster is a cluster of one. There are many of these columns.
@@ -62,143 +54,106 @@ TEST_BARRIERS: frozenset[Flag] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entrants to be tested on a unit, by their scored samples in the order of the items.
+    """Two rows to be tested on the items that both have a score for.
 
-    The flags say why they should not be compared, where the user insists. A correction's difference is tested in place
-    of the samples' own.
+    Attributes:
+        family: Names the pairs whose p values are adjusted together.
+        unit: The key of the unit or mean, as ``first`` and ``second`` are of the rows.
+        samples: The scored samples of the first and of the second, in the order of the items.
+        flags: Why they should not be compared, where the user insists.
+        correction: Its difference is tested in place of the samples' own.
     """
 
+    family: str
     unit: str
     first: str
     second: str
-    first_samples: Observations
-    second_samples: Observations
+    samples: tuple[Selection, Selection]
     scale: Scale
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
 
-    @property
-    def judged(self) -> Pair:
-        """The pair with the scores of the judge that is corrected."""
-        if self.correction is None or self.correction.missing or self.correction.judged is None:
-            return self
-        first_samples, second_samples = self.correction.judged
-        return replace(self, first_samples=first_samples, second_samples=second_samples)
-
-    def test(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
+    def test(self, level: float, flipped_below: int) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
-        if self.correction is None or self.correction.missing:
-            return self.test_of_scores(family, level, flipped_below)
-        return self._within_scale(self.correction.difference(1.0 - level))
+        if self.correction is not None and not self.correction.missing:
+            return _within(self.scale, self.correction.difference(1.0 - level))
+        return difference_of(*self.samples, self.scale, level=level, flipped_below=flipped_below)
 
-    def test_of_scores(self, family: int = 1, level: float = ALPHA, flipped_below: int = FLIPPED_BELOW) -> Difference:
-        """Tests the second less the first on the items that both have a score for.
-
-        Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval
-        of two runs of one subset is of the difference on all items. The family is the number of pairs that p will be
-        adjusted for, and the level is one minus the confidence of the interval.
-        """
-        baseline, samples = aligned(self.first_samples, self.second_samples)
-        if samples.compute is not None:
-            return self._within_scale(samples.less(baseline, 1.0 - level))
-        if family > _LARGE_FAMILY:
-            flipped_below = min(flipped_below, FLIPPED_BELOW_IN_A_GROUP)
-        numbers = samples.cluster_numbers
-        test = paired_difference(
-            samples.scores,
-            baseline.scores,
-            numbers if numbers.max(initial=-1) + 1 < numbers.size else None,
-            1.0 - level,
-            strata=samples.strata,
-            shares=samples.shares,
-            ends=self.scale.ends,
-            flipped_below=flipped_below,
-        )
-        if (drawn_from := draw_of_both(baseline, samples)) is not None and test.n > 1:
-            interval = subset_interval(
-                samples.scores - baseline.scores, samples.shared_clusters, drawn_from, 1.0 - level
-            )
-            if not math.isnan(interval.low):
-                test = test._replace(low=interval.low, high=interval.high)
-        return self._within_scale(test)
-
-    def _within_scale(self, difference: Difference) -> Difference:
-        if self.scale.ends is None or math.isnan(difference.low):
-            return difference
-        width = self.scale.ends[1] - self.scale.ends[0]
-        return difference._replace(low=max(difference.low, -width), high=min(difference.high, width))
+    @property
+    def judged(self) -> tuple[Selection, Selection]:
+        """The samples, with the scores of the judge that is corrected where there is one."""
+        return (self.correction and self.correction.judged) or self.samples
 
 
-def comparisons(
-    units: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
-) -> list[Comparison]:
-    """Tests all pairs of entrants on each headline unit, where they can be compared or the user insists."""
-    labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
-    for measured in units:
-        unit = measured.unit
-        keys = [key for key, cell in unit.cells.items() if cell.value is not None and measured.runs[key]]
-        if unit.headline and len(keys) > 1:
-            observed = {key: in_order(measured.observe(key)) for key in keys}
-            pairs = [
-                Pair(
-                    unit=unit.key,
-                    first=first,
-                    second=second,
-                    first_samples=observed[first],
-                    second_samples=observed[second],
-                    scale=unit.scale,
-                    flags=ordered(flags),
-                    correction=corrections.correction(measured, first, second),
-                )
-                for first, second in combinations(keys, 2)
-                if not (flags := why_not(measured, first, second)) or anyway
-            ]
-            tests += adjusted(pairs, labels)
-    return tests
+def compare(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
+    """Tests pairs, in their order, with Holm's adjustment over all pairs of a family.
 
-
-def scale_of_differences(scale: Scale) -> Scale:
-    """Returns the scale of a difference of two numbers: percents differ by points."""
-    unit = "points" if scale.unit in ("percent", "points of 100") else scale.unit
-    return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
-
-
-def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
-    """Returns why two entrants can't be compared on a unit; nothing where they can."""
-    runs = [[run.run for run in measured.runs[key]] for key in (first, second)]
-    flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
-    is_one_model = len({run.model for run in chain(*runs)}) == 1  # in two harnesses, it is compared with itself
-    return flags - ({"other_harness"} if is_one_model else set())
-
-
-def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
-    """Returns why the numbers of some runs can't be compared; nothing where they can."""
-    settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
-    return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
-
-
-def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
-    """Tests a family of pairs, with Holm's adjustment over all of them.
-
-    Holm's procedure stops with k pairs that it does not tell apart. The intervals and the numbers of items needed have
-    the level alpha / k. The intervals of these k pairs cover their differences jointly, together with the signs of the
-    other pairs (Guilbaud, 2008; Strassburger and Bretz, 2008).
-    Verdicts call the entrants by their labels: ``B is better``, or ``higher`` where no end of the scale is.
+    Holm's procedure stops with k pairs of a family that it does not tell apart. The intervals and the numbers of items
+    needed have the level alpha / k. The intervals of these k pairs cover their differences jointly, together with the
+    signs of the other pairs (Guilbaud, 2008; Strassburger and Bretz, 2008).
+    Verdicts call the rows by their labels: ``B is better``, or ``higher`` where no end of the scale is.
     """
-    tests = [pair.test(len(pairs)) for pair in pairs]
-    p_values = [float(p) for p in holm([test.p for test in tests])]
-    level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
-    if level < ALPHA:
-        tests = [pair.test(len(pairs), level) for pair in pairs]
-    return [
-        _comparison(pair, test, p_holm=p, level=level, family=len(pairs), labels=labels)
-        for pair, test, p in zip(pairs, tests, p_values, strict=True)
-    ]
+    families: dict[str, list[int]] = {}
+    for index, pair in enumerate(pairs):
+        families.setdefault(pair.family, []).append(index)
+    comparisons: dict[int, Comparison] = {}
+    for members in families.values():
+        family = [pairs[index] for index in members]
+        flipped_below = _FLIPPED_BELOW_IN_A_GROUP if len(family) > _LARGE_FAMILY else FLIPPED_BELOW
+        tests = [pair.test(ALPHA, flipped_below) for pair in family]
+        p_values = holm([test.p for test in tests]).tolist()
+        level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
+        if level < ALPHA:
+            tests = [pair.test(level, flipped_below) for pair in family]
+        for index, pair, test, p_holm in zip(members, family, tests, p_values, strict=True):
+            comparisons[index] = _comparison(pair, test, p_holm, level, labels)
+    return [comparisons[index] for index in range(len(pairs))]
 
 
-def _comparison(
-    pair: Pair, test: Difference, *, p_holm: float, level: float, family: int, labels: Mapping[str, str]
-) -> Comparison:
+def difference_of(
+    first: Selection,
+    second: Selection,
+    scale: Scale,
+    *,
+    level: float = ALPHA,
+    flipped_below: int = FLIPPED_BELOW,
+) -> Difference:
+    """Tests the second less the first on the items that both have a score for; both are in the order of the items.
+
+    Means have :func:`~culture_tasks.metrics.comparison.paired_difference`, other scores a bootstrap. The interval of
+    two runs of one subset is of the difference on all items. The level is one minus the interval's confidence.
+    """
+    if (apart := unpaired(first, second, scale, 1.0 - level)) is not None:
+        return _within(scale, apart)
+    first, second = aligned(first, second)
+    if second.compute is not None:
+        return _within(scale, second.less(first, 1.0 - level))
+    numbers = second.cluster_numbers
+    test = paired_difference(
+        second.scores,
+        first.scores,
+        numbers if numbers.max(initial=-1) + 1 < numbers.size else None,
+        1.0 - level,
+        strata=second.strata,
+        shares=second.shares,
+        ends=scale.ends,
+        flipped_below=flipped_below,
+    )
+    if (drawn_from := draw_of_both(first, second)) is not None and test.n > 1:
+        interval = subset_interval(second.scores - first.scores, second.shared_clusters, drawn_from, 1.0 - level)
+        if not math.isnan(interval.low):
+            test = test._replace(low=interval.low, high=interval.high)
+    return _within(scale, test)
+
+
+def _within(scale: Scale, difference: Difference) -> Difference:
+    if scale.ends is None or math.isnan(difference.low):
+        return difference
+    width = scale.ends[1] - scale.ends[0]
+    return difference._replace(low=max(difference.low, -width), high=min(difference.high, width))
+
+
+def _comparison(pair: Pair, test: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
     word, better = verdict(test.difference, p_holm, ALPHA), None
     text: str = word
     if word in ("higher", "lower"):
@@ -207,13 +162,13 @@ def _comparison(
         text = f"{labels[better]} is better" if better else f"{labels[higher]} is higher"
     correction = None
     if pair.correction is not None:
-        judge_test = pair.judged.test_of_scores(family, level)
+        judge_test = difference_of(*pair.judged, pair.scale, level=level, flipped_below=0)
         test = test._replace(n=judge_test.n, clusters=judge_test.clusters)  # responses are counted as items
         correction = Correction(
             rated=pair.correction.rated,
             judge=judge_test.difference if judge_test.n else 0.0,
-            judge_low=judge_test.low if math.isfinite(judge_test.low) else None,
-            judge_high=judge_test.high if math.isfinite(judge_test.high) else None,
+            judge_low=nan_to_none(judge_test.low),
+            judge_high=nan_to_none(judge_test.high),
             missing=pair.correction.missing,
             by=pair.correction.by,
         )
@@ -222,8 +177,8 @@ def _comparison(
         first=pair.first,
         second=pair.second,
         difference=test.difference if test.n else 0.0,
-        low=test.low if math.isfinite(test.low) else None,
-        high=test.high if math.isfinite(test.high) else None,
+        low=nan_to_none(test.low),
+        high=nan_to_none(test.high),
         p=nan_to_none(test.p),
         p_holm=nan_to_none(p_holm),
         test=f"{test.method}, fragile" if test.is_fragile else test.method,
@@ -238,7 +193,7 @@ def _comparison(
 
 
 def _items_needed(test: Difference, level: float) -> int | None:
-    """Returns how many items would tell two entrants apart; an exact test needs enough clusters that differ, too."""
+    """Returns how many items would tell two rows apart; an exact test needs enough clusters that differ, too."""
     if test.n < 2 or test.clusters < 2:
         return None
     size = test.n / test.clusters
@@ -250,39 +205,81 @@ def _items_needed(test: Difference, level: float) -> int | None:
     return max(math.ceil(size * clusters), test.n + 1)
 
 
+# Which rows can be compared
+
+
+def comparisons(
+    units: Sequence[Unit], rows: Mapping[str, ModelRow], people: Checked, *, anyway: bool = False
+) -> list[Comparison]:
+    """Tests all pairs of rows on each headline unit, where they can be compared or the user insists."""
+    pairs: list[Pair] = []
+    sources = (people, graded_by_better_judges(units))
+    for unit in units:
+        keys = [key for key, cell in unit.cells.items() if cell.value is not None and unit.runs[key]]
+        if not unit.headline or len(keys) < 2:
+            continue
+        samples = {key: in_order(unit.select(key)) for key in keys}
+        for first, second in combinations(keys, 2):
+            flags = why_not(unit, first, second)
+            if anyway or not flags:
+                [correction] = corrections_of(unit, first, second, sources)
+                both = samples[first], samples[second]
+                pairs.append(Pair(unit.key, unit.key, first, second, both, unit.scale, ordered(flags), correction))
+    return compare(pairs, {key: row.label for key, row in rows.items()})
+
+
+def scale_of_differences(scale: Scale) -> Scale:
+    """Returns the scale of a difference of two numbers: percents differ by points."""
+    unit = "points" if scale.unit in ("percent", "points of 100") else scale.unit
+    return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
+
+
+def why_not(unit: Unit, first: str, second: str) -> set[Flag]:
+    """Returns why two rows can't be compared on a unit; nothing where they can."""
+    runs = [unit.runs[key] for key in (first, second)]
+    flags = reasons_against([unit.cells[key] for key in (first, second)], *runs)
+    is_one_model = len({run.model for run in chain(*runs)}) == 1  # in two harnesses, it is compared with itself
+    return flags - ({"other_harness"} if is_one_model else set())
+
+
+def reasons_against(cells: Sequence[Number], first: Sequence[Run], second: Sequence[Run]) -> set[Flag]:
+    """Returns why the numbers of some runs can't be compared; nothing where they can."""
+    settings = [{run.task: run.settings for run in row_runs} for row_runs in (first, second)]
+    return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
+
+
 # Ranks, and the best of a column
 
 
-def rank_units(
-    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
-) -> list[Measured]:
+def rank_units(units: Iterable[Unit], tests: Iterable[Comparison], rankable: Callable[[Number], bool]) -> None:
     """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
-    standing_units: list[Measured] = []
-    for measured in units:
-        unit = measured.unit
+    for unit in units:
         left_out = {
-            key: (cell.note or (explain(["unjudged"]) if "unjudged" in cell.flags else "there is no score"))
-            if cell.value is None
-            else explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
-            for key, cell in unit.cells.items()
-            if not rankable(cell)
+            key: reason
+            for key, number in unit.cells.items()
+            if (reason := _why_unranked(unit, key, is_rankable=rankable(number)))
         }
-        left_out |= {
-            key: "there are no samples to test" if unit.benchmark else "there are no samples whose mean is the score"
-            for key in unit.cells
-            if key not in left_out and not measured.runs[key]
-        }
-        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
-    return standing_units
+        ranked, unit.standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        unit.cells.update(ranked)
+
+
+def _why_unranked(unit: Unit, row: str, *, is_rankable: bool) -> str:
+    number = unit.cells[row]
+    if number.value is None:
+        return number.note or (explain(["unjudged"]) if "unjudged" in number.flags else "there is no score")
+    if not is_rankable:
+        return explain([flag for flag in number.flags if flag in NOT_COMPARABLE])
+    if unit.benchmark is None:
+        return "the harnesses' own tasks aren't tested"
+    return "" if unit.runs[row] else "there are no samples to test"
 
 
 def rank_cells(
-    cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
-) -> tuple[dict[str, Cell], Standing]:
+    cells: Mapping[str, Number], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
+) -> tuple[dict[str, Number], Standing]:
     """Gives the cells of a column their ranks by the adjusted tests between them, and says who is best.
 
     A column that was not tested, that has a single number, or whose scale has no better end has no ranks.
@@ -294,19 +291,18 @@ def rank_cells(
     better = {
         (number[test.better], number[test.second if test.better == test.first else test.first])
         for test in tests
-        if test.better and {test.first, test.second} <= number.keys()
+        if test.better is not None and {test.first, test.second} <= number.keys()
     }
     ranks = {key: Rank(*place) for key, place in zip(order, places(len(order), better), strict=True)}
     best = tuple(key for key in order if ranks[key].first == 1)
     is_told_apart = len(best) < len(order)
-    standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
-    cells_with_ranks = {
+    ranked = {
         key: replace(cell, rank=ranks.get(key), best=is_told_apart and key in best) for key, cell in cells.items()
     }
-    return cells_with_ranks, standing
+    return ranked, Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
 
 
-def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
+def with_best(numbers: Numbers, address: At, rankable: Callable[[Number], bool]) -> Mapping[str, Number]:
     """Returns the numbers at an address; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
@@ -315,53 +311,53 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
-    if measured is None or scale is None or scale.better is None or not address.where:
+    cells, unit = numbers.cells(address.unit, address.statistic, address.where), numbers.units.get(address.unit)
+    scale = numbers.scale(address.unit, address.statistic)
+    if unit is None or scale is None or scale.better is None or not address.where:
         return cells
-    if any(statistic.name == address.statistic for statistic in measured.reported.derived):
+    if any(statistic.name == address.statistic for statistic in unit.reported.derived):
         return cells
     values = {
-        key: cell.value if scale.better == "higher" else -cell.value
-        for key, cell in cells.items()
-        if cell.value is not None and rankable(cell) and measured.runs[key]
+        row: number.value if scale.better == "higher" else -number.value
+        for row, number in cells.items()
+        if number.value is not None and rankable(number) and unit.runs[row]
     }
     if len(values) < 2:
         return cells
-    observed = {key: in_order(measured.observe(key, address.where, address.statistic)) for key in values}
+    samples = {row: in_order(unit.select(row, address.where, address.statistic)) for row in values}
     highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
-    worse: set[str] = set()
-    for key in values.keys() - {highest}:
-        pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
-        if pair.test(pairs, flipped_below=FLIPPED_BELOW_IN_A_GROUP).p * pairs <= ALPHA:
-            worse.add(key)
-    return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
+    p = {
+        row: difference_of(samples[highest], samples[row], scale, flipped_below=_FLIPPED_BELOW_IN_A_GROUP).p
+        for row in values.keys() - {highest}
+    }
+    worse = {row for row in p if p[row] * pairs <= ALPHA}
+    return {row: replace(cell, best=bool(worse) and row in values.keys() - worse) for row, cell in cells.items()}
 
 
 # Cultures within a row
 
 
-def fairness(scores: Scores) -> Iterator[Fairness]:
-    """Yields how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    cultures: dict[tuple[str, str], list[GroupValue]] = {}
-    for value in scores.groups:
-        where = ((scores.units[value.unit].reported.culture, value.group),)
-        if value.statistic == SCORE and value.cell.where == where and value.cell.value is not None:
-            cultures.setdefault((value.unit, value.entrant), []).append(value)
-    for (unit, entrant), values in cultures.items():
-        scale = values[0].cell.scale
-        numbers = {value.group: value.cell.value or 0.0 for value in values}
-        if len(numbers) > 1:
-            scores_spread = spread(numbers, higher_is_better=scale.better != "lower")
+def fairness(numbers: Numbers) -> Iterator[Fairness]:
+    """Yields how evenly each row's score spreads over the cultures of a unit; fewer than two give nothing."""
+    cultures: dict[tuple[str, str], list[Number]] = {}
+    for number in numbers:
+        is_of_culture = number.statistic == SCORE and len(number.where) == 1 and number.value is not None
+        if is_of_culture and number.dimension == numbers.units[number.unit].reported.culture:
+            cultures.setdefault((number.unit, number.row), []).append(number)
+    for (unit, row), members in cultures.items():
+        scale = members[0].scale
+        over = spread({n.group: n.value or 0.0 for n in members}, higher_is_better=scale.better != "lower")
+        if over.groups > 1:
             yield Fairness(
-                unit,
-                entrant,
-                dimension=values[0].dimension,
-                best=scores_spread.best_group or "",
-                best_value=scores_spread.best,
-                worst=scores_spread.worst_group or "",
-                worst_value=scores_spread.worst,
-                gap=scores_spread.gap,
-                variance=scores_spread.variance,
-                groups=scores_spread.groups,
+                unit=unit,
+                entrant=row,
+                dimension=members[0].dimension,
+                best=over.best_group or "",
+                best_value=over.best,
+                worst=over.worst_group or "",
+                worst_value=over.worst,
+                gap=over.gap,
+                variance=over.variance,
+                groups=over.groups,
                 scale=scale,
             )

@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.reporting import At, ContrastSpec, RunFacts
+from culture_tasks.benchmarks.reporting import RunFacts, Where
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.metrics.comparison import paired_difference
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
-from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, scale_of_differences
-from culture_tasks.report.numbers.observations import SCORE, aligned, in_order, nan_to_none, observe, ordered
-from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
+from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Contrast, Flag, Number
+from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, Pair, compare, scale_of_differences
+from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
+from culture_tasks.report.numbers.numbers import Numbers, ordered
+from culture_tasks.report.numbers.selection import SCORE, in_order, select
 from culture_tasks.results import comparability
-from culture_tasks.results.loaded_runs import LoadedRun
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 
-def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
+def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
     """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
     texts = runs[0].model_args.split(", ") if runs else []
     arguments = dict(text.split("=", 1) for text in texts if "=" in text)
@@ -38,93 +37,74 @@ def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
 class _Side(NamedTuple):
     """One of two numbers, and the run with its samples, which are all of one task."""
 
-    cell: Cell
-    run: LoadedRun
+    number: Number
+    run: Run
     facts: RunFacts
 
 
-def contrasts(scores: Scores, *, anyway: bool = False) -> Iterator[Contrast]:
-    """Yields every contrast with both numbers; where these can't be compared, the user must insist on a difference."""
-    benchmark_units: dict[str | None, list[Measured]] = {}
-    for measured in scores.units.values():
-        benchmark_units.setdefault(measured.unit.benchmark, []).append(measured)
-    for units in benchmark_units.values():
-        for contrast in units[0].reported.contrasts:
-            yield from _contrasts(scores, units, contrast, anyway=anyway)
+def contrasts(numbers: Numbers, *, anyway: bool = False) -> list[Contrast]:
+    """Returns every contrast with both numbers; where these can't be compared, the user must insist on a difference."""
+    sides = list(_side_by_side(numbers))
+    pairs: dict[int, Pair] = {}
+    for index, (_, first, second) in enumerate(sides):
+        number = second.number
+        if anyway or not NOT_COMPARABLE.intersection(_barriers(first, second)):
+            before, after = (
+                in_order(select(numbers.results, [side.run], [side.run.task], number.where, statistic=number.statistic))
+                for side in (first, second)
+            )
+            pairs[index] = Pair(str(index), number.unit, first.number.row, number.row, (before, after), number.scale)
+    labels = {number.row: number.row for number in numbers}
+    tests = dict(zip(pairs, compare(list(pairs.values()), labels), strict=True))
+    return [_contrast(kind, first, second, tests.get(index)) for index, (kind, first, second) in enumerate(sides)]
 
 
-def _contrasts(
-    scores: Scores, units: Sequence[Measured], contrast: ContrastSpec, *, anyway: bool
-) -> Iterator[Contrast]:
-    keys = {measured.unit.key for measured in units}
-    statistics = {SCORE, *(further.name for further in units[0].reported.further)}
-    rows_of_model: dict[tuple[str, str], dict[str, None]] = {}
-    for measured in units:
-        for entrant, runs in measured.runs.items():
-            for run in runs:
-                rows_of_model.setdefault((measured.unit.key, run.result.model), {})[entrant] = None
-    for value in scores.groups:
-        where = value.cell.where
-        is_second = tuple(field for field, _ in where) in contrast.splits and set(contrast.fixed) <= set(where)
-        if value.unit not in keys or value.statistic not in statistics or not is_second:
-            continue
-        second = _side(scores.units[value.unit], value.entrant, value.cell)
-        if second is None:
-            continue
-        sides = (
-            _side(measured, entrant, cells[entrant])
-            for measured in units
-            if (cells := scores.cells_at(At(measured.unit.key, value.statistic, where)))
-            for entrant in rows_of_model.get((measured.unit.key, second.run.result.model), {}) | {value.entrant: None}
-            if entrant in cells
-        )
-        flagged = [
-            (first, _barriers(first, second))
-            for first in sides
-            if first
-            and (first.facts.row == second.facts.row or first.run.result.model == second.run.result.model)
-            and contrast.beside(first.facts, second.facts)
-        ]
-        if flagged:
-            first, flags = min(flagged, key=lambda pair: len(pair[1]))
-            yield _contrast(contrast.kind, value, first, second, flags, anyway=anyway)
+def _contrast(kind: str, first: _Side, second: _Side, test: Comparison | None) -> Contrast:
+    before, after, flags = first.number, second.number, ordered(_barriers(first, second))
+    scale, runs = scale_of_differences(after.scale), (*before.runs, *after.runs)
+    difference = Number(None, scale, flags=flags, runs=runs, where=after.where)
+    if test is not None and test.n:
+        difference = replace(difference, value=test.difference, low=test.low, high=test.high, n=test.n)
+    elif test is not None:
+        difference = replace(difference, note="no items in common")
+    place = (after.unit, after.row, after.statistic, after.dimension, after.group)
+    return Contrast(kind, *place, first=before, second=after, difference=difference)
 
 
-def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
-    run = next((run for run in measured.runs[entrant] if run.run.key in cell.runs), None)
-    return None if run is None else _Side(cell, run, run_facts(entrant, run.run.model, [run.run]))
+def _side_by_side(numbers: Numbers) -> Iterator[tuple[str, _Side, _Side]]:
+    """Yields both sides of each contrast; of several first ones, the one that differs least from the second."""
+    by_address: dict[tuple[str | None, str, Where], list[_Side]] = {}
+    for number in numbers:
+        unit = numbers.units[number.unit]
+        is_of_samples = number.statistic in (SCORE, *(further.name for further in unit.reported.further))
+        if unit.reported.contrasts and number.where and is_of_samples:
+            for run in [run for run in unit.runs[number.row] if run.key in number.runs][:1]:
+                side = _Side(number, run, run_facts(number.row, run.model, [run]))
+                by_address.setdefault((unit.benchmark, number.statistic, number.where), []).append(side)
+    for (_, _, where), sides in by_address.items():
+        for spec in numbers.units[sides[0].number.unit].reported.contrasts:
+            is_declared = tuple(field for field, _ in where) in spec.splits and set(spec.fixed) <= set(where)
+            for second in sides if is_declared else ():
+                firsts = [
+                    first
+                    for first in sides
+                    if (first.facts.row == second.facts.row or first.run.model_name == second.run.model_name)
+                    and spec.beside(first.facts, second.facts)
+                ]
+                if firsts:
+                    flags = [len(_barriers(first, second)) for first in firsts]
+                    yield spec.kind, firsts[flags.index(min(flags))], second
 
 
 def _barriers(first: _Side, second: _Side) -> set[Flag]:
     """Returns why two numbers can't be compared; the versions and prompts of two tasks are their contrast.
 
-    One task may ask about more groups than the other: the data of these are no other data.
+    One task may ask about more groups than the other: the data of these are no other data. A further score needs no
+    judge.
     """
-    flags = comparability.differences(first.run.run.settings, second.run.run.settings)
-    data, other_data = (set(side.run.run.settings.data) for side in (first, second))
+    flags = comparability.differences(first.run.settings, second.run.settings)
+    data, other_data = (set(side.run.settings.data) for side in (first, second))
     flags -= {"other_data"} if data <= other_data or other_data <= data else set()
-    flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))
-    return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
-
-
-def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
-    """Returns a contrast with the second number less the first, on the items that both have a score for."""
-    flags = flags if value.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
-    before, after = (
-        in_order(observe([side.run], [side.run.run.task], side.cell.where, statistic=value.statistic))
-        for side in (first, second)
-    )
-    before, after = aligned(before, after)
-    if before.compute is None:
-        ends = second.cell.scale.ends
-        test = paired_difference(after.scores, before.scores, after.shared_clusters, ends=ends)
-    else:
-        test = after.less(before)
-    scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
-    note = "" if test.n else "no items in common"
-    difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
-    if anyway or not NOT_COMPARABLE.intersection(flags):
-        low, high = nan_to_none(test.low), nan_to_none(test.high)
-        difference = replace(difference, value=nan_to_none(test.difference), low=low, high=high, n=test.n)
-    place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
-    return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)
+    flags |= TEST_BARRIERS.intersection((*first.number.flags, *second.number.flags))
+    flags -= {"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set()
+    return flags if second.number.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}

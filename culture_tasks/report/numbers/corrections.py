@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
-from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.results.loaded_runs import LoadedRun
+from culture_tasks.report.numbers.numbers import Unit
+from culture_tasks.report.numbers.selection import Selection, in_order
+from culture_tasks.report.numbers.strata import CultureInTask, cultures_of, pooled
+from culture_tasks.results.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedResponses:
-    """The judge's scores of an entrant's responses on a unit, and people's scores, NaN where they rated nothing.
+    """The judge's scores of a row's responses on a unit, and people's scores, NaN where they rated nothing.
 
     Attributes:
         keys: Task, item and number of each response.
@@ -39,122 +41,75 @@ class CheckedResponses:
     by: str = PEOPLE
 
 
-@dataclass(frozen=True, slots=True)
-class PairCorrection:
-    """The corrected difference of two entrants: the second less the first.
+Checked = Mapping[tuple[str, str], CheckedResponses]
+"""Checked responses by the keys of their unit and row."""
+
+
+class PairCorrection(NamedTuple):
+    """The corrected difference of two rows: the second less the first.
 
     Attributes:
-        difference: Returns the difference with an interval, by its confidence.
-        rated: Number of items that people rated for both entrants.
+        rated: Number of items that people rated for both rows.
         missing: Why there is no difference; empty where there is one.
         by: People, or the label of a better judge in their place.
-        judged: The two entrants' samples with the corrected judge's scores; None where it is the judge of the pair.
+        difference: Returns the difference with an interval, by its confidence.
+        judged: The two rows' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 
-    difference: Callable[[float], Difference]
-    rated: int
-    missing: str
+    rated: int = 0
+    missing: str = ""
     by: str = PEOPLE
-    judged: tuple[Observations, Observations] | None = None
+    difference: Callable[[float], Difference] = lambda _: Difference()
+    judged: tuple[Selection, Selection] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """The corrected differences of all pairs of entrants, by people's ratings or else by a better judge of a sample."""
+def corrections_of(
+    unit: Unit, first: str, second: str, sources: Sequence[Checked], cultures: Sequence[str | None] = (None,)
+) -> list[PairCorrection | None]:
+    """Returns the correction of two rows on a unit (None), or for each culture; None where no response is rated.
 
-    checked: Mapping[tuple[str, str], CheckedResponses]
-    _pairs: dict[tuple[str, str, str, str], Callable[[str | None], PairCorrection]] = field(default_factory=dict)
-    _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
-
-    def correction(
-        self, measured: Measured, first: str, second: str, culture: str | None = None
-    ) -> PairCorrection | None:
-        """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
-        people = self._from_people(measured, first, second, culture)
-        if people is not None and not people.missing:
-            return people
-        judge = self._from_better_judge(measured, first, second, culture)
-        return judge if judge is not None and (people is None or not judge.missing) else people
-
-    def _from_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
-        key = measured.unit.key
-        first_responses, second_responses = (self.checked.get((key, entrant)) for entrant in (first, second))
-        if first_responses is None and second_responses is None:
-            return None
-        if first_responses is None or second_responses is None:
-            return _no_correction("the responses of one of the two have no ratings")
-        tasks = {run.run.task for entrant in (first, second) for run in measured.runs[entrant]}
-        if unrated := tasks - (first_responses.weights.keys() & second_responses.weights.keys()):
-            return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        return self._pair(measured, (first, second), (first_responses, second_responses))(culture)
-
-    def _from_better_judge(
-        self, measured: Measured, first: str, second: str, culture: str | None
-    ) -> PairCorrection | None:
-        if not any(run.whole for entrant in (first, second) for run in measured.runs[entrant]):
-            return None
-        key = measured.unit.key
-        for entrant in (first, second):
-            if (key, entrant) not in self._sampled:
-                self._sampled[key, entrant] = _sampled_responses(measured, measured.runs[entrant])
-        first_responses, second_responses = self._sampled[key, first], self._sampled[key, second]
-        if first_responses is None or second_responses is None:
-            return _no_correction("there are no verdicts on all responses of both")
-        if first_responses.by != second_responses.by:
-            return None
-        where: Where = () if culture is None else ((measured.reported.culture, culture),)
-        runs = {entrant: [run.whole or run for run in row_runs] for entrant, row_runs in measured.runs.items()}
-        other_judged = replace(measured, runs=runs)
-        judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
-        correction = self._pair(measured, (first, second), (first_responses, second_responses))(culture)
-        return replace(correction, judged=judged)
-
-    def _pair(
-        self, measured: Measured, entrants: tuple[str, str], responses: tuple[CheckedResponses, CheckedResponses]
-    ) -> Callable[[str | None], PairCorrection]:
-        key = (measured.unit.key, responses[0].by, *entrants)
-        if key not in self._pairs:
-            self._pairs[key] = _corrector(measured, *responses)
-        return self._pairs[key]
+    The first source with enough ratings counts: people's come before a better judge's.
+    """
+    by_source = [_corrections(unit, first, second, source, cultures) for source in sources]
+    corrections: list[PairCorrection | None] = []
+    for options in zip(*by_source, strict=True):
+        known = [option for option in options if option is not None]
+        corrections.append(next((option for option in known if not option.missing), known[0] if known else None))
+    return corrections
 
 
-def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's scores of a sample of the responses (or of all) beside another's of all; None without these."""
-    if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
-        return None
-    field = measured.reported.field_named(measured.reported.culture)
-    keys: list[tuple[str, Hashable, int]] = []
-    strata: list[CultureInTask] = []
-    clusters: list[Hashable] = []
-    judge: list[float] = []
-    better: list[float] = []
-    for run in runs:
-        columns = (run.whole or run).columns
-        if columns is None or run.columns is None:
-            return None
-        task, items = run.run.task, columns.items.tolist()
-        grades = dict(zip(run.columns.items.tolist(), run.columns.scores.tolist(), strict=True))
-        keys += [(task, item, 0) for item in items]
-        strata += [
-            CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
-            for culture in cultures_of(run.whole or run)
-        ]
-        clusters += columns.clusters.tolist()
-        judge += columns.scores.tolist() if run.whole else [math.nan] * len(items)
-        better += [grades.get(item, math.nan) for item in items]
-    judges = " + ".join(dict.fromkeys(run.run.settings.judged_by for run in runs))
-    weights = {run.run.task: 1.0 for run in runs}
-    return CheckedResponses(keys, np.array(judge), np.array(better), strata, clusters, weights, by=judges)
+def _corrections(
+    unit: Unit, first: str, second: str, source: Checked, cultures: Sequence[str | None]
+) -> Sequence[PairCorrection | None]:
+    one, other = (source.get((unit.key, row)) for row in (first, second))
+    if one is None and other is None:
+        return [None] * len(cultures)
+    if one is None or other is None:
+        return [PairCorrection(missing="the responses of one of the two have no ratings")] * len(cultures)
+    if one.by != PEOPLE and (one.by != other.by or np.isnan(np.concatenate([one.judge, other.judge])).all()):
+        return [None] * len(cultures)
+    tasks = {run.task for row in (first, second) for run in unit.runs[row]}
+    if unrated := tasks - (one.weights.keys() & other.weights.keys()):
+        missing = f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}"
+        return [PairCorrection(missing=missing)] * len(cultures)
+    corrections = _fitted(unit, one, other, cultures)
+    if one.by == PEOPLE:
+        return corrections
+    runs = {row: [run.whole or run for run in unit.runs[row]] for row in (first, second)}
+    judged = replace(unit, runs=runs)
+    wheres: list[Where] = [() if culture is None else ((unit.reported.culture, culture),) for culture in cultures]
+    return [
+        correction
+        if correction.missing
+        else correction._replace(judged=(in_order(judged.select(first, where)), in_order(judged.select(second, where))))
+        for correction, where in zip(corrections, wheres, strict=True)
+    ]
 
 
-def _no_correction(reason: str) -> PairCorrection:
-    return PairCorrection(lambda _: Difference(reason=reason), 0, reason)
-
-
-def _corrector(
-    measured: Measured, first: CheckedResponses, second: CheckedResponses
-) -> Callable[[str | None], PairCorrection]:
-    """Returns what corrects the difference of two entrants on all of their common items, or on those of a culture."""
+def _fitted(
+    unit: Unit, first: CheckedResponses, second: CheckedResponses, cultures: Sequence[str | None]
+) -> list[PairCorrection]:
+    """Corrects the difference of two rows on all of their common items, and on those of each culture."""
     places = {key: place for place, key in enumerate(first.keys)}
     matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
     first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
@@ -170,25 +125,62 @@ def _corrector(
         strata,
         shares={
             stratum: size / task_sizes[stratum.task]
-            if measured.equal_parts
+            if unit.equal_parts
             else size * max(responses.weights[stratum.task] for responses in (first, second))
             for stratum, size in sizes.items()
         },
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        ends=measured.unit.scale.ends,
+        ends=unit.scale.ends,
     )
-    rated = (~np.isnan(np.stack(people))).sum(axis=0) == 2
-
-    def correction(culture: str | None) -> PairCorrection:
-        shares: dict[CultureInTask, float] | None = None
-        if culture is not None:  # each of its responses weighs the same
-            shares = {stratum: float(size) for stratum, size in sizes.items() if stratum.culture == culture}
-            if not shares:
-                return _no_correction("too few of their responses to the same items are rated")
+    rated = ~np.isnan(np.stack(people)).any(axis=0)
+    corrections: list[PairCorrection] = []
+    for culture in cultures:
         inside = np.array([culture in (None, stratum.culture) for stratum in strata], dtype=np.bool_)
-        difference = partial(corrected.over, shares)
+        shares = {stratum: float(size) for stratum, size in sizes.items() if culture == stratum.culture}
+        if culture is not None and not shares:
+            corrections.append(PairCorrection(missing="too few of their responses to the same items are rated"))
+            continue
+        difference = partial(corrected.over, None if culture is None else shares)
         result = difference(0.95)
         missing = (result.reason or "too few ratings") if math.isnan(result.low) else ""
-        return PairCorrection(difference, int(np.count_nonzero(rated & inside)), missing, first.by)
+        corrections.append(PairCorrection(int(np.count_nonzero(rated & inside)), missing, first.by, difference))
+    return corrections
 
-    return correction
+
+def graded_by_better_judges(units: Sequence[Unit]) -> Checked:
+    """Returns a judge's verdicts on a sample of the responses (or on all) beside another's on all."""
+    return {
+        (unit.key, row): responses
+        for unit in units
+        if any(run.whole for runs in unit.runs.values() for run in runs) and unit.is_mean_of_samples
+        for row, runs in unit.runs.items()
+        if (responses := _graded_twice(unit, runs)) is not None
+    }
+
+
+def _graded_twice(unit: Unit, runs: Sequence[Run]) -> CheckedResponses | None:
+    if any(run.subset is not None and not run.whole for run in runs):
+        return None
+    samples, field = unit.results.samples, unit.reported.field_named(unit.reported.culture)
+    keys: list[tuple[str, Hashable, int]] = []
+    strata: list[CultureInTask] = []
+    columns: list[tuple[Floats, Floats, Sequence[Hashable]]] = []
+    for run in runs:
+        all_responses = run.whole or run
+        if run.samples is None or all_responses.samples is None:
+            return None
+        own, rows, task = run.samples.rows, all_responses.samples.rows, run.task
+        grades = dict(zip(samples.item[own].tolist(), samples.score[own].tolist(), strict=True))
+        items = samples.item[rows].tolist()
+        keys += [(task, item, 0) for item in items]
+        strata += [
+            CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
+            for culture in cultures_of(samples, all_responses)
+        ]
+        judge = samples.score[rows] if run.whole else np.full(len(items), np.nan)
+        better = np.array([grades.get(item, math.nan) for item in items])
+        columns.append((judge, better, samples.cluster[rows].tolist()))
+    judge, better = (np.concatenate(side) for side in list(zip(*columns, strict=True))[:2])
+    clusters = [cluster for *_, run_clusters in columns for cluster in run_clusters]
+    judges = " + ".join(dict.fromkeys(run.settings.judged_by for run in runs))
+    return CheckedResponses(keys, judge, better, strata, clusters, {run.task: 1.0 for run in runs}, by=judges)

@@ -3,138 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Entrant, Row, Table
-from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
-from culture_tasks.results.loaded_runs import EntrantRuns, LoadedRun
+from culture_tasks.report.model import Number, Table
+from culture_tasks.report.tables.layout import ALL, COUNT, Values, columns_of, filled
+from culture_tasks.results.loading import Results
+from culture_tasks.results.runs import Run
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
-_KEPT = ("judge_tokens_kept", "judge_money_kept")
-_MONEY = ("model_money", "judge_money", "judge_money_kept")
 
 _NOTES = (
     "The model's tokens are counted by its backend: lmms-eval logs them for some backends, lm-eval for none. The "
     "judge's tokens are counted over all its replies; kept tokens are of verdicts that were already in the verdict "
-    "cache or the graded file. The length is the mean number of characters of a response.",
+    "cache or the graded file.",
     "Seconds are the time of a whole run of the harness, with the loading of the model and the grading; a run over "
     "several benchmarks has them in the row of all benchmarks. Numbers that the files don't have are missing.",
 )
 
 
-def costs_table(entered: Iterable[EntrantRuns], prices: Prices | None) -> Table:
-    """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
-    shares = [share for entry in entered for share in _shares(entry)]
-    numbers = [_numbers(share, prices) for share in shares]
-    amounts = [amount for values in numbers for key in _MONEY if (amount := values[key]) is not None]
-    currency, digits = prices.currency if prices else "", 2 if max(amounts, default=0) >= 1 else 4
-    money = Scale(currency, 0.0, None, better=None, digits=digits)
-    has_kept = any(values["judge_tokens_kept"] for values in numbers)
-    empty_keys = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
-    payers = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
-    columns = [
-        *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out", characters="Length"),
+def costs_table(results: Results, prices: Prices | None) -> Table:
+    """Returns the costs of each row's runs, benchmark by benchmark and in all; without prices there is no money."""
+    shares = [(row, *share) for row in results.rows.values() for share in _shares(results.of(row.key).values())]
+    numbers = [_numbers(runs, seconds, prices) for _, _, runs, seconds in shares]
+    amounts = [values[key] or 0.0 for values in numbers for key in ("model_money", "judge_money")]
+    currency = prices.currency if prices else ""
+    money = Scale(currency, 0.0, None, better=None, digits=2 if max(amounts, default=0) >= 1 else 4)
+    columns = (
+        *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out"),
         *columns_of(COUNT, judge_tokens_in="Judge tokens in", judge_tokens_out="Judge tokens out"),
         *columns_of(COUNT, judge_tokens_kept="Judge tokens kept"),
         *columns_of(_SECONDS, seconds="Seconds"),
-        *columns_of(money, **{key: f"{label}, {currency}" for key, label in payers.items()}),
-    ]
-    columns = [column for column in columns if column.key not in empty_keys]
-    rows: list[Row] = []
-    for share, values in zip(shares, numbers, strict=True):
-        runs = tuple(loaded.run.key for loaded in share.runs)
-        scaled = ((values[column.key], column.scale) for column in columns)
-        cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in scaled)
-        if any(cell.value is not None for cell in cells):
-            rows.append(Row((share.entrant.label, share.benchmark), cells, share.entrant.key))
-    notes = (*_NOTES, *_price_notes(shares, prices, has_money=bool(amounts)))
+        *columns_of(money, model_money=f"Model, {currency}", judge_money=f"Judge, {currency}"),
+    )
+    scales = {column.key: column.scale for column in columns}
+    rows: list[tuple[tuple[str, str], Values]] = []
+    for (row, title, runs, _), values in zip(shares, numbers, strict=True):
+        keys = tuple(run.key for run in runs)
+        known = {key: value for key, value in values.items() if value is not None}
+        if known:
+            cells = {key: Number(float(value), scales[key], runs=keys) for key, value in known.items()}
+            rows.append(((row.label, title), cells))
+    all_runs = [run for _, _, runs, _ in shares for run in runs]
+    notes = (*_NOTES, *_price_notes(all_runs, prices, has_money=any(amounts)))
     title, headers = "Costs of the runs", ("Model", "Benchmark")
-    return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
+    return filled(Table("costs", title, headers, columns, notes=notes, question="runs"), rows)
 
 
-class _Share(NamedTuple):
-    """Some of an entrant's runs: those of a benchmark, or all of them."""
-
-    entrant: Entrant
-    benchmark: str
-    runs: Sequence[LoadedRun]
-    seconds: float | None
-
-
-def _shares(entry: EntrantRuns) -> Iterator[_Share]:
-    """Yields an entrant's runs by benchmark, and all of them where there are several benchmarks."""
-    all_runs = [loaded for loaded in entry.runs.values() if not loaded.result.members]
-    by_benchmark: dict[str, list[LoadedRun]] = {}
-    for loaded in all_runs:
-        by_benchmark.setdefault(loaded.run.benchmark or loaded.run.task, []).append(loaded)
+def _shares(row_runs: Iterable[Run]) -> Iterator[tuple[str, list[Run], float | None]]:
+    """Yields a row's runs by benchmark with their seconds, and all of them where there are several benchmarks."""
+    all_runs = [run for run in row_runs if not run.members]
+    by_benchmark: dict[str, list[Run]] = {}
+    for run in all_runs:
+        by_benchmark.setdefault(run.benchmark or run.task, []).append(run)
     for name, runs in by_benchmark.items():
-        tasks, title = {loaded.run.task for loaded in runs}, benchmarks()[name].title if name in benchmarks() else name
-        is_alone = all(loaded.result.together <= tasks for loaded in runs)
-        yield _Share(entry.entrant, title, runs, _seconds(runs) if is_alone else None)
+        tasks, title = {run.task for run in runs}, benchmarks()[name].title if name in benchmarks() else name
+        yield title, runs, _seconds(runs) if all(run.together <= tasks for run in runs) else None
     if len(by_benchmark) > 1:
-        yield _Share(entry.entrant, ALL, all_runs, _seconds(all_runs))
+        yield ALL, all_runs, _seconds(all_runs)
 
 
-def _seconds(runs: Sequence[LoadedRun]) -> float | None:
+def _seconds(runs: Sequence[Run]) -> float | None:
     """Returns how long some runs took, each result file once; a new grading repeats the time of the old file."""
-    files = {loaded.result.graded_from or loaded.result.path: loaded.result.seconds for loaded in runs}
-    return whole_sum(files.values())
+    return whole_sum({run.graded_from or run.path: run.seconds for run in runs}.values())
 
 
-def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
+def _numbers(runs: Sequence[Run], seconds: float | None, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
-    judged_runs = [loaded for loaded in share.runs if loaded.run.settings.judges]
+    judged_runs = [run for run in runs if run.settings.judges]
 
     def usage(part: str) -> Usage | None:
-        usages: list[Any] = [getattr(loaded.run.spent, part, None) for loaded in judged_runs]
+        usages: list[Any] = [getattr(run.spent, part, None) for run in judged_runs]
         return sum(usages, start=Usage()) if usages and None not in usages else None
 
-    names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {name: whole_sum(getattr(loaded.run.spent, name, None) for loaded in share.runs) for name in names}
-    responses, characters = sums["responses"], sums.pop("characters")
-    judge, judge_kept = usage("judge"), usage("judge_kept")
-    price = prices.price_of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
-    verdict_costs = [_verdict_costs(loaded, prices) for loaded in judged_runs]
+    names = ("responses", "tokens_in", "tokens_out")
+    sums = {name: whole_sum(getattr(run.spent, name, None) for run in runs) for name in names}
+    judge, kept = usage("judge"), usage("judge_kept")
+    price = prices.price_of(runs[0].model_name, runs[0].model) if prices else None
     return {
         **sums,
-        "characters": characters / responses if responses and characters is not None else None,
         "judge_tokens_in": judge.prompt_tokens if judge else None,
         "judge_tokens_out": judge.completion_tokens if judge else None,
-        "judge_tokens_kept": judge_kept.prompt_tokens + judge_kept.completion_tokens if judge_kept else None,
-        "seconds": share.seconds,
-        "model_money": price.cost_of_run(sums["tokens_in"], sums["tokens_out"], share.seconds) if price else None,
-        "judge_money": whole_sum(amount for amount, _ in verdict_costs),
-        "judge_money_kept": whole_sum(amount for _, amount in verdict_costs),
+        "judge_tokens_kept": (kept.prompt_tokens + kept.completion_tokens or None) if kept else None,
+        "seconds": seconds,
+        "model_money": price.cost_of_run(sums["tokens_in"], sums["tokens_out"], seconds) if price else None,
+        "judge_money": whole_sum(_verdict_cost(run, prices) for run in judged_runs),
     }
 
 
-def _verdict_costs(loaded: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
-    """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
-    models, spent = {judge.model for judge in loaded.run.settings.judges}, loaded.run.spent
+def _verdict_cost(run: Run, prices: Prices | None) -> float | None:
+    """Returns the cost of a run's verdicts; None without a price or with several judges."""
+    models = {judge.model for judge in run.settings.judges}
     price = prices.price_of(*models) if prices and len(models) == 1 else None
-    if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
-        return None, None
-    return price.cost_of_requests(spent.judge), price.cost_of_requests(spent.judge_kept)
+    spent = run.spent.judge if run.spent else None
+    return price.cost_of_requests(spent) if price and spent is not None else None
 
 
-def _price_notes(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
+def _price_notes(runs: Sequence[Run], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
     """Yields the origin of the prices, and the names without one: models only where others have one."""
     if prices is None:
         return
     if has_money and prices.origin:
         yield f"Prices: {prices.origin}."
-    runs = [loaded for share in shares for loaded in share.runs]
-    names = [loaded.result.model for loaded in runs if prices.price_of(loaded.result.model, loaded.run.model) is None]
+    names = [loaded.model_name for loaded in runs if prices.price_of(loaded.model_name, loaded.model) is None]
     names = names if len(names) < len(runs) else []
     graders = [
         judge.model
         for loaded in runs
-        if loaded.run.spent and loaded.run.spent.judge is not None
-        for judge in loaded.run.settings.judges
+        if loaded.spent and loaded.spent.judge is not None
+        for judge in loaded.settings.judges
     ]
     judges = [model for model in graders if prices.price_of(model) is None]
     if names or judges:

@@ -10,12 +10,12 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect
 from culture_tasks.metrics.significance import holm
 from culture_tasks.people.spotcheck_draw import SheetResponse
-from culture_tasks.report.model import Cell, JudgeBias, Row, Table
-from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
-from culture_tasks.report.numbers.observations import nan_to_none
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
+from culture_tasks.report.model import Number, Table
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.numbers import nan_to_none
+from culture_tasks.report.tables.layout import COUNT, OWN_SCALE, Values, columns_of, filled
 from culture_tasks.report.wording import P_VALUE
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 
 _ABOUT = (
     "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
@@ -23,7 +23,7 @@ _ABOUT = (
     "swayed. Intervals (95 %) are robust to clusters of responses to one item; p is adjusted for all probes of the "
     "table by Holm's method. Responses: those of a task, culture and model whose responses differ in the probe. A "
     "judge that avoids the ends of the scale has an effect below 0 per point of people's rating, and seems to mark "
-    "down whatever goes with quality: a bias that people's rating explains is in no sentence."
+    "down whatever goes with quality."
 )
 
 _OF_RATING = "People's rating, per point"
@@ -32,13 +32,13 @@ _OF_RATING = "People's rating, per point"
 class JudgedResponse(NamedTuple):
     """A response with the judge's score and the mean of people's ratings, and its run."""
 
-    run: TaskRun
+    run: Run
     response: SheetResponse
     people: float
 
 
 class _Probe(NamedTuple):
-    """A probe, with its words for a table and for a sentence.
+    """A probe.
 
     Attributes:
         value: Its value for a response; NaN where it isn't known.
@@ -47,10 +47,8 @@ class _Probe(NamedTuple):
     """
 
     title: str
-    responses: str
     value: Callable[[JudgedResponse], float]
     missing: str
-    per: str = ""
     between_models: bool = False
 
 
@@ -63,29 +61,25 @@ def _same_family(judgement: JudgedResponse) -> float:
 _PROBES = (
     _Probe(
         title="Length of the response, per doubling",
-        responses="longer responses",
-        per=" per doubling of their length",
         value=lambda judgement: log_length(judgement.response.text),
         missing="no rated response has a text",
     ),
     _Probe(
         title="Judge and model of one family",
-        responses="models of the judge's family",
         value=_same_family,
         missing="the names of judge and model don't say their families",
         between_models=True,
     ),
     _Probe(
         title=_OF_RATING,
-        responses="responses that people rate higher",
         value=lambda judgement: judgement.people,
         missing="no response is rated",
     ),
 )
 
 
-def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias]]:
-    """Returns the table of all probes, with a part for each judge and benchmark, and the known effects."""
+def judge_biases(judgements: Iterable[JudgedResponse]) -> Table:
+    """Returns the table of all probes, with a part for each judge and benchmark."""
     parts: dict[Hashable, list[JudgedResponse]] = {}
     for judgement in judgements:
         if not math.isnan(judgement.response.judged):
@@ -98,27 +92,19 @@ def judge_biases(judgements: Iterable[JudgedResponse]) -> tuple[Table, list[Judg
         *columns_of(P_VALUE, p_holm="p (Holm)"),
         *columns_of(COUNT, responses="Responses"),
     )
-    rows: list[Row] = []
-    biases: list[JudgeBias] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for (part, probe, effect), p in zip(effects, adjusted, strict=True):
         run, scale = part[0].run, part[0].response.scale
-        benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
-        judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
+        benchmark = benchmarks().get(run.benchmark or "")
+        texts = (run.settings.judged_by, run.task if benchmark is None else benchmark.title, probe.title)
         value, low, high = map(nan_to_none, (effect.value, effect.low, effect.high))
-        cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
-        rows.append(row_of((judge, title, probe.title), (cell, Cell(nan_to_none(p), P_VALUE), effect.n), columns))
-        if cell.value is not None and probe.title != _OF_RATING:
-            explained = _effect(part, probe, beside_rating=True)
-            if not explained.p <= ALPHA or explained.value * effect.value < 0.0:
-                p = 1.0
-            width = (scale.high or 0.0) - (scale.low or 0.0)
-            share = abs(effect.value) * effect.span / width if width else 0.0
-            biases.append(JudgeBias(judge, title, probe.responses, probe.per, cell, p, share))
+        cell = Number(value, scale_of_differences(scale), low, high, n=effect.n, note=effect.reason or "")
+        rows.append((texts, {"effect": cell, "p_holm": Number(nan_to_none(p), P_VALUE), "responses": effect.n}))
     headers, title = ("Judge", "Benchmark", "Probe"), "Biases of the judge"
-    return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
+    return filled(Table("spotcheck_biases", title, headers, columns, notes=(_ABOUT,), question="judges"), rows)
 
 
-def _effect(judgements: Sequence[JudgedResponse], probe: _Probe, *, beside_rating: bool = False) -> ProbeEffect:
+def _effect(judgements: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
     values = [probe.value(judgement) for judgement in judgements]
     if all(map(math.isnan, values)):
         return ProbeEffect(reason=probe.missing)
@@ -128,5 +114,4 @@ def _effect(judgements: Sequence[JudgedResponse], probe: _Probe, *, beside_ratin
         for judgement in judgements
     ]
     clusters = [judgement.response.cluster for judgement in judgements]
-    beside = [judgement.people for judgement in judgements] if beside_rating else None
-    return probe_effect(errors, values, strata, clusters=clusters, beside=beside)
+    return probe_effect(errors, values, strata, clusters=clusters)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, title_of
-from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
+from culture_tasks.report.model import Column, Comparison, CountryScore, Fairness, ModelMeans, Number, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources, why_no_mean
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
+from culture_tasks.report.tables.layout import COUNT, OWN_SCALE, Context, Values, columns_of, filled
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, why_no_interval
-from culture_tasks.results.runs import TaskRun
+from culture_tasks.results.runs import Run
 from culture_tasks.vocabulary import place
 
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
@@ -23,17 +23,14 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     """Returns every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
-    columns: list[FilledColumn] = []
+    columns: list[Column] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         scale, header = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
-        not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        column = Column(unit.key, label, scale, over=header)
-        columns.append(FilledColumn(column, {**not_run, **unit.cells}))
-    columns += [
-        FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells) for mean in reversed(means)
-    ]
+        not_run = {key: Number(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
+        columns.append(Column(unit.key, label, scale, {**not_run, **unit.cells}, over=header))
+    columns += [Column(mean.key, mean.title, COMMON, mean.cells, sums_up=True) for mean in reversed(means)]
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's range is mapped to 0-100, 100 being its better end.")
@@ -63,10 +60,10 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     is_graded = not any("unjudged" in cell.flags for unit in headline for cell in unit.cells.values())
     models = {entrant.model for entrant in context.entrants.values()}
     if not means and len(headline) > 1 and len(models) > 1 and is_graded:
-        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline, context.entrants)}.")
-    table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
+        notes.append(f"The models can't be ranked by a mean: {why_no_mean(headline)}.")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
-    return grid(context, table, columns, rows=dict.fromkeys((*order, *context.entrants)))
+    rows = {key: (context.entrants[key].label,) for key in (*order, *context.entrants)} if columns else {}
+    return Table("summary", "Scores", columns=tuple(columns), rows=rows, notes=tuple(notes), question="best")
 
 
 def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
@@ -93,39 +90,40 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
         Column("groups", "Groups", COUNT),
     )
-    rows: list[Row] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for spread in spreads:
         unit, points = units[spread.unit], spread.scale
-        if not unit.headline:
-            continue
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
-        values = (spread.best_value, spread.worst_value, spread.gap, spread.variance)
-        scales, flags = (points, points, points, squared), unit.cells[spread.entrant].flags
-        numbers = zip(values, scales, strict=True)
-        cells = (None if value is None else Cell(value, scale, flags=flags) for value, scale in numbers)
+        values = {"best": spread.best_value, "worst": spread.worst_value, "gap": spread.gap}
+        flags = unit.cells[spread.entrant].flags
+        cells: dict[str, Number | float | None] = {
+            key: Number(value, points, flags=flags) for key, value in values.items()
+        }
+        if spread.variance is not None:
+            cells["variance"] = Number(spread.variance, squared, flags=flags)
+        cells["groups"] = spread.groups
         groups = (spread.best or "all equal", spread.worst or "all equal")
-        texts = (unit.title, context.entrants[spread.entrant].label, *groups)
-        rows.append(row_of(texts, (*cells, spread.groups), columns, spread.entrant))
+        if unit.headline:
+            rows.append(((unit.title, context.entrants[spread.entrant].label, *groups), cells))
     note = (
         "Worst is the worst-group score. Gap is best less worst; variance is over the groups' scores. 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
     )
     headers = ("Benchmark", "Model", "Best group", "Worst group")
-    return Table("fairness", "Spread over cultures", headers, columns, tuple(rows), notes=(note,))
+    return filled(Table("fairness", "Spread over cultures", headers, columns, notes=(note,)), rows)
 
 
 def comparison_table(
     context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[ModelMeans]
 ) -> Table:
     """Returns every test between two entrants: on a benchmark, and of their means."""
-    is_corrected = any(test.is_corrected for test in (*tests, *(test for mean in means for test in mean.comparisons)))
     columns = (
         Column("difference", "B - A", OWN_SCALE),
-        *(columns_of(OWN_SCALE, judge="Judge's B - A") if is_corrected else ()),
-        *(columns_of(COUNT, rated="Rated items") if is_corrected else ()),
+        *columns_of(OWN_SCALE, judge="Judge's B - A"),
+        *columns_of(COUNT, rated="Rated items"),
         *columns_of(P_VALUE, p="p", p_holm="p (Holm)"),
-        Column("n", "Common items", COUNT),
-        Column("needed", "Items needed", ITEMS_NEEDED),
+        *columns_of(COUNT, n="Common items"),
+        *columns_of(ITEMS_NEEDED, needed="Items needed"),
     )
     listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
     listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
@@ -133,30 +131,34 @@ def comparison_table(
     p_values = [math.inf if test.p is None else test.p for test, _, _ in listed]
     by_p = sorted(range(count), key=p_values.__getitem__)
     listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
-    rows: list[Row] = []
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for test, title, scale in listed:
         points = scale_of_differences(scale)
-        difference = Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
+        values: dict[str, Number | float | None] = {
+            "difference": Number(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags),
+            "p": test.p,
+            "p_holm": test.p_holm,
+            "n": test.n,
+            "needed": test.items_needed,
+        }
+        if test.correction is not None and test.is_corrected:
+            correction = test.correction
+            values["judge"] = Number(correction.judge, points, correction.judge_low, correction.judge_high, n=test.n)
+            values["rated"] = correction.rated
         labels = (context.entrants[test.first].label, context.entrants[test.second].label)
-        correction = test.correction if test.is_corrected else None
-        judge = correction and Cell(
-            correction.judge, points, low=correction.judge_low, high=correction.judge_high, n=test.n
-        )
-        judge_cells = (judge, correction and correction.rated) if is_corrected else ()
-        values = (difference, *judge_cells, test.p, test.p_holm, test.n, test.items_needed)
-        rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
+        rows.append(((title, *labels, test.verdict, test.test), values))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
         "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides; "
         "of one draw of questions, it is for all of them. "
         "Fragile: one grossly wrong answer that these items missed could undo it. Items needed: how many common items "
-        "would make this difference significant 4 times out of 5, after the same adjustment. A task of the harnesses "
-        "is tested where its samples are there and their mean is its score."
+        "would make this difference significant 4 times out of 5, after the same adjustment."
     )
+    is_corrected = any(test.is_corrected for test, _, _ in listed)
     cut = f"These are the {_MOST_TESTS:,} of {count:,} tests with the smallest p; report.json has all of them."
     notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
-    return Table("comparisons", title, headers, columns, tuple(rows), notes=notes, question="best")
+    return filled(Table("comparisons", title, headers, columns, notes=notes, question="best"), rows)
 
 
 _MOST_TESTS = 2_000
@@ -170,24 +172,22 @@ _ABOUT_CORRECTIONS = (
 )
 
 
-def runs_table(runs: Iterable[TaskRun]) -> Table:
+def runs_table(runs: Iterable[Run]) -> Table:
     """Returns every run in use, with the settings that decide whether it can be compared."""
-    columns = columns_of(COUNT, items="Items", scored="Scored")
-    columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
-    rows: list[Row] = []
+    columns = (
+        *columns_of(COUNT, items="Items", scored="Scored"),
+        *columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed"),
+    )
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
         texts = (run.model, title_of(run.task), harness, settings.judged_by, settings.task_version, run.date)
-        rows.append(
-            row_of(
-                texts,
-                (run.items or None, run.scored if run.samples_file else None, run.coverage, run.unparsed),
-                columns,
-            )
-        )
+        scored = run.scored if run.samples else None
+        values = {"items": run.items or None, "scored": scored, "coverage": run.coverage, "unparsed": run.unparsed}
+        rows.append((texts, values))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
-    return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")
+    return filled(Table("runs", "Runs", headers, columns, notes=notes, question="runs"), rows)
 
 
 # Countries: the score of each model for each, and the means of the benchmarks behind it
@@ -203,32 +203,35 @@ def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
 def _countries_by_model(context: Context, countries: Countries) -> Table:
     scores = {(score.place, score.entrant): score for score in countries.scores}
     models = [key for key in context.entrants if key in {score.entrant for score in countries.scores}]
-    columns = [Column("n", "Questions", COUNT), *(Column(key, context.entrants[key].label, COMMON) for key in models)]
-    rows = []
+    columns = (
+        Column("n", "Questions", COUNT),
+        *(Column(key, context.entrants[key].label, COMMON) for key in models),
+    )
+    rows: list[tuple[tuple[str, ...], Values]] = []
     for code in _in_order(countries.scores):
         by_model = {key: scores[code, key] for key in models if (code, key) in scores}
-        units = [context.scores.units[key].unit for score in by_model.values() for key in score.means]
+        units = [context.scores.units[key] for score in by_model.values() for key in score.means]
         owners = [unit.benchmark or unit.key for unit in units]
         titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
-        texts = (place(code).name, ", ".join(titles))
         questions = max(score.cell.n for score in by_model.values())
-        cells = (by_model[key].cell if key in by_model else None for key in models)
-        rows.append(row_of(texts, (questions, *cells), columns))
+        values: Values = {"n": questions, **{key: score.cell for key, score in by_model.items()}}
+        rows.append(((place(code).name, ", ".join(titles)), values))
     headers, notes = ("Country", "Benchmarks"), tuple(_country_notes(context, countries))
-    return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
+    return filled(Table("countries", "Countries", headers, columns, notes=notes), rows)
 
 
 def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     units = [key for key in context.scores.units if any(key in score.over for score in scores)]
-    columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
-    columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
+    columns = (
+        *columns_of(COMMON, pooled="Score", raw="Mean"),
+        *columns_of(COUNT, n="Questions"),
+        *(Column(key, context.scores.units[key].title, COMMON, over="Means of benchmarks") for key in units),
+    )
     order = {code: index for index, code in enumerate(_in_order(scores))}
-    rows = [
-        row_of(
+    rows: list[tuple[tuple[str, ...], Values]] = [
+        (
             (place(score.place).name, context.entrants[score.entrant].label),
-            (score.cell, score.raw, score.cell.n, *(score.means.get(key) for key in units)),
-            columns,
-            score.entrant,
+            {"pooled": score.cell, "raw": score.raw, "n": score.cell.n, **score.means},
         )
         for score in sorted(scores, key=lambda score: order[score.place])
     ]
@@ -237,7 +240,7 @@ def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) ->
         "country weighs the same. All numbers are on the common scale of 0-100."
     )
     title, headers = "Countries, with the means of the benchmarks", ("Country", "Model")
-    return Table("countries_by_benchmark", title, headers, tuple(columns), tuple(rows), notes=(note,))
+    return filled(Table("countries_by_benchmark", title, headers, columns, notes=(note,)), rows)
 
 
 def _in_order(scores: Sequence[CountryScore]) -> list[str]:
@@ -247,7 +250,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 
 
 def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
-    usual, titles = usual_units(countries.scores), {key: unit.unit.title for key, unit in context.scores.units.items()}
+    usual, titles = usual_units(countries.scores), {key: unit.title for key, unit in context.scores.units.items()}
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
@@ -273,6 +276,6 @@ def _country_notes(context: Context, countries: Countries) -> Iterator[str]:
     if countries.parts:
         parts = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
         yield f"A part of a country counts for it: {parts}."
-    if shared := shared_sources(context.scores.units[key].unit for key in usual):
+    if shared := shared_sources(context.scores.units[key] for key in usual):
         yield shared
     yield from _notes_by_reason("Not included", countries.beside, titles)

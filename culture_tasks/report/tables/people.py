@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -22,26 +22,18 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import RatedDesign, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
+from culture_tasks.report.model import CheckedScore, Column, Flag, ModelRow, Number, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import (
-    CultureInTask,
-    cell_of,
-    from_interval,
-    nan_to_none,
-    observe,
-    ordered,
-)
-from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
+from culture_tasks.report.numbers.corrections import Checked, CheckedResponses
+from culture_tasks.report.numbers.estimates import JUDGE_FLAGS
+from culture_tasks.report.numbers.numbers import Unit, from_interval, nan_to_none, number_of, ordered
+from culture_tasks.report.numbers.selection import select
+from culture_tasks.report.numbers.strata import CultureInTask
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
-from culture_tasks.report.tables.judge_panels import ALPHA
-from culture_tasks.results.loaded_runs import LoadedRun
+from culture_tasks.report.tables.layout import ALL, ALPHA, COUNT, OWN_SCALE, Values, columns_of, filled
+from culture_tasks.results.runs import Run
 
 _WEIGHT = Scale("weight", 0.0, None, better=None)
-Numbers = Sequence[Cell | float | None]
-"""The numbers of a row, in the order of its columns."""
 
 _ABOUT_SCORES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
@@ -63,56 +55,49 @@ _LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 
 def checked_by_people(
     sheets: Sequence[RatedDesign], units: Sequence[CheckedUnit]
-) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
-    """Corrects judges' scores by people's ratings: tables, the overall scores, and the judges' biases."""
+) -> tuple[list[Table], list[CheckedScore]]:
+    """Corrects judges' scores by people's ratings: tables, and the overall scores."""
     if not sheets:
-        return [], [], []
+        return [], []
     notes = [_ABOUT_SCORES, *(doubt for sheet in sheets for doubt in doubts(sheet))]
     notes += dict.fromkeys(_sample_note(run.loaded) for unit in units for run in unit.checked_runs if run.is_sample)
-    bias_table, biases = judge_biases(_rated_responses(units))
-    several_raters = any(unit.raters > 1 for unit in units)
-    score_columns = [
+    score_columns = (
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
-        *(columns_of(OWN_SCALE, other_raters="Raters like these") if several_raters else ()),
-        *columns_of(OWN_SCALE, people="People alone"),
+        *columns_of(OWN_SCALE, other_raters="Raters like these", people="People alone"),
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
-    ]
-    agreement_columns = [
+    )
+    agreement_columns = (
         *columns_of(COUNT, rated="Rated by both"),
         *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
         *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
-    ]
+    )
 
-    def table(key: str, title: str, columns: Sequence[Column], rows: Iterable[Row], *notes: str) -> Table:
+    def table(
+        key: str,
+        title: str,
+        columns: tuple[Column, ...],
+        notes: Iterable[str],
+        values: Callable[[CheckedUnit, str | None], Values],
+    ) -> Table:
+        rows = (
+            ((unit.label, unit.judged_by, unit.title, culture or ALL), values(unit, culture))
+            for unit in units
+            for culture in (None, *unit.cultures)
+        )
         headers = ("Model", "Judge", "Benchmark", "Culture")
-        return Table(key, title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
+        return filled(Table(key, title, headers, columns, notes=tuple(notes), question="judges"), rows)
 
-    def row(unit: CheckedUnit, culture: str | None, values: Numbers, columns: Sequence[Column]) -> Row:
-        return row_of((unit.label, unit.judged_by, unit.title, culture or ALL), values, columns, unit.key)
-
-    scores = (
-        row(unit, culture, unit.scores(culture, other_raters=several_raters), score_columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    )
-    agreements = (
-        row(unit, culture, unit.agreement(culture), agreement_columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    )
-    tables = [
-        table("spotcheck", "Scores corrected by people", score_columns, scores, *notes),
-        table("spotcheck_agreement", "Agreement of judge and people", agreement_columns, agreements, _ABOUT_AGREEMENT),
-        bias_table,
-    ]
-    return tables, [unit.checked for unit in units], biases
+    about, title = [_ABOUT_AGREEMENT], "Agreement of judge and people"
+    scores = table("spotcheck", "Scores corrected by people", score_columns, notes, CheckedUnit.scores)
+    agreements = table("spotcheck_agreement", title, agreement_columns, about, CheckedUnit.agreement)
+    return [scores, agreements, judge_biases(_rated_responses(units))], [unit.checked for unit in units]
 
 
 def checked_units(
     sheets: Sequence[RatedDesign],
-    measured: Sequence[Measured],
-    entrants: Mapping[str, Entrant],
+    measured: Sequence[Unit],
+    entrants: Mapping[str, ModelRow],
     *,
     require_all: bool = True,
 ) -> list[CheckedUnit]:
@@ -124,15 +109,15 @@ def checked_units(
     """
     if not sheets:
         return []
-    loaded_runs = {loaded.run.key: loaded for unit in measured for runs in unit.runs.values() for loaded in runs}
+    loaded_runs = {loaded.key: loaded for unit in measured for runs in unit.runs.values() for loaded in runs}
     checked = _checked_runs(sheets, list(loaded_runs.values()), require_all=require_all)
     units: list[CheckedUnit] = []
     for unit in measured:
         for key, runs in unit.runs.items():
-            checked_runs = [checked[loaded.run.key] for loaded in runs if loaded.run.key in checked]
+            checked_runs = [checked[loaded.key] for loaded in runs if loaded.key in checked]
             if checked_runs and not unit.is_mean_of_samples:
                 raise SettingsError(
-                    f"spotcheck: people's ratings correct means of scores, and the score of {unit.unit.key} is no mean "
+                    f"spotcheck: people's ratings correct means of scores, and the score of {unit.key} is no mean "
                     "of its responses' scores. Leave its ratings out."
                 )
             if checked_runs:
@@ -140,25 +125,20 @@ def checked_units(
     return units
 
 
-def corrected_by_people(
-    measured: Sequence[Measured], units: Sequence[CheckedUnit]
-) -> tuple[list[Measured], Corrections]:
-    """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
-    by_entrant: dict[str, dict[str, CheckedUnit]] = {}
+def corrected_by_people(measured: Sequence[Unit], units: Sequence[CheckedUnit]) -> Checked:
+    """Corrects scores and differences in the units where each row has enough ratings; the others are left."""
+    by_row: dict[str, dict[str, CheckedUnit]] = {}
     for unit in units:
-        by_entrant.setdefault(unit.measured.unit.key, {})[unit.key] = unit
-    results: list[Measured] = []
+        by_row.setdefault(unit.measured.key, {})[unit.key] = unit
     responses: dict[tuple[str, str], CheckedResponses] = {}
     for scores in measured:
-        checked, key = by_entrant.get(scores.unit.key, {}), scores.unit.key
-        cells = {entrant: cell for entrant, cell in scores.unit.cells.items() if cell.value is not None}
-        corrected = {entrant: checked[entrant].corrected(cell) for entrant, cell in cells.items() if entrant in checked}
+        checked, key = by_row.get(scores.key, {}), scores.key
+        cells = {row: cell for row, cell in scores.cells.items() if cell.value is not None}
+        corrected = {row: checked[row].corrected(cell) for row, cell in cells.items() if row in checked}
         if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
-            results.append(replace(scores, unit=replace(scores.unit, cells={**scores.unit.cells, **corrected})))
-            responses |= {(key, entrant): checked[entrant].responses for entrant in corrected}
-        else:
-            results.append(scores)
-    return results, Corrections(responses)
+            scores.cells.update(corrected)
+            responses |= {(key, row): checked[row].responses for row in corrected}
+    return responses
 
 
 # Which runs the ratings are of
@@ -167,7 +147,7 @@ def corrected_by_people(
 class _CheckedRun(NamedTuple):
     """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
-    loaded: LoadedRun
+    loaded: Run
     population: Population
     sheet: RatedDesign
     place: int
@@ -175,19 +155,16 @@ class _CheckedRun(NamedTuple):
     @property
     def is_sample(self) -> bool:
         """Whether its judge graded a sample of another run's responses."""
-        result = self.loaded.result
-        return result.subset is not None and result.graded_from is not None
+        return self.loaded.subset is not None and self.loaded.graded_from is not None
 
     @property
     def weight(self) -> float:
         """How many documents of its task a response is for, in a designed subset."""
-        subset = self.loaded.result.subset
+        subset = self.loaded.subset
         return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
-def _checked_runs(
-    sheets: Sequence[RatedDesign], runs: Sequence[LoadedRun], *, require_all: bool
-) -> dict[str, _CheckedRun]:
+def _checked_runs(sheets: Sequence[RatedDesign], runs: Sequence[Run], *, require_all: bool) -> dict[str, _CheckedRun]:
     places: dict[str, tuple[RatedDesign, int]] = {}
     for sheet in sheets:
         for place, source in enumerate(sheet.design.populations):
@@ -198,25 +175,25 @@ def _checked_runs(
                 )
             places[source.fingerprint] = (sheet, place)
     tasks = {source.task for sheet in sheets for source in sheet.design.populations}
-    populations: list[tuple[LoadedRun, Population]] = []
+    populations: list[tuple[Run, Population]] = []
     unusable: dict[str, str] = {}
     for loaded in runs:
-        if loaded.run.task in tasks and loaded.run.settings.judges:
+        if loaded.task in tasks and loaded.settings.judges:
             try:
-                populations.append((loaded, read_population(loaded.result)))
+                populations.append((loaded, read_population(loaded)))
             except DataError as error:  # of a run that nobody rated, the report has counted the file's damage already
-                unusable[loaded.run.task] = str(error).rstrip(".")
+                unusable[loaded.task] = str(error).rstrip(".")
     present = {population.fingerprint for _, population in populations}
     for fingerprint, (sheet, place) in places.items():
         alternatives = () if require_all else sheet.design.populations
         if fingerprint not in present and not any(source.fingerprint in present for source in alternatives):
             task = sheet.design.populations[place].task
-            candidates = [population for loaded, population in populations if loaded.run.task == task]
+            candidates = [population for loaded, population in populations if loaded.task == task]
             raise DataError(_absence(sheet, place, candidates, unusable.get(task, "")))
     checked_runs: dict[str, _CheckedRun] = {}
     for loaded, population in populations:
         if population.fingerprint in places:
-            checked_runs[loaded.run.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
+            checked_runs[loaded.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
     return checked_runs
 
 
@@ -243,9 +220,9 @@ def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population], d
 class CheckedUnit:
     """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
-    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
-        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.unit.title
-        self.judged_by = " + ".join(dict.fromkeys(run.loaded.run.settings.judged_by for run in checked))
+    def __init__(self, measured: Unit, key: str, entrant: ModelRow, checked: Sequence[_CheckedRun]) -> None:
+        self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.title
+        self.judged_by = " + ".join(dict.fromkeys(run.loaded.settings.judged_by for run in checked))
         self.checked_runs = checked
         self._runs = [run.loaded for run in checked]
         responses = [response for run in checked for response in run.population.responses]
@@ -259,7 +236,7 @@ class CheckedUnit:
             (stratum.task, response.item, response.run) for stratum, response in zip(strata, responses, strict=True)
         ]
         judge: Floats = np.array([response.judged for response in responses])
-        weights = {run.loaded.run.task: run.weight for run in checked}
+        weights = {run.loaded.task: run.weight for run in checked}
         self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights)
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
@@ -282,62 +259,55 @@ class CheckedUnit:
             self.responses.strata,
             shares=self._shares,
             clusters=self._clusters,
-            ends=self.measured.unit.scale.ends,
+            ends=self.measured.scale.ends,
         )
 
     @property
     def checked(self) -> CheckedScore:
         """Its overall score."""
         people = self._cell(self._corrected.overall, None, is_set=True)
-        return CheckedScore(self.measured.unit.key, self.key, self._judge_score(None), people)
+        return CheckedScore(self.measured.key, self.key, self._judge_score(None), people)
 
-    def corrected(self, cell: Cell) -> Cell:
+    def corrected(self, cell: Number) -> Number:
         """Returns the unit's score corrected; without an interval where not all of its tasks have enough ratings."""
         people = self._cell(self._corrected.overall, None)
-        rated_tasks, tasks = (
-            {loaded.run.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key])
-        )
+        rated_tasks, tasks = ({loaded.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key]))
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
         flags = ordered({*cell.flags, "corrected"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
-    @property
-    def raters(self) -> int:
-        """Number of people who rated."""
-        return len(self._raters)
-
-    def scores(self, culture: str | None, *, other_raters: bool) -> Numbers:
+    def scores(self, culture: str | None) -> Values:
         """Returns the numbers of its row of scores, or of that of a culture."""
         shares = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
         corrected, people = self._corrected.over(shares), self._people_alone.over(shares)
-        return [
-            self._judge_score(culture),
-            self._cell(corrected, culture),
-            self._cell(corrected, culture, is_set=True),
-            *([self._for_other_raters(corrected, culture)] if other_raters else []),
-            self._cell(people, culture),
-            corrected.rated,
-            corrected.size,
-            Cell(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
-        ]
+        return {
+            "judge": self._judge_score(culture),
+            "corrected": self._cell(corrected, culture),
+            "corrected_here": self._cell(corrected, culture, is_set=True),
+            "other_raters": self._for_other_raters(corrected, culture),
+            "people": self._cell(people, culture),
+            "rated": corrected.rated,
+            "responses": corrected.size,
+            "weight": Number(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
+        }
 
-    def _judge_score(self, culture: str | None) -> Cell:
+    def _judge_score(self, culture: str | None) -> Number:
         """Returns the judge's score of the same responses."""
         measured, where = self.measured, self._where(culture)
         has_equal_parts = measured.equal_parts and culture is None
-        observed = observe(self._runs, measured.tasks, where, equal_parts=has_equal_parts)
-        return cell_of(observed, measured.unit.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
+        observed = select(measured.results, self._runs, measured.tasks, where, equal_parts=has_equal_parts)
+        return number_of(observed, measured.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
 
-    def _cell(self, mean: Corrected, culture: str | None, *, is_set: bool = False) -> Cell:
+    def _cell(self, mean: Corrected, culture: str | None, *, is_set: bool = False) -> Number:
         """Returns a corrected score, with an interval for other questions or for this very set of them."""
         low, high = (mean.set_low, mean.set_high) if is_set else (mean.low, mean.high)
         interval = Interval(mean.value, low, high, n=mean.rated, clusters=mean.rated, reason=mean.reason)
         flags = {flag for flag in self._flags if flag not in _LOST_FLAGS}
-        keys = tuple(loaded.run.key for loaded in self._runs)
-        cell = from_interval(interval, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
+        keys = tuple(loaded.key for loaded in self._runs)
+        cell = from_interval(interval, self.measured.scale, flags=flags, runs=keys, where=self._where(culture))
         return cell if cell.value is not None else replace(cell, note=mean.reason or "")
 
-    def _for_other_raters(self, mean: Corrected, culture: str | None) -> Cell | None:
+    def _for_other_raters(self, mean: Corrected, culture: str | None) -> Number | None:
         inside = np.array([culture in (None, stratum.culture) for stratum in self.responses.strata])
         ratings, judge = self._raters[:, inside], self.responses.judge[inside]
         strata = list(compress(self.responses.strata, inside))
@@ -348,28 +318,33 @@ class CheckedUnit:
         field = self.measured.reported.culture
         return ((field, culture),) if field and culture is not None else ()
 
-    def agreement(self, culture: str | None) -> Numbers:
+    def agreement(self, culture: str | None) -> Values:
         """Returns the numbers of its row of agreement, or of that of a culture."""
         responses = self.responses
         inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [*compress(responses.clusters, inside)]
         numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
-        points = scale_of_differences(self.measured.unit.scale)
-        statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
-        statistics |= {"mean_error": points, "mean_absolute_error": points}
-        between_cell = None if between is None else Cell(nan_to_none(between.value), ALPHA, note=between.reason or "")
-        cells: list[Cell | float | None] = [numbers.pairs, between_cell]
-        for name, scale in statistics.items():
+        points = scale_of_differences(self.measured.scale)
+        statistics: dict[str, tuple[Statistic, Scale]] = {
+            "alpha": ("krippendorff_alpha", ALPHA),
+            "spearman": ("spearman", ALPHA),
+            "higher": ("mean_error", points),
+            "apart": ("mean_absolute_error", points),
+        }
+        cells: dict[str, Number | float | None] = {"rated": numbers.pairs}
+        if between is not None:
+            cells["between"] = Number(nan_to_none(between.value), ALPHA, note=between.reason or "")
+        for key, (name, scale) in statistics.items():
             estimate = numbers.estimates[name]
             value, low, high = map(nan_to_none, (estimate.value, estimate.low, estimate.high))
-            cells.append(Cell(value, scale, low, high, n=numbers.pairs, note=estimate.reason or ""))
+            cells[key] = Number(value, scale, low, high, n=numbers.pairs, note=estimate.reason or "")
         return cells
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Groups, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
-    pairs = [(run.loaded.run.task, response.culture) for run in checked for response in run.population.responses]
+    pairs = [(run.loaded.task, response.culture) for run in checked for response in run.population.responses]
     task_counts = Counter(culture for _, culture in set(pairs))
     rated_cultures = {culture for _, culture in compress(pairs, is_rated)}
 
@@ -406,16 +381,16 @@ def _means_of(raters: Floats) -> Floats:
 
 def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
     """Yields the rated responses of all runs, once where a run belongs to several units."""
-    checked = {run.loaded.run.key: run for unit in units for run in unit.checked_runs}
+    checked = {run.loaded.key: run for unit in units for run in unit.checked_runs}
     for run in checked.values():
         people = _means_of(_ratings([run])).tolist()
         for response, rating in zip(run.population.responses, people, strict=True):
             if not math.isnan(rating):
-                yield JudgedResponse(run.loaded.run, response, rating)
+                yield JudgedResponse(run.loaded, response, rating)
 
 
-def _sample_note(sample: LoadedRun) -> str:
-    run, subset = sample.run, sample.result.subset
+def _sample_note(run: Run) -> str:
+    subset = run.subset
     assert subset is not None
     return (
         f"{run.model} on {title_of(run.task)}: the score and the interval for these questions are of the "

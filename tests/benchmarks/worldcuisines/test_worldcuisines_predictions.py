@@ -8,8 +8,8 @@ import pytest
 from support.scripts import speed_script
 
 from culture_tasks.benchmarks.worldcuisines.benchmark import TYPES
-from culture_tasks.results.loaded_runs import Names
-from culture_tasks.results.loaded_runs import load as load_runs
+from culture_tasks.results.loading import Names
+from culture_tasks.results.loading import load as load_runs
 
 OPTIONS = "1. Naan\n2. Pita\n\nPrint only the answer with a single answer id (1,2,3,4,5)."
 FILES = {part: [each for each in TYPES if each.config == part] for part in ("task1", "task2")}
@@ -83,6 +83,6 @@ def test_scores_are_compared_with_the_published_ones_and_written_as_any_run_s(co
         "  worldcuisines_open has 62.50, published 12.3",
     ]
     runs = load_runs([str(tmp_path / "out")], Names()).runs
-    assert {run.result.task for run in runs} >= {"worldcuisines_dish", "worldcuisines_open_origin"}
+    assert {run.task for run in runs} >= {"worldcuisines_dish", "worldcuisines_open_origin"}
     samples = next((tmp_path / "out").rglob("samples_worldcuisines_origin_*.jsonl")).read_text("utf-8").splitlines()
     assert json.loads(samples[0])["record"]["groups"]["country"] == "Syria"

@@ -6,9 +6,8 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from culture_tasks.report.model import Cell, Conclusion, Report, Table
+from culture_tasks.report.model import Conclusion, Number, Report, Table
 from culture_tasks.report.wording import (
     FIRST_FIGURES,
     FIRST_TABLE,
@@ -22,22 +21,20 @@ from culture_tasks.report.wording import (
 )
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
-if TYPE_CHECKING:
-    from culture_tasks.report.figures.charts import Chart
-
 _WITHOUT_SPACES = re.compile("[^ ](?:.*[^ ])?", re.DOTALL)
 """A text without the spaces at its ends."""
 
 
-def write_markdown(report: Report, folder: Path, figures: Sequence[Chart] = (), suffix: str = "png") -> list[Path]:
-    """Writes ``report.md`` and returns its path; files of the figures lie in ``figures/`` beside it."""
+def write_markdown(report: Report, folder: Path, suffix: str = "") -> list[Path]:
+    """Writes ``report.md`` and returns its path; with a suffix, it shows the figures' files in ``figures/``."""
     path = folder / "report.md"
-    path.write_text("\n\n".join(_parts(report, figures, suffix)) + "\n", encoding="utf-8", newline="\n")
+    path.write_text("\n\n".join(_parts(report, suffix)) + "\n", encoding="utf-8", newline="\n")
     return [path]
 
 
-def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[str]:
-    pictures = {chart.key: f"![{markdown_cell(chart.title)}](figures/{chart.key}.{suffix})" for chart in figures}
+def _parts(report: Report, suffix: str) -> Iterator[str]:
+    figures = report.figures if suffix else ()
+    pictures = {each.key: f"![{markdown_cell(each.title)}](figures/{each.key}.{suffix})" for each in figures}
     yield f"# Report on {counted(len(report.models), 'model')}"
     yield from _bullets([finding for finding in report.findings if finding.first])
     yield from (pictures[key] for key in FIRST_FIGURES if key in pictures)
@@ -48,13 +45,13 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         yield "\n".join(["Marks behind a number:", "", *marks])
     for question, title in QUESTIONS.items():
         tables = [table for table in report.tables if table.question == question and table.key != FIRST_TABLE]
-        charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST_FIGURES]
+        shown = [figure for figure in figures if figure.question == question and figure.key not in FIRST_FIGURES]
         findings = [finding for finding in report.findings if finding.question == question and not finding.first]
-        if tables or charts or findings:
+        if tables or shown or findings:
             yield f"## {title}"
         yield from _bullets(findings)
         yield from (_fold(table.title, "\n\n".join(_content(table))) for table in tables)
-        yield from (_fold(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
+        yield from (_fold(f"Figure: {figure.title}", pictures[figure.key]) for figure in shown)
     if report.problems:
         lines = [f"- {markdown_cell(file.path)}: {file.kind}, {markdown_cell(file.detail)}" for file in report.problems]
         yield _fold(f"Files not included ({len(lines)})", "\n".join(lines))
@@ -88,14 +85,17 @@ def table_markdown(table: Table) -> str:
 
 
 def _content(table: Table) -> Iterator[str]:
-    if table.reproduces:
-        yield f"Layout: {markdown_cell(table.reproduces)}"
-    rows = ([*map(markdown_cell, row.labels), *(_cell(cell, table) for cell in row.cells)] for row in table.rows)
+    if table.source:
+        yield f"Layout: {markdown_cell(table.source)}"
+    rows = (
+        [*map(markdown_cell, labels), *(_cell(column.cells.get(row), table) for column in table.columns)]
+        for row, labels in table.rows.items()
+    )
     yield as_markdown(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
     yield from map(markdown_cell, table.notes)
 
 
-def _cell(cell: Cell | None, table: Table) -> str:
+def _cell(cell: Number | None, table: Table) -> str:
     if cell is None:
         return ""
     text, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)

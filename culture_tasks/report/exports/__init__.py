@@ -1,1 +1,0 @@
-"""The report's numbers in the format of others: Every Eval Ever."""
