@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from culture_tasks.data.reading import DataReading, fingerprint
 from culture_tasks.errors import DataError
+from culture_tasks.plain_files import open_plain
 
 if TYPE_CHECKING:
     import datasets
@@ -121,9 +122,11 @@ def read_file(path: Path, image_column: str | None = None, key: str = "") -> Row
         DataError: If the file is missing, empty, broken, or of another type.
     """
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES or not path.is_file():
-        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+    if suffix not in SUFFIXES or path.is_dir() or not path.exists():
+        found = "no such file" if suffix in SUFFIXES else f"found the ending {suffix!r}"
+        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     try:
+        open_plain(path).close()
         if suffix == ".parquet":
             table = from_dataset(read_parquet(path), str(path), image_column, local=True)
         else:

@@ -110,7 +110,7 @@ def release(tmp_path):
 @pytest.fixture
 def fit(checkpoint, release, tmp_path, capsys):
     def run(*more, method="mcki", option="route_dim=8"):
-        options = ["--pretrained", str(checkpoint), "--data", str(release), "--out", str(tmp_path / "state")]
+        options = ["--model", str(checkpoint), "--data", str(release), "--output", str(tmp_path / "state")]
         status = main(["insertion", "fit", "--method", method, *options, "--device", "cpu", "--set", option, *more])
         return status, capsys.readouterr()
 
@@ -154,7 +154,7 @@ def test_fits_once_the_disk_has_room_and_is_done_the_next_time(fit, tmp_path, mo
         ([], {"option": "route_dims=8"}, "Did you mean 'route_dim'"),
         ([], {"option": "route_dim"}, "Expected OPTION=VALUE"),
         (["--benchmark", "care"], {}, "no training cases of the benchmark 'care'. Choose one of crosscult"),
-        (["--pretrained", "no/such/model"], {}, "'no/such/model' can't be loaded as a model of images and text"),
+        (["--model", "no/such/model"], {}, "'no/such/model' can't be loaded as a model of images and text"),
         (["--device", "cuda:99"], {}, "insertion: device='cuda:99' can't be used"),
         (
             ["--set", "encoder=clip"],
@@ -174,7 +174,7 @@ def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, messag
 
 
 def _arguments(checkpoint, data, out):
-    given = ["--method", "mend", "--pretrained", str(checkpoint), "--data", str(data), "--out", str(out)]
+    given = ["--method", "mend", "--model", str(checkpoint), "--data", str(data), "--output", str(out)]
     chosen = ["--set", "layers=2", "--set", "rank=4", "--set", "epochs=5", "--checkpoint-minutes", "0"]
     return ["insertion", "fit", *given, *chosen]
 

@@ -194,7 +194,9 @@ def _trust(
     paths = shlex.join(results) if len(results) <= _NAME_LIMIT else "RESULTS"
     if waiting := _waiting(report):
         lacking = [unit for unit in units if any("unjudged" in cell.flags for cell in unit.cells.values())]
-        return _words(f"{counted(waiting, 'response')} recorded and not graded:"), _rejudge(paths, lacking)
+        return _words(
+            f"{counted(waiting, 'response')} {'is' if waiting == 1 else 'are'} recorded and not graded:"
+        ), _rejudge(paths, lacking)
     cells = [(unit, key, cell) for unit in units for key, cell in unit.cells.items() if cell.value is not None]
     judges = [_judges(report, cell) for *_, cell in cells]
     names = list(dict.fromkeys(name for labels in judges for name in labels))
