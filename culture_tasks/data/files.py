@@ -122,7 +122,8 @@ def read_file(path: Path, image_column: str | None = None, key: str = "") -> Row
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or not path.is_file():
-        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+        problem = "no data file by its name" if path.is_file() else "no such file"
+        raise DataError(f"{path}: {problem}. Expected one with one of the endings {', '.join(SUFFIXES)}.")
     try:
         if suffix == ".parquet":
             table = from_dataset(read_parquet(path), str(path), image_column, local=True)
