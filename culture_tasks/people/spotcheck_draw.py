@@ -137,7 +137,8 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         for run in runs
         if run.subset is not None or not samples & {(run.task, run.path), (run.task, run.graded_from or run.path)}
     ]
-    judged_runs = [run for run in runs if run.settings.judges]
+    # Nothing says whether a judge graded a file without a sample: reading it below refuses it by its name.
+    judged_runs = [run for run in runs if run.settings.judges or (run.settings.partial and run.samples_file.is_file())]
     if not judged_runs:
         found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in loading.problems[:3])
         raise DataError(
