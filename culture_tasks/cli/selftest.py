@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from culture_tasks.cli.options import AddParser, add_json, show_findings
+from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import Finding, finding_of
 
 _DESCRIPTION = """\
@@ -43,6 +44,8 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
     from culture_tasks.settings import Settings
 
     settings = Settings.from_environment()
+    if not options.model and options.no_judge:
+        raise SettingsError("selftest: there is nothing to check. Name a --model, or leave out --no-judge.")
     if options.model:
         yield from _model_findings(options)  # which lets go of the model, for a judge in this process
     if not options.no_judge:

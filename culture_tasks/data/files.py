@@ -123,8 +123,8 @@ def read_file(path: Path, image_column: str | None = None, key: str = "") -> Row
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or path.is_dir() or not path.exists():
-        found = "no such file" if suffix in SUFFIXES else f"found the ending {suffix!r}"
-        raise DataError(f"{path}: {found}. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
+        found = "no data file by its name" if path.is_file() else "no such file"
+        raise DataError(f"{path}: {found}. Expected one with one of the endings {', '.join(SUFFIXES)}.")
     try:
         open_plain(path).close()
         if suffix == ".parquet":

@@ -207,10 +207,10 @@ class Table(Generic[Row]):
         Raises:
             DataUnavailableError: If neither the Hub nor its cache has them; it says what to do ``instead``.
         """
-        instead = instead or (
-            f"Put {self.folder}/{self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}) into the folder that "
-            "CULTURE_TASKS_DATA names."
-        )
+        file = f"{self.folder}/{self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])})"
+        if self.root:
+            raise DataUnavailableError(f"{self.root}: holds no {file}. Put the file there.")
+        instead = instead or f"Put {file} into the folder that CULTURE_TASKS_DATA names."
         if self.hub is None:
             raise DataUnavailableError(f"{self.folder}: these data are not on the Hub. {instead}")
         return load_split(self.hub, self.config, self.split, dict(settings.revisions).get(self.hub), instead)

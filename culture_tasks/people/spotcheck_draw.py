@@ -129,7 +129,8 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         DataError: If there are none, or they can't be read.
         SettingsError: If a name fits no judged task.
     """
-    runs = [run for run, reason in newest(load(paths, Names()).runs) if reason is None]
+    loading = load(paths, Names())
+    runs = [run for run, reason in newest(loading.runs) if reason is None]
     samples = {(run.task, run.graded_from) for run in runs if run.subset is not None}
     runs = [
         run
@@ -138,9 +139,10 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
     ]
     judged_runs = [run for run in runs if run.settings.judges or _has_unusable_samples(run)]
     if not judged_runs:
+        found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in loading.problems[:3])
         raise DataError(
-            f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
-            "with --log_samples and --output_path, judged already or not."
+            f"spotcheck: no responses that a judge grades in {', '.join(paths)}{found and f' ({found})'}. "
+            "Expected runs of a judged benchmark with --log_samples and --output_path, judged already or not."
         )
     names = sorted({run.task for run in judged_runs})
     for name in tasks:

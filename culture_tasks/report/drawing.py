@@ -41,6 +41,8 @@ _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.
 _LEGEND_WIDTH = 2.8
 _TITLE_LETTERS, _NOTE_LETTERS = 9.5, 17
 """Letters of a title, and of a note, that fit into an inch."""
+_NOTE_HEIGHT = 0.125
+"""Inches of a line of notes."""
 _ON_PAPER, _ON_A_SCREEN = 6, 10
 """Panels of models side by side: a screen is wider than a sheet of paper, and less high."""
 _DPI = 160
@@ -99,12 +101,13 @@ def draw(figure: Figure, *, across: int = _ON_PAPER) -> Picture:
     columns = min(most, count)
     rows = -(-count // columns)
     width, height = _size(figure, rows, columns)
+    notes = [line for note in figure.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width))]
+    height += _NOTE_HEIGHT * max(0, len(notes) - 2)  # two have room in any figure
     picture = Picture(figsize=(width, height), layout="constrained")
     title = textwrap.wrap(shown(figure.title, 120), max(30, int(_TITLE_LETTERS * (width - _LEGEND_WIDTH))))
     picture.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    if figure.notes:
-        lines = (line for note in figure.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
-        picture.supxlabel("\n".join(lines), fontsize=7, color="0.25")
+    if notes:
+        picture.supxlabel("\n".join(notes), fontsize=7, color="0.25")
     grid = picture.subplots(rows, columns, squeeze=False, **shared)
     handles: Handles = {}
     for axes, panel in zip_longest(grid.ravel(), figure.panels.items()):

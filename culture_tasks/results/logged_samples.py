@@ -70,7 +70,7 @@ class JudgedSample:
     def regraded(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the sample with a new record in place of the old one, and of what older versions log beside it."""
         metric = self.record.metric
-        old = {name for name in self.logged.content if name in (RECORD, metric) or name.startswith(f"{metric}_")}
+        old = [name for name in self.logged.content if name in (RECORD, metric) or name.startswith(f"{metric}_")]
         sample = {name: value for name, value in self.logged.content.items() if name not in old} | {RECORD: record}
         if isinstance(sample.get("metrics"), list):
             sample["metrics"] = [*(name for name in sample["metrics"] if name not in old), RECORD]

@@ -162,7 +162,7 @@ class LoggedSample:
             content = parse_json(self._text)
         except ValueError as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else error
-            raise DataError(f"{self.where}: not JSON ({reason}). The file may be cut off.") from None
+            raise DataError(f"{self.where}: not JSON ({reason}). The file may be cut off: leave it out.") from None
         if not isinstance(content, dict):
             raise DataError(f"{self.where}: expected an object, found {type(content).__name__}.")
         self._text, self._content = b"", content
@@ -275,4 +275,4 @@ def damage(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     field = ".".join(map(str, problem["loc"]))
     value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-    return f"field {field!r}: found {value} ({problem['msg']})"
+    return f"{field and f'field {field!r}: '}found {value} ({problem['msg']})"

@@ -90,6 +90,11 @@ def test_a_task_without_its_data_says_what_it_needs(tmp_path, capsys):
     [(reason, names)] = lacking.items()
     assert names == ["care_korea_en"]
     assert "field 'question_en': found nothing" in reason
+    empty = make(tmp_path / "empty", "care")
+    for table in (empty / "data").iterdir():
+        table.unlink()
+    assert main(["culture", "check", str(empty)]) == 1
+    assert f"{empty}: holds no data/*.json (or .jsonl, .csv, .parquet). Put the file there." in capsys.readouterr().err
 
 
 def test_task_files_are_of_this_package_alone_whatever_is_in_the_folder_or_the_cache(tmp_path):

@@ -103,8 +103,14 @@ def test_a_path_that_is_no_data_file_is_refused_with_the_allowed_endings_and_one
 ):
     (tmp_path / "data.txt").touch()
     (tmp_path / "folder.json").mkdir()
-    for name in ("nowhere.json", "data.txt", "folder.json"):
-        assert ".json, .jsonl, .csv, .parquet" in refused(tmp_path / name)
+    for name, problem in (
+        ("nowhere.json", "no such file"),
+        ("data.txt", "no data file by its name"),
+        ("folder.json", "no such file"),
+    ):
+        assert f"{problem}. Expected one with one of the endings .json, .jsonl, .csv, .parquet" in refused(
+            tmp_path / name
+        )
 
     def forbidden(*_, **__):
         raise PermissionError(13, "Permission denied")

@@ -228,6 +228,14 @@ def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
         assert _overlapping(figures[key], monkeypatch) == [], key
 
 
+def test_many_notes_leave_room_for_the_marks_of_one_model():
+    panel = {"m": {"a": Number(1.0, PERCENT)}}
+    figure = Figure("f", "F", {"P": panel}, "v", groups="model", notes=tuple(f"note {at}" for at in range(9)))
+    picture = draw(figure)
+    picture.get_layout_engine().execute(picture)
+    assert picture.axes[0].get_position().height * picture.get_figheight() > 0.2  # inches; a mark is 0.1 high
+
+
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio, bias = Scale("ratio", 0.0, None, better=None, neutral=1.0), Scale("percent", -100.0, 100.0, None, 0.0)
     figure = _figure("dots", Number(0.0, ratio, 0.0, 0.2), Number(4.0, ratio, 2.0, 8.0))

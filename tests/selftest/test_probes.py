@@ -146,3 +146,5 @@ def test_the_command_prints_one_screen_or_json_and_no_key(server, capsys):
     listed = json.loads(as_json)
     assert (listed["well"], listed["findings"][0]["subject"]) == (False, "model")
     assert KEY not in printed.out + printed.err + as_json
+    assert main(["selftest", "--no-judge"]) == 1
+    assert "there is nothing to check. Name a --model" in capsys.readouterr().err
