@@ -44,9 +44,7 @@ class EndpointJudge(Judge):
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self.address = address_of(settings, model)
         self._settings = settings
-        self.budget = shared_budget(settings)
-        if self.budget is not None:
-            self.budget.check(model)
+        self.budget = shared_budget(settings, model)
         self._patience = patience or Patience(settings.judge_patience)
         self.grader = Grader(
             backend="openai",

@@ -36,7 +36,7 @@ def test_nothing_more_is_asked_once_the_budget_or_a_rank_s_share_is_spent(
     message = f"the budget of {budget:,} tokens (CULTURE_JUDGE_BUDGET{part}) is used up"
     assert all(message in verdict.error for verdict in verdicts if verdict.outcome == "failed")
     assert refused_requests().startswith(f"{300 - scored} requests to the judge were not sent: ")
-    assert "raise the budget and grade the logged samples with `culture-tasks rejudge`" in refused_requests()
+    assert "raise it and run `culture-tasks rejudge` on the logged samples" in refused_requests()
     server.requests.clear()  # a kept verdict costs nothing
     assert [ask(judge_for(), item).outcome for item in items(1)] == ["scored"]
     assert server.requests == []
@@ -48,7 +48,7 @@ def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_pa
     server.decide = lambda request: costs(1000, 100)  # 1 EUR each
     judge = judge_for(judge_budget="10 eur", judge_prices=str(tmp_path / "prices.json"), judge_concurrency=1)
     assert [verdict.outcome for verdict in ask_all(judge, items(40))].count("scored") == 10
-    assert "the budget of 10 EUR (CULTURE_JUDGE_BUDGET) is used up: 10.00 EUR spent" in refused_requests()
+    assert "the budget of 10 eur (CULTURE_JUDGE_BUDGET) is used up" in refused_requests()
 
 
 def test_a_spent_budget_is_an_error_before_inference(judge_for, item, server):
@@ -61,7 +61,7 @@ def test_a_spent_budget_is_an_error_before_inference(judge_for, item, server):
 
 @pytest.mark.parametrize("text", ["0", "-5", "x", "5 EUR", "5 tokens USD", "", "1e3"])
 def test_amounts_that_are_none_and_a_judge_without_a_price_are_refused_at_once(judge_for, text):
-    message = r"CULTURE_JUDGE_BUDGET=5 USD: the judge 'own' has no price by tokens.*CULTURE_JUDGE_PRICES=FILE"
+    message = r"CULTURE_JUDGE_BUDGET: the judge 'own' has no price by tokens.*CULTURE_JUDGE_PRICES=FILE"
     with pytest.raises(SettingsError, match=message):
         judge_for("own", judge_budget="5")
     with pytest.raises(SettingsError, match="expected an amount of money above 0, as 5 or 5 USD"):
