@@ -11,11 +11,10 @@ import itertools
 import json
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from culture_tasks.data.reading import DataReading
 from culture_tasks.errors import SettingsError
@@ -23,11 +22,10 @@ from culture_tasks.preferences.held_out import Overlap, items_by_task
 from culture_tasks.preferences.pairs import SPLITS, PreferencePair, Rule, random_number
 from culture_tasks.preferences.ratings import RatedQuestion, Ratings
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
-from culture_tasks.results.training_manifest import FILE_NAME, FORMAT
+from culture_tasks.results.trained_on import FILE_NAME, FORMAT
 from culture_tasks.text import storable
 
-Method = Literal["sft", "dpo", "kto"]
-METHODS: tuple[Method, ...] = get_args(Method)
+METHODS = ("sft", "dpo", "kto")
 
 Row = dict[str, Any]
 
@@ -90,7 +88,7 @@ _ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "r
 """Whose message a column is."""
 
 
-def rows_of(method: Method, pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
+def rows_of(method: str, pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     """Yields the rows of a method, with texts as messages; the seed is that of KTO's order."""
     rows = _sft(pairs) if method == "sft" else _dpo(pairs) if method == "dpo" else _kto(pairs, seed)
     for row in rows:
@@ -118,35 +116,30 @@ def build(
     used = {*items["train"], *items["dev"]}
     files: dict[str, str] = {}
     rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
-    with _new_folder(folder) as part:
-        for method, split in itertools.product(METHODS, SPLITS):
-            path = f"{method}/{split}.jsonl"
-            data = rows_of(method, pairs[split], seed)
-            rows[split][method], sha256 = _write_rows(part / path, data)
-            files |= {path: sha256} if rows[split][method] else {}
-        row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
-        sources = (overlap.same, ratings.test_items)
-        manifest = {
-            "format": FORMAT,
-            "sources": ratings.sources,
-            "commits": dict(sorted(reading.commits.items())),
-            "rated_by": ratings.rated_by,
-            "rule": asdict(rule),
-            "seed": seed,
-            "counts": {**counts, **row_counts},
-            "files": files,
-            "items": items["train"],
-            "dev_items": items["dev"],
-            "tested_items": items_by_task(item for name in used for tests in sources for item in tests.get(name, ())),
-            "own_data": bool(reading.differences),
-            "near_duplicates": [near._asdict() for near in overlap.near if near.question in used],
-        }
-        text = json.dumps(manifest, indent=1, ensure_ascii=False)
-        (part / FILE_NAME).write_text(storable(f"{text}\n"), encoding="utf-8")
-        languages = sorted({pair.question.language for pair in pairs["train"]})
-        recipes = recipe_files(folder, rows["train"], rows["dev"], languages, model)
-        for name, recipe in recipes.items():
-            (part / name).write_text(recipe, encoding="utf-8")
+    for method, split in itertools.product(METHODS, SPLITS):
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(method, pairs[split], seed)]
+        rows[split][method] = len(lines)
+        files |= {f"{method}/{split}.jsonl": storable("".join(lines))} if lines else {}
+    row_counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
+    tested = (item for name in used for tests in (overlap.same, ratings.test_items) for item in tests.get(name, ()))
+    manifest = {
+        "format": FORMAT,
+        "sources": ratings.sources,
+        "commits": dict(sorted(reading.commits.items())),
+        "rated_by": ratings.rated_by,
+        "rule": asdict(rule),
+        "seed": seed,
+        "counts": {**counts, **row_counts},
+        "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()},
+        "items": items["train"],
+        "dev_items": items["dev"],
+        "tested_items": items_by_task(tested),
+        "own_data": bool(reading.differences),
+        "near_duplicates": [near._asdict() for near in overlap.near if near.question in used],
+    }
+    files[FILE_NAME] = storable(f"{json.dumps(manifest, indent=1, ensure_ascii=False)}\n")
+    languages = sorted({pair.question.language for pair in pairs["train"]})
+    _write(folder, files | recipe_files(folder, rows["train"], rows["dev"], languages, model))
     return manifest
 
 
@@ -156,35 +149,18 @@ def check_new(folder: Path) -> None:
         raise SettingsError(f"preferences: -o {folder} is there already. Remove it, or name a new folder with -o.")
 
 
-@contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
-    """Gives a folder that takes its name once everything is in it, and goes away after an error."""
-    check_new(target)
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Writes files into a folder that takes its name once they are all in it, and goes away after an error."""
+    check_new(folder)
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     try:
-        part.mkdir(parents=True)
-        yield part
-        part.replace(target)
+        for name, text in files.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_bytes(text.encode())
+        part.replace(folder)
     except OSError as error:
         raise SettingsError(
-            f"preferences: can't write {target} ({error.strerror}). Choose another folder with -o."
+            f"preferences: can't write {folder} ({error.strerror}). Choose another folder with -o."
         ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
-
-
-def _write_rows(path: Path, rows: Iterable[Row]) -> tuple[int, str]:
-    """Writes rows, one JSON object a line, and returns their number and the file's SHA-256; no file without a row."""
-    rows = iter(rows)
-    first = next(rows, None)
-    if first is None:
-        return 0, ""
-    digest, number = hashlib.sha256(), 0
-    path.parent.mkdir(exist_ok=True)
-    with path.open("wb") as file:
-        for row in itertools.chain((first,), rows):
-            number += 1
-            line = storable(json.dumps(row, ensure_ascii=False) + "\n").encode()
-            digest.update(line)
-            file.write(line)
-    return number, digest.hexdigest()

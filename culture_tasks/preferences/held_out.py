@@ -1,25 +1,26 @@
 """Questions of tests, which a model must not be trained on: the same ones are left out, near duplicates are listed.
 
 Two questions are the same if they are so without case, punctuation and width
-(:func:`~culture_tasks.results.training_manifest.question_fingerprint`), and near duplicates by
+(:func:`~culture_tasks.results.trained_on.question_fingerprint`), and near duplicates by
 :mod:`culture_tasks.metrics.near_duplicates`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.data.reading import DataReading
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import DataError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.people.rated_responses import offered
 from culture_tasks.preferences.ratings import RatedQuestion
-from culture_tasks.results.training_manifest import question_fingerprint
+from culture_tasks.results.trained_on import question_fingerprint
 from culture_tasks.settings import Settings
 
 
@@ -36,13 +37,11 @@ class Overlap(NamedTuple):
     """Questions that training data and tests share.
 
     ``same`` has tasks and items that ask the same question, by its fingerprint; ``near`` the questions that are much
-    like one of a test, with the nearest of each test, the most alike first; ``tests`` the tests' questions, by task and
-    item.
+    like one of a test, with the nearest of each test, the most alike first.
     """
 
     same: Mapping[str, frozenset[tuple[str, str]]]
     near: Sequence[NearDuplicate]
-    tests: Mapping[tuple[str, str], str]
 
 
 def usual_tests() -> list[Task]:
@@ -59,8 +58,7 @@ def questions_of_tests(tasks: Iterable[Task], settings: Settings) -> tuple[list[
         try:
             of_task, read_from = questions_of(task, settings)
         except DataError as error:
-            kind = DataUnavailableError if isinstance(error, DataUnavailableError) else DataError
-            raise kind(
+            raise type(error)(
                 f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
                 "(--hold-out none builds without looking.)"
             ) from None
@@ -83,22 +81,16 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Ov
         name, test = unmatched[match.first].fingerprint, tests[match.second]
         nearest.setdefault((name, test.task), NearDuplicate(name, test.task, test.item, round(match.similarity, 3)))
     near = sorted(nearest.values(), key=lambda near: (-near.similarity, near.question, near.task, near.item))
-    return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
+    return Overlap(same, near)
 
 
 def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Returns items of tests by task, with those of every task of the benchmark that asks of the same data."""
     items_of_tasks: dict[str, set[str]] = {}
-    for task, item in items:
-        for name in _tasks_with_same_data(task):
-            items_of_tasks.setdefault(name, set()).add(item)
+    for name, of_task in itertools.groupby(sorted(items), itemgetter(0)):
+        numbers, task = {item for _, item in of_task}, entries().get(name)
+        tasks = [entry for entry in benchmark_of(name).entries() if isinstance(entry, Task)] if task else []
+        sources = set(task.data.sources) if isinstance(task, Task) else set()
+        for other in [entry.name for entry in tasks if sources & set(entry.data.sources)] or [name]:
+            items_of_tasks.setdefault(other, set()).update(numbers)
     return {task: sorted(items_of_tasks[task]) for task in sorted(items_of_tasks)}
-
-
-@cache
-def _tasks_with_same_data(name: str) -> list[str]:
-    task = entries().get(name)
-    if not isinstance(task, Task):
-        return [name]
-    tasks = [entry for entry in benchmark_of(name).entries() if isinstance(entry, Task)]
-    return [entry.name for entry in tasks if set(entry.data.sources) & set(task.data.sources)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import UNKNOWN
 from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.ratings import RatedAnswer, RatedQuestion, Ratings
@@ -96,7 +96,7 @@ def questions_of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: i
     if rule.culture is None:
         return list(questions)
     fingerprints: set[str] = set()
-    for of_language in _by_language(questions).values():
+    for of_language in _grouped(questions, "language").values():
         order = _in_drawn_order(of_language, "culture", seed)
         native = [question for question in order if question.culture == "native"]
         foreign = [question for question in order if question.culture == "foreign"]
@@ -119,17 +119,17 @@ def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str
     order = _in_drawn_order(questions, "dev", seed)
     number = min(max(round(rule.dev * len(order)), 1), len(order) - 1) if rule.dev else 0
     train: set[str] = set()
-    for of_language in _by_language(order[number:]).values():
+    for of_language in _grouped(order[number:], "language").values():
         candidates = _in_drawn_order(of_language, "fraction", seed)
         train |= {question.fingerprint for question in candidates[: max(round(rule.fraction * len(candidates)), 1)]}
     return {"train": frozenset(train), "dev": frozenset(question.fingerprint for question in order[:number])}
 
 
-def _by_language(questions: Iterable[RatedQuestion]) -> dict[str, list[RatedQuestion]]:
-    languages: dict[str, list[RatedQuestion]] = {}
+def _grouped(questions: Iterable[RatedQuestion], field: str) -> dict[str, list[RatedQuestion]]:
+    groups: dict[str, list[RatedQuestion]] = {}
     for question in questions:
-        languages.setdefault(question.language, []).append(question)
-    return languages
+        groups.setdefault(getattr(question, field) or "none", []).append(question)
+    return groups
 
 
 def _in_drawn_order(questions: Iterable[RatedQuestion], purpose: str, seed: int) -> list[RatedQuestion]:
@@ -140,13 +140,10 @@ def select_questions(questions: Iterable[RatedQuestion], rule: Rule, counts: Cou
     """Returns the questions of a rule's languages and categories, and counts the others."""
     selection = list(questions)
     for name, values in (("language", rule.languages), ("category", rule.categories)):
-        sizes = Counter(getattr(question, name) or "none" for question in selection)
-        if unknown := [value for value in values if value not in sizes]:
-            there = ", ".join(f"{label} ({count})" for label, count in sizes.most_common())
-            raise DataError(
-                f"preferences: --{name} {unknown[0]}: no question has it.{nearest(unknown[0], sizes)} There are: "
-                f"{there}."
-            )
+        groups = _grouped(selection, name)
+        if unknown := [value for value in values if value not in groups]:
+            there = ", ".join(sorted(groups))
+            raise DataError(f"preferences: --{name} {unknown[0]}: no question has it. Expected one of {there}.")
         if values:
             kept = [question for question in selection if (getattr(question, name) or "none") in values]
             counts[f"questions_of_another_{name}"] = len(selection) - len(kept)
@@ -172,10 +169,10 @@ def choose(
     of_one_culture = questions_of_culture(paired, rule, seed)
     counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
     if not of_one_culture:
-        why = ", ".join(f"{counts[name]} {in_words(name)}" for name in (*_REASONS, *without) if counts[name])
+        found = ", ".join(f"{count} {in_words(name)}" for name, count in counts.items() if count)
         raise DataError(
-            f"preferences: no pair is left of {len(questions)} questions: {why}. Expected at least one question with "
-            "two responses that are rated differently."
+            f"preferences: no pair is left of {found}. Expected a question with two responses that are rated "
+            "differently."
         )
     parts = split(of_one_culture, rule, seed)
     counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts["train"]) - len(parts["dev"])
@@ -183,9 +180,6 @@ def choose(
     for name in SPLITS:
         counts[f"{name}_questions"], counts[f"{name}_pairs"] = len(parts[name]), len(pairs[name])
     return pairs, dict(counts)
-
-
-_REASONS = ("questions_held_out", "questions_not_drawn_for_culture")
 
 
 def in_words(count: str) -> str:

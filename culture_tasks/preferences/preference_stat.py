@@ -1,8 +1,8 @@
-"""Statistics of rated responses before training: pairs, ties, gaps, lengths, writers, overlap with tests.
+"""Statistics of rated responses before training: pairs, ties, gaps, lengths, writers.
 
 Each table is a list of rows with the same columns. Lengths are medians in characters. ``chosen_longer`` is the share of
 pairs, from 0 to 1, whose chosen response is the longer one, equal ones counting half: 0.5 means no bias; above it, a
-model learns to write more. ``low`` and ``high`` are its 95 % interval, by question.
+model learns to write more. ``low`` and ``high`` are its 95 % interval.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.pairs import PreferencePair
 from culture_tasks.preferences.ratings import RatedQuestion
 from culture_tasks.text_tables import as_text
@@ -26,9 +25,7 @@ Row = dict[str, Any]
 
 def group_rows(questions: Sequence[RatedQuestion], pairs: Iterable[PreferencePair]) -> list[Row]:
     """Returns the questions and pairs of each group: all, and those of a language, a category and a culture."""
-    pairs_by_question: dict[str, list[PreferencePair]] = {}
-    for pair in pairs:
-        pairs_by_question.setdefault(pair.question.fingerprint, []).append(pair)
+    pair_of = {pair.question.fingerprint: pair for pair in pairs}
     rows = []
     for dimension in DIMENSIONS:
         groups: dict[str, list[RatedQuestion]] = {}
@@ -36,7 +33,7 @@ def group_rows(questions: Sequence[RatedQuestion], pairs: Iterable[PreferencePai
             name = "all" if dimension == "overall" else getattr(question, dimension) or "not said"
             groups.setdefault(name, []).append(question)
         for name in sorted(groups):
-            of_group = [pair for question in groups[name] for pair in pairs_by_question.get(question.fingerprint, ())]
+            of_group = [pair_of[each.fingerprint] for each in groups[name] if each.fingerprint in pair_of]
             rows.append({"by": dimension, "group": name} | _numbers(groups[name], of_group))
     return rows
 
@@ -44,8 +41,7 @@ def group_rows(questions: Sequence[RatedQuestion], pairs: Iterable[PreferencePai
 def _numbers(questions: Sequence[RatedQuestion], pairs: Sequence[PreferencePair]) -> Row:
     lengths = [(len(pair.chosen.text), len(pair.rejected.text)) for pair in pairs]
     longer = [0.5 * ((chosen > rejected) + (chosen >= rejected)) for chosen, rejected in lengths]
-    interval = mean_interval(longer, [pair.question.fingerprint for pair in pairs])
-    share, low, high = (None if math.isnan(end) else end for end in interval[:3])
+    share, low, high = (None if math.isnan(end) else min(max(end, 0.0), 1.0) for end in mean_interval(longer)[:3])
     ratings = [{answer.rating for answer in question.answers} for question in questions if len(question.answers) > 1]
     return {
         "questions": len(questions),
@@ -57,8 +53,8 @@ def _numbers(questions: Sequence[RatedQuestion], pairs: Sequence[PreferencePair]
         "chosen_length": statistics.median(chosen for chosen, _ in lengths) if pairs else None,
         "rejected_length": statistics.median(rejected for _, rejected in lengths) if pairs else None,
         "chosen_longer": share,
-        "low": None if low is None else max(low, 0.0),
-        "high": None if high is None else min(high, 1.0),
+        "low": low,
+        "high": high,
     }
 
 
@@ -75,17 +71,6 @@ def writer_rows(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePa
         for name, values in ratings.items()
     ]
     return sorted(rows, key=lambda row: (-row["responses"], row["written_by"]))
-
-
-def overlap_rows(overlap: Overlap) -> list[Row]:
-    """Returns how many questions each test has, and how many of the others are the same or much alike."""
-    same = Counter(task for items in overlap.same.values() for task in {task for task, _ in items})
-    near = Counter(duplicate.task for duplicate in overlap.near)
-    counts = Counter(task for task, _ in overlap.tests)
-    return [
-        {"test": task, "questions": count, "same": same[task], "near_duplicates": near[task]}
-        for task, count in counts.items()
-    ]
 
 
 def as_table(rows: Sequence[Row]) -> str:

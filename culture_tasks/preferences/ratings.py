@@ -43,7 +43,7 @@ from culture_tasks.results.finding import UnusedFile, parse_name
 from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.task_results import task_results
-from culture_tasks.results.training_manifest import question_fingerprint
+from culture_tasks.results.trained_on import question_fingerprint
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in, failure_in
 
@@ -113,10 +113,12 @@ class Ratings:
                 "with --tasks."
             )
 
-    def add(self, origin: str, responses: Iterable[RatedResponse], source: Mapping[str, Any]) -> int:
+    def add(self, origin: str, responses: Iterable[RatedResponse | str], source: Mapping[str, Any]) -> int:
         """Takes the responses of a source in, but for unrated and blank ones, and returns how many are rated."""
         digest, rated, rubrics = hashlib.sha256(), 0, set[str]()
         for response in responses:
+            if isinstance(response, str):
+                raise DataError(f"preferences: {response}")
             item, rating = response.item, response.human
             if rating is None or failure_in(item.response):
                 self.left_out["unrated_responses"] += 1
@@ -172,21 +174,53 @@ class Ratings:
         return questions
 
 
-class ResultSelection(NamedTuple):
-    """What to use of results: tasks (without any, all that a judge graded), and the verdicts of one judge.
+@dataclass(frozen=True, slots=True)
+class ResultSelection:
+    """What to use of results.
 
-    The judge is ``backend:model`` or ``lexical``, or None where there is one alone; text overlap counts only if it is
-    named. ``test_questions`` says whether questions of tests may be used.
+    Attributes:
+        tasks: Names or patterns; without any, all tasks that a judge graded.
+        judge: Whose verdicts count, ``backend:model`` or a backend; without one, those of the only judge that isn't
+            text overlap.
+        test_questions: Whether questions of tests may be used.
+        passed_over: What doesn't count, with its number.
     """
 
     tasks: Sequence[str] = ()
     judge: str | None = None
     test_questions: bool = False
+    passed_over: Counter[str] = field(default_factory=Counter)
 
-    def takes(self, judge: str) -> bool:
-        """Whether the verdicts of a judge count."""
-        backend = judge.partition(":")[0]
-        return self.judge in (judge, backend) if self.judge else backend not in ("none", "lexical")
+    def samples(self, run: RunFiles, task: str) -> Iterator[JudgedSample]:
+        """Yields the samples of a task whose judge counts; refuses those that may not be trained on."""
+        for sample in run.samples(task):
+            if not is_judged(sample):
+                self.passed_over[f"samples of {task}, which no judge grades"] += 1
+                continue
+            judged = judged_sample(sample)
+            name, backend = judged.judge.name, judged.judge.name.partition(":")[0]
+            if self.judge in (name, backend) if self.judge else backend not in ("none", "lexical"):
+                self._check_usable(judged, task)
+                yield judged
+            else:
+                self.passed_over[f"samples graded by {name}"] += 1
+
+    def _check_usable(self, judged: JudgedSample, task: str) -> None:
+        """Refuses what may not be trained on, what shows images, and tests unless the user knows."""
+        entry, benchmark = entries().get(task), benchmarks().get(judged.record.benchmark)
+        if benchmark is not None and benchmark.not_for_training:
+            about = f"{benchmark.title} ({benchmark.paper})"
+            problem = f"is of {about}, which may not be trained on: {benchmark.not_for_training}."
+        elif judged.record.image or (isinstance(entry, Task) and entry.shows_images):
+            problem = "shows images, and only text can be trained on here. Choose others with --tasks."
+        elif not self.test_questions:
+            problem = (
+                "is a test, by which a model that is trained on its questions can't be tested any more. To train on "
+                "them all the same, add --train-on-test: the manifest names the items, and the report marks the model."
+            )
+        else:
+            return
+        raise DataError(f"preferences: {judged.logged.where}: {task} {problem}")
 
 
 def read_ratings(sources: Sequence[str], column: str | None, selection: ResultSelection, settings: Settings) -> Ratings:
@@ -196,7 +230,7 @@ def read_ratings(sources: Sequence[str], column: str | None, selection: ResultSe
     offers = [name for key, offer in offered().items() for name in (key, offer.source.hub) if name]
     for source in dict.fromkeys(sources):
         path = Path(source).expanduser()
-        if source not in offers and not path.exists() and path.suffix.lower() not in SUFFIXES:
+        if source not in offers and not path.exists():
             raise DataError(
                 f"preferences: {source}: no such file or folder.{nearest(source, offers)} Expected a file of rated "
                 f"rows ({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(offers)}."
@@ -214,47 +248,35 @@ def _read_rows(ratings: Ratings, source: str, column: str | None, settings: Sett
     table, _ = table_of(source, settings)
     columns = {name for row in table.rows for name in row}
     column = column or rating_column(table)
-
-    def responses() -> Iterator[RatedResponse]:
-        for found in rated_responses(table, ResponseRow, settings, column=column):
-            if isinstance(found, str):
-                raise DataError(f"preferences: {found}")
-            yield found
-
-    if column not in columns:
-        found = ", ".join(sorted(columns))
-        raise DataError(
-            f"preferences: {table.origin}: no column {column!r} with ratings.{nearest(column, columns)} Found the "
-            f"columns {found}. Name the column with --rating."
-        )
     ratings.share("rater", PEOPLE if column in RATING_COLUMNS else column, table.origin)
     ratings.reading |= table.reading
     name = Path(table.origin).name if table.local else table.origin
-    if not ratings.add(table.origin, responses(), {"kind": "rows", "name": name, "model": "", "task": ""}):
+    responses = rated_responses(table, ResponseRow, settings, column=column)
+    facts = {"kind": "rows", "name": name, "model": "", "task": ""}
+    if column not in columns or not ratings.add(table.origin, responses, facts):
         raise DataError(
-            f"preferences: {table.origin}: no row has a rating in the column {column!r}. "
-            "Name another column with --rating."
+            f"preferences: {table.origin}: no row has a rating in the column {column!r}.{nearest(column, columns)} "
+            f"Found the columns {', '.join(sorted(columns))}. Name another with --rating."
         )
 
 
 def _read_results(ratings: Ratings, paths: Sequence[Path], selection: ResultSelection) -> None:
-    passed_over: Counter[str] = Counter()
     used = 0
     for run in find_runs(paths):
         results = task_results(run.files)
         if isinstance(results, UnusedFile):
             raise DataError(f"preferences: {results.path}: {results.detail}. Leave the file out.")
+        name = run.files.result_file.name
         models = {
             result.task: f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
             for result in results
         }
         for task in run.files.logged_tasks():
-            if not selection.tasks or any(fnmatch.fnmatchcase(task, name) for name in selection.tasks):
-                source = {"kind": "results", "name": run.files.result_file.name, "model": models.get(task, "")}
-                responses = _verdicts(ratings, run.files, task, source["model"], selection, passed_over)
-                used += ratings.add(run.files.result_file.name, responses, source | {"task": task})
+            if not selection.tasks or any(fnmatch.fnmatchcase(task, pattern) for pattern in selection.tasks):
+                facts = {"kind": "results", "name": name, "model": models.get(task, ""), "task": task}
+                used += ratings.add(name, _verdicts(ratings, run.files, facts, selection), facts)
     if not used:
-        found = ", ".join(f"{count} {what}" for what, count in sorted(passed_over.items())) or "no samples"
+        found = ", ".join(f"{count} {what}" for what, count in sorted(selection.passed_over.items())) or "no samples"
         raise DataError(
             f"preferences: {', '.join(map(str, paths))}: no verdict that counts; found {found}. Expected samples, "
             "logged with --log_samples, and a judge's verdicts on them: `culture-tasks rejudge` grades, --judge names "
@@ -263,59 +285,34 @@ def _read_results(ratings: Ratings, paths: Sequence[Path], selection: ResultSele
 
 
 def _verdicts(
-    ratings: Ratings, run: RunFiles, task: str, model: str, selection: ResultSelection, passed_over: Counter[str]
+    ratings: Ratings, run: RunFiles, facts: Mapping[str, str], selection: ResultSelection
 ) -> Iterator[RatedResponse]:
     """Yields the responses of a task with a scored verdict, without their reasoning, which no judge sees."""
-    entry = entries().get(task)
+    entry = entries().get(facts["task"])
     one_language = entry.languages[0] if isinstance(entry, Task) and len(entry.languages) == 1 else None
-    for number, sample in enumerate(run.samples(task), start=1):
-        if not is_judged(sample):
-            passed_over[f"samples of {task}, which no judge grades"] += 1
-            continue
-        judged = judged_sample(sample)
-        record, judge = judged.record, judged.judge
-        if not selection.takes(judge.name):
-            passed_over[f"samples graded by {judge.name}"] += 1
-            continue
-        _check_usable(judged, task, selection)
+    for judged in selection.samples(run, facts["task"]):
+        record, judge, where = judged.record, judged.judge, judged.logged.where
         unscored = [verdict.outcome for verdict in record.runs if verdict.outcome != "scored"]
         ratings.left_out["unscored_verdicts"] += len(unscored)
-        passed_over.update(f"{outcome} verdicts" for outcome in unscored)
+        selection.passed_over.update(f"{outcome} verdicts" for outcome in unscored)
         if judged.scored:
-            ratings.share("rater", judge.name, sample.where)
+            ratings.share("rater", judge.name, where)
             for name, value in judge.model_dump().items():
-                ratings.share(f"{name.replace('_', ' ')} of {judge.name} with {judge.rubric}", value, sample.where)
+                ratings.share(f"{name.replace('_', ' ')} of {judge.name} with {judge.rubric}", value, where)
             ratings.judges[judge.rubric] = judge.model_dump()
         language = record.groups.get("prompt_language") or record.groups.get("language")
         for verdict in judged.scored.values():
             text = answer_in(verdict.response)
             if text.strip():
-                ratings.test_items.setdefault(question_fingerprint(record.question), set()).add((task, record.item))
+                item = (facts["task"], record.item)
+                ratings.test_items.setdefault(question_fingerprint(record.question), set()).add(item)
             yield RatedResponse(
-                row=number,
+                row=judged.logged.number,
                 item=JudgeItem(record.question, record.references, text),
                 human=verdict.rating,
                 rubric=judge.rubric,
                 category=record.groups.get("category") or "",
                 language=one_language or language_of(record.question, language=language),
                 culture=kind_of_culture(record.groups.get("culture")),
-                writer=model,
+                writer=facts["model"],
             )
-
-
-def _check_usable(judged: JudgedSample, task: str, selection: ResultSelection) -> None:
-    """Refuses what may not be trained on, what shows images, and tests unless the user knows."""
-    entry, benchmark = entries().get(task), benchmarks().get(judged.record.benchmark)
-    if benchmark is not None and benchmark.not_for_training:
-        about = f"{benchmark.title} ({benchmark.paper})"
-        problem = f"is of {about}, which may not be trained on: {benchmark.not_for_training}."
-    elif judged.record.image or (isinstance(entry, Task) and entry.shows_images):
-        problem = "shows images, and only text can be trained on here. Choose others with --tasks."
-    elif not selection.test_questions:
-        problem = (
-            "is a test, by which a model that is trained on its questions can't be tested any more. To train on them "
-            "all the same, add --train-on-test: the manifest then names the items, and the report marks the model."
-        )
-    else:
-        return
-    raise DataError(f"preferences: {judged.logged.where}: {task} {problem}")

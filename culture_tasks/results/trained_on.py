@@ -7,21 +7,75 @@ the user says so, or if it is an adapter beside the model that it was put on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import BaseModel, ValidationError
 
 from culture_tasks.errors import DataError, SettingsError, hint
+from culture_tasks.plain_files import read_plain
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.runs import Run
-from culture_tasks.results.training_manifest import FILE_NAME, Manifest
+from culture_tasks.text import tokens
 
 if TYPE_CHECKING:
     from culture_tasks.results.loading import Results
 
+FILE_NAME = "manifest.json"
+FORMAT: Literal[1] = 1
+"""Version of the layout; raised with every change that an older reader would misread."""
+
+
+class Manifest(BaseModel, extra="ignore", frozen=True):
+    """What results need to know of a manifest, which says more about the data.
+
+    Attributes:
+        tested_items: Items of tests among the training data, by task.
+        own_data: Whether tests were read from the user's own data rather than from the benchmark's release.
+    """
+
+    format: Literal[1]
+    tested_items: Mapping[str, tuple[str, ...]]
+    own_data: bool
+
+    @classmethod
+    def load(cls, path: Path) -> Manifest:
+        """Reads a manifest, or that of a folder; a DataError says that it is missing, broken, or of a later version."""
+        file = path / FILE_NAME if path.is_dir() else path
+        try:
+            return cls.model_validate_json(read_plain(file))
+        except OSError as error:
+            problem = f"can't be read ({error.strerror})"
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            problem = ", ".join(filter(None, ("not a manifest", ".".join(map(str, first["loc"])), first["msg"])))
+        raise DataError(
+            f"{file}: {problem}. Expected the manifest, format {FORMAT}, of a folder that `culture-tasks preferences "
+            "build` wrote."
+        )
+
+
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
+def question_fingerprint(question: str) -> str:
+    """Returns the identity of a question: the same without case, punctuation, width and Arabic diacritics."""
+    normalised = " ".join(tokens(question)) or unicodedata.normalize("NFKC", question).strip()
+    return hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:16]
+
+
 _LEVELS_ABOVE = 3
 """How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    model, _, other = (part.strip() for part in text.partition("="))
+    if not model or not other:
+        raise SettingsError(f"{option} {text!r}: expected, say, {example!r}. Write ? for an = in the name of a model.")
+    return model, other
 
 
 class TrainingManifests:
@@ -30,12 +84,7 @@ class TrainingManifests:
     def __init__(self, pairs: Sequence[str] = ()) -> None:
         self._named_manifests: list[tuple[str, str, Manifest]] = []
         for text in pairs:
-            pattern, _, folder = (part.strip() for part in text.partition("="))
-            if not pattern or not folder:
-                raise SettingsError(
-                    f"--trained-on {text!r} isn't MODEL=DIR. Expected, say, --trained-on 'dpo-zh-*=preferences/zh'; "
-                    "write ? for an = in the name of a model."
-                )
+            pattern, folder = _pair(text, "--trained-on", "dpo-zh-*=preferences/zh")
             try:
                 manifest = Manifest.load(Path(folder).expanduser())
             except DataError as error:
@@ -122,12 +171,7 @@ def lineages(results: Results, pairs: Sequence[str]) -> list[Lineage]:
 
 
 def _stated_lineage(results: Results, text: str) -> Lineage:
-    trained, _, base = (part.strip() for part in text.partition("="))
-    if not trained or not base:
-        raise SettingsError(
-            f"report: --trained {text!r} isn't TRAINED=BASE. Expected, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
-            "write ? for an = in the name of a trained model."
-        )
+    trained, base = _pair(text, "report: --trained", "dpo-zh-*=Qwen2.5-7B")
     after, before = (_fitting(results, pattern, text) for pattern in (trained, base))
     before = [row for row in before if row not in after]
     if not before:

@@ -5,30 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.benchmarks.overlaps import Question, questions_of
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.preferences.held_out import items_by_task, overlap, questions_of_tests, usual_tests
-from culture_tasks.results.training_manifest import question_fingerprint
 from culture_tasks.settings import Settings
-
-LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())
-
-
-@given(st.lists(LETTERS, min_size=1, max_size=6), LETTERS)
-def test_a_question_of_a_test_is_found_however_it_is_written(texts, other):
-    tests = [Question("some_test", str(number), text) for number, text in enumerate(texts)]
-    for write in (str.title, " {} ".format, "«{}» ...".format, lambda text: f"{text.upper()}?!"):
-        found = overlap([question(write(text), [1, 2]) for text in texts], tests)
-        assert set(found.same) == {question_fingerprint(text) for text in texts}
-        for number, text in enumerate(texts):
-            assert ("some_test", str(number)) in found.same[question_fingerprint(text)]
-    apart = overlap([question(other, [1, 2])], tests)
-    assert bool(apart.same) is (question_fingerprint(other) in found.same)
 
 
 def test_questions_that_are_much_alike_are_listed_with_how_much():

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from support.rated_data import question, row, write_model, write_rows
+from support.rated_data import question, write_model
 
-from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.cli.main import main
-from culture_tasks.preferences.held_out import overlap
 from culture_tasks.preferences.pairs import pairs_of
-from culture_tasks.preferences.preference_stat import as_table, group_rows, overlap_rows, writer_rows
+from culture_tasks.preferences.preference_stat import as_table, group_rows, writer_rows
 from culture_tasks.preferences.ratings import RatedAnswer
 
 
@@ -60,37 +56,16 @@ def test_groups_are_by_language_category_and_culture():
     assert "–" in as_table([overall])
 
 
-def test_who_wrote_the_responses_and_what_tests_share():
-    tests = [Question("one", "1", "A?"), Question("two", "1", "a"), Question("two", "2", "z")]
+def test_who_wrote_the_responses():
     writers = writer_rows(QUESTIONS, PAIRS)
     counts = [tuple(row[name] for name in ("written_by", "responses", "chosen", "rejected")) for row in writers]
     assert counts == [("gemma", 5, 3, 0), ("qwen", 3, 0, 2), ("people", 1, 0, 1)]
     assert writers[0]["mean_rating"] == pytest.approx((9 + 8 + 5 + 5 + 5) / 5)
-    shared = [tuple(row.values()) for row in overlap_rows(overlap(QUESTIONS, tests))]
-    assert shared == [("one", 1, 1, 0), ("two", 2, 1, 0)]
 
 
-def run(*arguments):
-    return main(["preferences", "stat", *map(str, arguments)])
-
-
-def test_the_command_prints_tables(tmp_path, monkeypatch, fixture_data, capsys):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    (test, *_) = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
-    rows = [row(f"请问{test['question']}", text, rating) for text, rating in (("长长的回答", 9), ("短", 2))]
-    path = write_rows(tmp_path / "rated.jsonl", [*rows, row(test["question"], "a", 3)])
-    assert run(path) == 0
-    printed = capsys.readouterr().out
-    assert "care_zh" in printed
-    assert "resemble one of a test, and aren't left out: 1. The closest:" in printed
-    assert "rated by people, 1 to 10" in printed
-
-
-def test_results_of_a_test_are_shown_even_where_tests_cant_be_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+def test_the_command_prints_tables_of_rows_and_of_results_of_a_test(tmp_path, capsys):
     write_model(tmp_path, "gemma", [9, 2])
-    assert run(tmp_path) == 0
+    assert main(["preferences", "stat", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "rated by openai:gpt-4o, 1 to 10" in printed
-    assert "2 responses of gemma on care_zh" in printed
-    assert "Overlap with tests isn't known: preferences: can't tell whether" in printed
+    assert "rated by openai:gpt-4o; responses left out: nothing" in printed
+    assert "written by  responses" in printed

@@ -15,7 +15,7 @@ from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
-from culture_tasks.results.training_manifest import Manifest, question_fingerprint
+from culture_tasks.results.trained_on import Manifest, question_fingerprint
 
 DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
 
@@ -140,13 +140,13 @@ def test_questions_are_chosen_by_language_and_category_and_unknown_characters_ar
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
-            "no pair is left of 2 questions: 1 ties, 1 questions with one response. Expected at least one",
+            "no pair is left of 2 questions, 3 responses, 1 ties, 1 questions with one",
         ),
         (rows_of(3), ("--culture", "native"), "3 questions not drawn for culture"),
-        (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
+        (rows_of(3), ("--language", "zj"), "--language zj: no question has it. Expected one of zh."),
         (rows_of(3), ("--category", "literarcy"), "care: unknown category 'literarcy'. Did you"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out: no task 'blendd'. Did you mean 'blend'"),
-        (rows_of(3), ("--hold-out", "none,care"), "--hold-out none and another task"),
+        (rows_of(3), ("--hold-out", "none,care"), "--hold-out: no task 'none'"),
         ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
     ],
 )
@@ -154,7 +154,7 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     path = write_rows(tmp_path / "rated.jsonl", rows)
     assert build(path, "-o", tmp_path / "out", *options) == 1
     error = capsys.readouterr().err
-    assert error.startswith("culture-tasks: error: preferences: ")
+    assert error.startswith("culture-tasks: error: ")
     assert said in error
     assert error.count("\n") == 1
     assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
@@ -175,7 +175,7 @@ def test_a_folder_that_is_there_is_left_alone_and_a_full_disk_leaves_nothing(rat
     assert "-o . is there already. Remove it, or name a new folder with -o." in capsys.readouterr().err
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("culture_tasks.preferences.dataset_folder.recipe_files", full)
+        patch.setattr("pathlib.Path.write_bytes", full)
         assert build(rated, "-o", tmp_path / "empty") == 1
     assert "can't write" in capsys.readouterr().err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "out", "rated.jsonl"]

@@ -156,29 +156,3 @@ def test_compare_says_that_the_score_rose_and_a_margin_is_no_evidence(world, tmp
     assert "trained on" in compared("dpo")["message"]
     runs = json.loads((world.folder / "report" / "report.json").read_text(encoding="utf-8"))["runs"].values()
     assert {run["model"]: run["trained_on"] for run in runs} == {"toy": 0} | dict.fromkeys(ADAPTERS.values(), 4)
-
-
-@pytest.mark.real
-def test_ten_steps_of_dpo_lower_a_real_model_s_loss_and_widen_its_margins(
-    real_model, fixture_data, tmp_path, monkeypatch
-):
-    """By the recipe of adapters, on one pair."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    (tmp_path / "toy").symlink_to(real_model)
-    rows = [
-        {"question": "What do people drink?", "reference": "tea", "response": text, "human_rating": rating}
-        for text, rating in (("They drink tea.", 9), ("Nothing at all, ever.", 2))
-    ]
-    write_rows(tmp_path / "ratings.jsonl", rows)
-    build("ratings.jsonl", "prefs")
-    steps = ["--logging_steps", "1", "--learning_rate", "2e-4", "--save_strategy", "no"]
-    said = train(["dpo", "--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "10", *steps])
-    losses, margins = (
-        [float(value) for value in re.findall(rf"'{name}': '([^']+)'", said)] for name in ("loss", "rewards/margins")
-    )
-    assert len(losses) == len(margins) == 10
-    assert losses[0] == pytest.approx(0.693, abs=0.001)  # ln 2: the adapter begins as nothing
-    assert losses == sorted(losses, reverse=True)
-    assert margins == sorted(margins)
-    assert margins[-1] > 0.1

@@ -9,7 +9,7 @@ from support.sample_files import care_sample, rewrite, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.results.training_manifest import FILE_NAME
+from culture_tasks.results.trained_on import FILE_NAME
 
 MARK = "the model was trained on items of this test"
 MARKED = ("trained_on_test",)
@@ -138,7 +138,7 @@ def test_the_user_names_the_data_of_models_by_a_pattern(tmp_path):
 @pytest.mark.parametrize(
     ("option", "error", "said"),
     [
-        ("dpo", SettingsError, "--trained-on 'dpo' isn't MODEL=DIR"),
+        ("dpo", SettingsError, "--trained-on 'dpo': expected, say"),
         ("dpo={folder}/absent", DataError, "absent: can't be read (No such file or directory)"),
         ("dpo={folder}", DataError, "manifest.json: can't be read (No such file or directory)"),
         ("dop={data}", SettingsError, "dop fits no model. Did you mean 'dpo'? There are dpo, org/base, org/good."),

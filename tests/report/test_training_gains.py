@@ -84,7 +84,7 @@ def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        ("dpo", "--trained 'dpo' isn't TRAINED=BASE"),
+        ("dpo", "--trained 'dpo': expected, say"),
         ("dop=org/base", "dop fits no model. Did you mean 'dpo'? There are dpo, org/base."),
         ("dpo=org/bsae", "org/bsae fits no model. Did you mean 'org/base'?"),
         ("dpo=d*", "d* fits no model but the trained ones. Name their base."),

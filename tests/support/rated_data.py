@@ -10,7 +10,7 @@ from typing import Any
 from support.sample_files import JUDGE, record, write_run
 
 from culture_tasks.preferences.ratings import RatedAnswer, RatedQuestion
-from culture_tasks.results.training_manifest import question_fingerprint
+from culture_tasks.results.trained_on import question_fingerprint
 
 CARE_JUDGE = JUDGE | {
     "model": "gpt-4o",
