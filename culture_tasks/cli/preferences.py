@@ -99,10 +99,10 @@ def _build(options: argparse.Namespace) -> int:
     print(as_text(("", f"rated by {manifest['rated_by']['name']}"), rows))
     if near := manifest["near_duplicates"]:
         texts = {question.fingerprint: question.text for question in ratings.questions}
-        rows = [(texts[one["question"]], one["task"], one["item"], f"{one['similarity']:.2f}") for one in near[:10]]
+        nearest = [(texts[one["question"]], one["task"], one["item"], f"{one['similarity']:.2f}") for one in near[:10]]
         number = len({one["question"] for one in near})
         print(f"\nquestions that closely resemble one of a test, and aren't left out: {number:,}. The closest:")
-        print(as_text(("question", "task", "item", "similarity"), rows))
+        print(as_text(("question", "task", "item", "similarity"), nearest))
     print(f"written to {options.output}")
     return 0
 
