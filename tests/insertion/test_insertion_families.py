@@ -74,21 +74,13 @@ def test_every_family_answers_in_batches_as_alone_and_is_encoded_scored_and_edit
     assert len(layer_linears(any_model.model, layers[-2:], ["mlp.up_proj", "mlp.down_proj"])) == 4
 
 
-def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(internvl, monkeypatch):
-    asked, answers = queries(9), internvl._answers
-    expected = joined(internvl.answers(asked, DECODING, 1))
+def test_a_batch_that_does_not_fit_into_the_memory_is_a_clear_error(internvl, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
-    def limited(encoded, decoding):
-        if len(encoded.prompts) > limit:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return answers(encoded, decoding)
-
-    limit = 2
-    monkeypatch.setattr(internvl, "_answers", limited)
-    assert joined(internvl.answers(asked, DECODING, 8)) == expected
-    limit = 0
-    with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
-        joined(internvl.answers(asked, DECODING, 2))
+    monkeypatch.setattr(internvl, "_answers", full)
+    with pytest.raises(CultureTasksError, match=r"4 requests at once don't fit .*Tried to .*a smaller batch_size"):
+        joined(internvl.answers(queries(9), DECODING, 4))
 
 
 class TestEncoding:

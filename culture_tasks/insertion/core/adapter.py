@@ -8,12 +8,10 @@ that names it.
 from __future__ import annotations
 
 import itertools
-import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
@@ -37,9 +35,6 @@ from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_r
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
-_log = logging.getLogger(__name__)
-
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 Batch = list[tuple[int, Result]]
 """Places of requests that were computed together, each with its result."""
@@ -195,7 +190,7 @@ class MultimodalModel:
 
         Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
         requests at some places, when their batch begins. A batch's images are loaded while the one before it is
-        answered, and not kept. A batch that doesn't fit into the memory is halved.
+        answered, and not kept.
         """
 
         def answer(batch: EncodedBatch, places: Sequence[int]) -> list[Answer]:
@@ -310,32 +305,15 @@ class MultimodalModel:
             messages = [requests[place].messages for place in places]
             return places, self.encoding.encode(messages, with_spans=with_spans)
 
-        def results_of(places: Sequence[int], whole: tuple[Sequence[int], EncodedBatch]) -> list[Batch[Result]]:
-            _, batch = whole if places is whole[0] else encode(places)
-            return [list(zip(places, work(batch, places), strict=True))]
-
-        problem = "insertion: a single request doesn't fit into the memory of the device"
-        advice = "Make images smaller (max_patches=…, max_pixels=…), or spread the model over GPUs (device_map=auto)."
-        for whole in read_ahead(batches(), encode):
+        advice = (
+            "Use a smaller batch_size, make images smaller (max_patches=…, max_pixels=…), or spread the model over "
+            "GPUs (device_map=auto). What is in the store isn't computed again."
+        )
+        for places, batch in read_ahead(batches(), encode):
+            problem = f"insertion: {len(places)} requests at once don't fit into the memory of the device"
             with explained(problem, advice, (torch.OutOfMemoryError,)):
-                yield from in_halves(whole[0], partial(results_of, whole=whole), "requests")
-
-
-def in_halves(
-    items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[Result]], description: str
-) -> Iterator[Result]:
-    """Yields the results of work on items, on halves where all don't fit into the memory of the device."""
-    try:
-        yield from work(items)
-        return
-    except torch.OutOfMemoryError:
-        if len(items) == 1:
-            raise
-    _log.warning("insertion: %d %s at once don't fit into the memory; halved", len(items), description)
-    torch.cuda.empty_cache()
-    half = len(items) // 2
-    for part in (items[:half], items[half:]):
-        yield from in_halves(part, work, description)
+                results = work(batch, places)
+            yield list(zip(places, results, strict=True))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel, in_halves
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights
@@ -72,20 +72,18 @@ class WeightMethod(InsertionMethod):
         """Returns the weights after each of some chains, of which the first insertions are made together, and so on.
 
         The weights of the last chain, and of what comes before its later insertions, are kept: where chains are sorted,
-        a chain that goes on needs no insertion twice. Edits that don't fit into the device's memory are made in halves.
+        a chain that goes on needs no insertion twice.
         """
         names = [tuple(insertion.key for insertion in chain) for chain in chains]
         known: dict[tuple[str, ...], Weights] = {(): self.weights, **self._known}
-
-        def edited(new: Sequence[tuple[str, ...]]) -> list[Weights]:
-            return self.edited([last[name] for name in new], [known[name[:-1]] for name in new])
 
         for length in range(1, max(map(len, names)) + 1):
             longer = [(name[:length], chain) for name, chain in zip(names, chains, strict=True) if name[length - 1 :]]
             last = {name: chain[length - 1] for name, chain in longer}
             new = [name for name in last if name not in known]
             if new:
-                known |= zip(new, in_halves(new, edited, f"edits of {self.name}"), strict=True)
+                edits = self.edited([last[name] for name in new], [known[name[:-1]] for name in new])
+                known |= zip(new, edits, strict=True)
                 self.inserted += len(new)
         self._known = {name: weights for name, weights in known.items() if name and name == names[-1][: len(name)]}
         return [known[name] for name in names]
