@@ -42,7 +42,7 @@ def findings(report: Report, checked: Sequence[CheckedScore], results: Sequence[
         ("judges", *_trust(report, units, checked, results)),
         ("runs", _missing(report, units), ""),
     )
-    return tuple(Conclusion(question, _merged(parts), True, command) for question, parts, command in sentences if parts)
+    return tuple(Conclusion(question, _merged(parts), command) for question, parts, command in sentences if parts)
 
 
 # Words
