@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.interface import JudgedScore, Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -136,7 +136,7 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         for run in runs
         if run.subset is not None or not samples & {(run.task, run.path), (run.task, run.graded_from or run.path)}
     ]
-    judged_runs = [run for run in runs if run.settings.judges]
+    judged_runs = [run for run in runs if run.settings.judges or _has_unusable_samples(run)]
     if not judged_runs:
         raise DataError(
             f"spotcheck: no responses that a judge grades in {', '.join(paths)}. Expected runs of a judged benchmark "
@@ -152,6 +152,11 @@ def judged_tasks(paths: Sequence[str], tasks: Sequence[str] = ()) -> list[Popula
         read_population(run) for run in judged_runs if not tasks or any(fnmatchcase(run.task, name) for name in tasks)
     ]
     return list({population.fingerprint: population for population in populations}.values())  # once for all judges
+
+
+def _has_unusable_samples(run: Run) -> bool:
+    """Whether no line of a judged task's sample file can be used: reading it says why."""
+    return not run.has_samples and isinstance(run.metric, JudgedScore) and run.samples_file.is_file()
 
 
 def draw(

@@ -100,7 +100,7 @@ def test_a_file_that_isnt_the_whole_run_is_taken_for_it_nowhere(part, tmp_path, 
     for command in (
         "rejudge {} --judge lexical",
         "rejudge {} --judge openai:judge-1 --failed-only",
-        "spotcheck draw {} -n 5 -o {}/sheet",
+        "spotcheck draw {} -n 4 -o {}/sheet",
         "preferences build {} --train-on-test -o {}/data",
         "cost --results {}",
     ):
