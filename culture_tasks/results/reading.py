@@ -209,7 +209,7 @@ class _Sums:
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
         self._scored = self._responses = self._failed = 0
-        self._outcomes, self._labels, self._marks = Counter[str](), Counter[str](), Counter[str]()
+        self._outcomes, self._marks = Counter[str](), Counter[str]()
         self._scale: Mapping[str, Any] = {}
         self._judge: object = None  # as the last sample has it
         self._judges: list[LoggedJudge] = []
@@ -243,8 +243,6 @@ class _Sums:
         self._data.update(map(str, data))
         for run in runs:
             self._responses += 1
-            if run.label is not None:
-                self._labels[run.label] += 1
             self._failed += bool(failure_in(run.response))
             self._marks[opening_mark(run.response)] += 1
             if run.tokens != (0, 0) or run.discounts:
@@ -269,7 +267,6 @@ class _Sums:
             identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
             prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
         size = rows.stop - rows.start
-        label, count = max(self._labels.items(), key=lambda entry: entry[1], default=("", 0))
         tokens = self._tokens if size else (None, None)
         usage = (self._usage, self._kept) if self._usage != Usage() else (None, None)
         return RunSamples(
@@ -283,7 +280,6 @@ class _Sums:
             outcomes=dict(sorted(self._outcomes.items())),
             failed=self._failed,
             mark=frequent_mark(self._marks),
-            main_choice=(label, count, self._labels.total()),
             is_lexical=any(judge.backend == "lexical" for judge in self._judges),
             records=self._records,
             problems=tuple(problems),

@@ -120,7 +120,6 @@ class RunSamples:
         outcomes: How many replies ended how.
         failed: Number of responses that the harness's model failed to give.
         mark: The mark that isn't known with which many responses begin.
-        main_choice: The label that most of all replies choose, their number, and that of all that choose one.
         is_lexical: Whether the score is text overlap.
         records: Their whole records, where the metric is computed from records.
         problems: The lines that were left out.
@@ -136,7 +135,6 @@ class RunSamples:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
     mark: FrequentMark | None = None
-    main_choice: tuple[str, int, int] = ("", 0, 0)
     is_lexical: bool = False
     records: Sequence[Mapping[str, Any]] = ()
     problems: tuple[UnusedFile, ...] = ()

@@ -8,7 +8,6 @@ import numpy as np
 import pycountry
 import pytest
 from lxml import etree
-from matplotlib import font_manager
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 from PIL import Image
@@ -188,21 +187,9 @@ def test_fonts_are_chosen_for_the_letters(monkeypatch):
     assert pictures.choose(["本"]) == (("DejaVu Sans",), "本")
 
 
-def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
-    manager = font_manager.fontManager
-    gone = [entry.fname for entry in manager.ttflist if entry.name == "DejaVu Serif"]
-    monkeypatch.setattr(manager, "ttflist", [entry for entry in manager.ttflist if entry.name != "DejaVu Serif"])
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [*gone, __file__])
-    assert "DejaVu Serif" in pictures._installed_families.__wrapped__()
-
-
-@pytest.mark.parametrize(
-    ("families", "joins", "said"),
-    [((), True, "CJK, DEVANAGARI"), (pictures._FAMILIES, False, "DEVANAGARI"), (pictures._FAMILIES, True, "")],
-)
-def test_letters_without_a_font_or_that_are_not_joined_are_warned_of_once(caplog, monkeypatch, families, joins, said):
+@pytest.mark.parametrize(("families", "said"), [((), "CJK, DEVANAGARI"), (pictures._FAMILIES, "")])
+def test_letters_without_a_font_are_warned_of_once(caplog, monkeypatch, families, said):
     monkeypatch.setattr(pictures, "_FAMILIES", families)
-    monkeypatch.setattr(pictures, "joins_letters", lambda: joins)
     monkeypatch.setattr(
         pictures, "_letters_of", lambda family: frozenset("中文模型हिन्दी" if "Noto" in family else "ab")
     )

@@ -47,7 +47,7 @@ At the levels of such a family, Student's t is on the safe side: where rows don'
 """
 
 TEST_BARRIERS: frozenset[Flag] = frozenset(
-    ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test", "unlike_its_file")
+    ("low_coverage", "mixed", "incomplete", "unjudged", "other_harness", "trained_on_test")
 )
 """Flags that keep a number out of tests, whatever it is compared with."""
 

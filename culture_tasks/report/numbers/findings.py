@@ -209,7 +209,7 @@ def _trust(
     if not clauses:
         by_rule = "No judge graded: every score follows from the replies by a fixed rule."
         return (_words(by_rule) if cells and all(unit.benchmark for unit in units) else ()), ""
-    own = dict.fromkeys(key for _, key, cell in cells if {"self_judged", "own_family_judged"} & {*cell.flags})
+    own = dict.fromkeys(key for _, key, cell in cells if "self_judged" in cell.flags)
     if own:
         judged = _listed(_model(report, key) for key in own)
         clauses.append(
