@@ -303,7 +303,7 @@ def rank_cells(
 
 
 def with_best(
-    numbers: Numbers, key: str, statistic: str, where: Where, rankable: Callable[[Number], bool]
+    numbers: Numbers, key: str, statistic: str, where: Where, *, rankable: Callable[[Number], bool]
 ) -> Mapping[str, Number]:
     """Returns the numbers of a unit by row; those of a group have the best ones marked.
 

@@ -103,8 +103,8 @@ def _barriers(first: _Side, second: _Side) -> set[Flag]:
     judge.
     """
     data, other_data = (set(side.run.settings.data) for side in (first, second))
-    but = ("data",) if data <= other_data or other_data <= data else ()
-    but += ("version", "prompt") if first.facts.task != second.facts.task else ()
+    but = {"version", "prompt"} if first.facts.task != second.facts.task else set[str]()
+    but |= {"data"} if data <= other_data or other_data <= data else set()
     flags = comparability.differences(first.run.settings, second.run.settings, but=but)
     flags |= TEST_BARRIERS.intersection((*first.number.flags, *second.number.flags))
     return flags if second.number.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
