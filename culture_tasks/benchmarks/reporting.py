@@ -212,21 +212,6 @@ def groups_and_tasks(tasks_run: TasksRun) -> Iterator[ScoreUnit]:
             yield ScoreUnit(task, (task,))
 
 
-@dataclass(frozen=True, slots=True)
-class At:
-    """The address of numbers, one for each model.
-
-    Attributes:
-        unit: Key of the unit.
-        statistic: ``score``, or the name of a further score, a derived statistic or a cost.
-        where: Groups of the samples; the last one is the statistic's own group where it has a dimension.
-    """
-
-    unit: str
-    statistic: str = "score"
-    where: Where = ()
-
-
 # The texts beside a row's numbers, and two numbers side by side
 
 

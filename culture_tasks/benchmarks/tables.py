@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from culture_tasks.benchmarks.reporting import At, Groups, Headers, Question, RunFacts, ScoreUnit, Where
+from culture_tasks.benchmarks.reporting import Groups, Headers, Question, RunFacts, ScoreUnit, Where
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
@@ -120,7 +120,8 @@ class BenchmarkNumbers:
         units: The units that were run, by key.
         fields: The groups of samples, by field.
         rows: Keys of the models, in the order of the report.
-        cells: Gives the numbers at an address, by row.
+        cells: Gives the numbers of a unit, a statistic and groups, by row; the last group is the statistic's own where
+            it has a dimension.
         scale: Gives the scale of a unit's statistic.
         facts: Gives the facts of runs, by the key of their row and their own keys.
         headers: The texts before a row's numbers.
@@ -131,8 +132,8 @@ class BenchmarkNumbers:
     units: Mapping[str, ScoreUnit]
     fields: Mapping[str, Groups]
     rows: Sequence[str]
-    cells: Callable[[At], Mapping[str, Cell]]
-    scale: Callable[[At], Scale]
+    cells: Callable[[str, str, Where], Mapping[str, Cell]]
+    scale: Callable[[str, str], Scale]
     facts: Callable[[str, Iterable[str]], RunFacts]
     headers: Headers
     source: str
@@ -142,8 +143,7 @@ class BenchmarkNumbers:
         self, key: str, label: str, unit: str, statistic: str = "score", where: Where = (), **more: Any
     ) -> Column:
         """Returns the column of a statistic of a unit; ``more`` as in :class:`Column`."""
-        address = At(unit, statistic, where)
-        return Column(key, label, self.scale(address), self.cells(address), **more)
+        return Column(key, label, self.scale(unit, statistic), self.cells(unit, statistic, where), **more)
 
     def by(
         self,

@@ -96,8 +96,7 @@ def _run(options: argparse.Namespace) -> int:
             logs = write_eval_logs(report, part / "exports" / "eee", options.organization)
         paths += [folder / path.relative_to(part) for path in logs]
     for finding in report.findings:
-        if finding.first:
-            print(plain(f"{finding.text} {finding.command}"))
+        print(plain(f"{finding.text} {finding.command}"))
     runs, models = counted(len(report.runs), "run"), counted(len(report.models), "model")
     print(f"{runs} of {models}, {counted(len(report.tables), 'table')}")
     for path in paths:

@@ -55,7 +55,6 @@ def probe_effect(
     strata: Sequence[Hashable] | None = None,
     *,
     clusters: Clusters | None = None,
-    beside: ArrayLike | None = None,
 ) -> ProbeEffect:
     """The slope of a judge's errors on a probe within strata, with a cluster-robust 95 % interval.
 
@@ -77,7 +76,6 @@ def probe_effect(
         probe: The value of the probe; NaN where it can't be told.
         strata: The stratum of each response, such as its task and culture; None means one.
         clusters: The cluster of each response, such as the item, which models share; None makes each a cluster.
-        beside: Another number of each response, such as people's rating; the effect is that in a regression on both.
 
     Returns:
         The effect. NaN with a reason where no response has both numbers, no two responses of a stratum differ in the
@@ -115,10 +113,6 @@ def probe_effect(
     strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (stratum_codes, groups))
     d, x = centred(d[tells], strata_numbers), centred(x[tells], strata_numbers)
     span = 1.0 if is_binary else float(np.ptp(np.quantile(x, (0.05, 0.95))))
-    if beside is not None:
-        other = centred(np.asarray(beside, dtype=np.float64)[complete][tells], strata_numbers)
-        total = float(other @ other)
-        d, x = (part - other * (float(other @ part) / total if total else 0.0) for part in (d, x))
     effect = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
     squares = float(x @ x)
     value = float(x @ d) / squares

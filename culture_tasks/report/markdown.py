@@ -36,7 +36,7 @@ def _parts(report: Report, suffix: str) -> Iterator[str]:
     figures = report.figures if suffix else ()
     pictures = {each.key: f"![{markdown_cell(each.title)}](figures/{each.key}.{suffix})" for each in figures}
     yield f"# Report on {counted(len(report.models), 'model')}"
-    yield from _bullets([finding for finding in report.findings if finding.first])
+    yield from _bullets(report.findings)
     yield from (pictures[key] for key in FIRST_FIGURES if key in pictures)
     yield from (table_markdown(table) for table in report.tables if table.key == FIRST_TABLE)
     yield from map(markdown_cell, report.notes)
@@ -46,10 +46,8 @@ def _parts(report: Report, suffix: str) -> Iterator[str]:
     for question, title in QUESTIONS.items():
         tables = [table for table in report.tables if table.question == question and table.key != FIRST_TABLE]
         shown = [figure for figure in figures if figure.question == question and figure.key not in FIRST_FIGURES]
-        findings = [finding for finding in report.findings if finding.question == question and not finding.first]
-        if tables or shown or findings:
+        if tables or shown:
             yield f"## {title}"
-        yield from _bullets(findings)
         yield from (_fold(table.title, "\n\n".join(_content(table))) for table in tables)
         yield from (_fold(f"Figure: {figure.title}", pictures[figure.key]) for figure in shown)
     if report.problems:

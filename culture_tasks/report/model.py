@@ -252,13 +252,11 @@ class Conclusion:
 
     Attributes:
         question: The question that it answers.
-        first: Whether it comes before all tables, and not only before those of its question.
         command: The shell command that it mentions; may be empty.
     """
 
     question: Question
     parts: tuple[Phrase, ...]
-    first: bool = False
     command: str = ""
 
     @property

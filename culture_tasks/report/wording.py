@@ -86,8 +86,8 @@ def why_no_interval(cell: Number) -> str:
 
 
 def marks_of(cell: Number) -> str:
-    """Returns the letters of a cell's flags, in the order of the legend, without ``published``: its row says so."""
-    return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")
+    """Returns the letters of a cell's flags, in the order of the legend."""
+    return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags)
 
 
 def flag_words(flags: Sequence[Flag]) -> list[str]:
@@ -111,9 +111,7 @@ def flags_in(tables: Iterable[Table]) -> list[Flag]:
 
 def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
     """Yields the mark and the meaning of every flag that occurs in tables."""
-    for flag in flags_in(tables):
-        if flag != "published":
-            yield MARKS[flag], FLAG_TEXT[flag]
+    yield from ((MARKS[flag], FLAG_TEXT[flag]) for flag in flags_in(tables))
 
 
 def headers(table: Table) -> list[str]:

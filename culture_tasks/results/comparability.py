@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Literal
@@ -14,133 +14,122 @@ from culture_tasks.results.runs import Run, RunJudge, RunSettings
 
 Flag = Literal[
     "other_judge",
-    "other_judge_prompt",
-    "other_task_version",
-    "other_prompt",
+    "other_settings",
     "other_data",
-    "other_decoding",
-    "other_limit",
-    "low_coverage",
-    "lexical_judge",
-    "unjudged",
-    "mixed_settings",
-    "incomplete",
-    "from_result_file",
-    "in_batches",
-    "published",
-    "other_harness",
-    "trained_on_test",
-    "unlike_its_file",
     "unknown_settings",
-    "own_data",
-    "subset",
-    "other_draw",
-    "corrected",
-    "limited",
+    "other_harness",
+    "mixed",
+    "incomplete",
+    "low_coverage",
+    "unjudged",
+    "trained_on_test",
+    "lexical_judge",
     "self_judged",
-    "own_family_judged",
+    "from_result_file",
+    "own_data",
+    "limited",
+    "subset",
+    "corrected",
 ]
 """What a reader must know of a cell.
 
 The flags of :data:`NOT_COMPARABLE` mean that the cell is neither ranked nor tested against others, unless the user
-asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out,
-``published`` a number of a paper, and ``own_data`` isn't shown beside a paper's number.
+asked for it. ``own_data`` isn't shown beside a paper's number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
-    "other_judge": "a judge other than that of this column's other rows",
-    "other_judge_prompt": "another version of the judge's prompt",
-    "other_task_version": "another version of the task",
-    "other_prompt": "another prompt variant",
-    "other_data": "another revision of the data",
-    "other_decoding": "other decoding settings",
-    "other_limit": "another limit on the number of items",
-    "low_coverage": "too few of the responses were scored",
-    "lexical_judge": "scored by text overlap, not by a judge",
-    "unjudged": "responses were recorded, and not judged yet",
-    "mixed_settings": "its parts were run under settings that differ from each other",
-    "incomplete": "parts or items of it are missing",
-    "from_result_file": "the harness's own number, from its result file",
-    "in_batches": "measured in batches: the papers measure one request at a time",
-    "published": "published by the paper, with the paper's own judge",
-    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
-    "trained_on_test": "the model was trained on items of this test",
-    "unlike_its_file": "the result file has another number than the samples beside it",
+    "other_judge": "another judge, or another version of its prompt, than that of this column's other rows",
+    "other_settings": "another prompt, other decoding settings or another version of the task, or a cost measured in "
+    "batches: the papers measure one request at a time",
+    "other_data": "another revision of the data, or another limit on the number of items",
     "unknown_settings": "its judge, prompts and data aren't known",
+    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
+    "mixed": "its parts were run under settings that differ from each other, or its samples contradict the result file",
+    "incomplete": "parts or items of it are missing",
+    "low_coverage": "too few of the responses were scored",
+    "unjudged": "responses were recorded, and not judged yet",
+    "trained_on_test": "the model was trained on items of this test",
+    "lexical_judge": "scored by text overlap, not by a judge",
+    "self_judged": "the judge is the model itself or of its family, by their names",
+    "from_result_file": "the harness's own number, from its result file",
     "own_data": "own data: not the benchmark's release",
-    "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
-    "other_draw": "another draw of the questions than most: differences are of the two scores, without pairs",
-    "corrected": "the judge's score corrected by people who rated a part of the responses",
     "limited": "of a part of the items: the run had a --limit",
-    "self_judged": "the model graded its own responses",
-    "own_family_judged": "the judge is of the model's own family, by their names",
+    "subset": "of a designed draw of the questions; the interval is that of the score of all of them, and differences "
+    "from another draw are of the two scores, without pairs",
+    "corrected": "the judge's score corrected by people who rated a part of the responses",
 }
 """What each flag means, in words for a legend."""
 
-NOT_COMPARABLE: frozenset[Flag] = frozenset(flag for flag in FLAG_TEXT if flag.startswith("other_")) - {
-    "other_draw"
-} | {
-    *("low_coverage", "mixed_settings", "incomplete", "unjudged", "in_batches", "trained_on_test", "unlike_its_file"),
-    "unknown_settings",
+NOT_COMPARABLE: frozenset[Flag] = frozenset(FLAG_TEXT) - {
+    *("lexical_judge", "self_judged", "from_result_file", "own_data", "limited", "subset", "corrected")
 }
 """Flags that keep a cell out of ranks and tests."""
+
+_FLAG_OF_SETTING: Mapping[str, Flag] = {
+    "judge": "other_judge",
+    "version": "other_settings",
+    "prompt": "other_settings",
+    "decoding": "other_settings",
+    "data": "other_data",
+    "limit": "other_data",
+    "samples": "unknown_settings",
+}
+"""The flag of each setting that decides whether two runs can be compared."""
 
 ByTask = Mapping[str, RunSettings]
 """The settings of an entrant's runs of one unit, by task."""
 
 
-def differences(first: RunSettings, second: RunSettings) -> set[Flag]:
-    """Returns the differences of two runs of one task that decide comparability."""
+def differences(first: RunSettings, second: RunSettings, *, but: Collection[str] = ()) -> set[Flag]:
+    """Returns the differences of two runs that decide comparability, but those of some settings, such as ``prompt``."""
     if first == second:
         return set()
-    return {flag for flag, _ in _flags_and_words(first, second) if flag is not None}
+    settings = {setting for setting, _ in _what_differs(first, second)}.difference(but)
+    return {flag for setting, flag in _FLAG_OF_SETTING.items() if setting in settings}
 
 
 def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
     """Returns in words how the first settings differ from the second."""
-    return [words for _, words in _flags_and_words(ours, theirs)]
+    return [words for _, words in _what_differs(ours, theirs)]
 
 
-def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[Flag | None, str]]:
-    """Yields each difference of settings: its flag, None if it doesn't decide comparability, and words."""
+def _what_differs(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[str, str]]:
+    """Yields each difference, with the setting as :data:`_FLAG_OF_SETTING` names it, or another one, and in words."""
     if ours.partial != theirs.partial:
-        yield "unknown_settings", f"{'without' if ours.partial else 'with'} samples"
+        yield "samples", f"{'without' if ours.partial else 'with'} samples"
         ours, theirs = (replace(settings, judges=(), prompt="", data=(), partial=False) for settings in (ours, theirs))
     if is_other_judge := _graders(ours) != _graders(theirs):
         yield (
-            "other_judge",
+            "judge",
             f"judge: {(ours.judged_by or 'unknown') if ours.judged_by != theirs.judged_by else 'other settings'}",
         )
     if ours.limit != theirs.limit:
-        yield "other_limit", f"limit: {ours.limit:g}" if ours.limit is not None else "no limit"
+        yield "limit", f"limit: {ours.limit:g}" if ours.limit is not None else "no limit"
     if is_other_draw(ours, theirs):
-        yield None, f"another draw ({ours.subset})"
+        yield "draw", f"another draw ({ours.subset})"
     elif ours.subset != theirs.subset:
-        yield None, f"subset: {ours.subset}" if ours.subset else "no subset"
+        yield "draw", f"subset: {ours.subset}" if ours.subset else "no subset"
     if ours.task_version != theirs.task_version:
-        yield "other_task_version", f"task version: {ours.task_version or 'unknown'}"
+        yield "version", f"task version: {ours.task_version or 'unknown'}"
     if other := _other_definition(ours, theirs):
-        yield "other_task_version", f"task: another {', '.join(other[:2])}"
+        yield "version", f"task: another {', '.join(other[:2])}"
     if ours.data != theirs.data:
         commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
         names = commits or [name[:8] for name in ours.data if name not in theirs.data]
-        yield "other_data", f"data: {', '.join(names[:2]) or 'unknown'}"
+        yield "data", f"data: {', '.join(names[:2]) or 'unknown'}"
     if ours.decoding != theirs.decoding:
-        yield (
-            "other_decoding",
-            f"decoding: {_other_parts(*map(_listed, (ours.decoding, theirs.decoding))) or 'unknown'}",
-        )
+        yield "decoding", f"decoding: {_other_parts(*map(_listed, (ours.decoding, theirs.decoding))) or 'unknown'}"
     if ours.prompt != theirs.prompt:
-        yield "other_prompt", f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}"
+        yield "prompt", f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}"
     if _other_template(ours, theirs):
-        yield "other_prompt", "no chat template" if ours.chat_template == "none" else "chat template"
+        yield "prompt", "no chat template" if ours.chat_template == "none" else "chat template"
     elif ours.prompt == theirs.prompt and not is_other_draw(ours, theirs) and other_questions(ours, theirs):
         sha = ours.asked.sha[:8] if ours.asked else ""
         # --offset and --samples take other items
-        yield ("other_prompt", f"prompts: {sha}") if ours.limit is None else ("other_limit", f"items: {sha}")
+        yield ("prompt", f"prompts: {sha}") if ours.limit is None else ("limit", f"items: {sha}")
     if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
         asked, others = ({name for judge in one.judges for _, name, _ in judge.prompts} for one in (ours, theirs))
-        yield "other_judge_prompt", f"judge prompt: {', '.join(sorted(asked - others or asked)[:2])}"
+        yield "judge", f"judge prompt: {', '.join(sorted(asked - others or asked)[:2])}"
 
 
 def _listed(decoding: str) -> str:
@@ -196,7 +185,7 @@ def between(first: ByTask, second: ByTask) -> set[Flag]:
 
 
 def within(settings: ByTask) -> set[Flag]:
-    """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
+    """Returns ``mixed`` where parts of one entrant's unit had other judges, decoding or chat templates."""
     pairs = [(first, second) for first, second in combinations(settings.values(), 2) if first.partial == second.partial]
     is_mixed = any(
         _graders(first) != _graders(second)
@@ -205,7 +194,7 @@ def within(settings: ByTask) -> set[Flag]:
         or _other_prompts(first.judges, second.judges)
         for first, second in pairs
     )
-    return {"mixed_settings"} if is_mixed or any(len(part.judges) > 1 for part in settings.values()) else set()
+    return {"mixed"} if is_mixed or any(len(part.judges) > 1 for part in settings.values()) else set()
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
@@ -252,17 +241,15 @@ _FAMILIES = re.compile(
 """Families of models, as their names begin words: ``Qwen2.5-7B``, ``DeepSeek-R1-Distill-Llama-8B``."""
 
 
-def judged_by_itself(judges: Sequence[RunJudge], names: Sequence[str]) -> Flag | None:
-    """Returns whether some judge is the model that it graded, or of its family, by the model's names."""
+def judged_by_itself(judges: Sequence[RunJudge], names: Sequence[str]) -> bool:
+    """Whether some judge is the model that it graded, or of its family, by the model's names."""
     ours = {_bare(name) for name in names if name}
     families = {family.casefold() for name in names for family in _FAMILIES.findall(name)}
     asked = [judge.model for judge in judges if judge.backend not in ("lexical", "none")]
     # The judge of a harness is named by its arguments: pretrained=Qwen/Qwen2.5-7B,dtype=auto.
     theirs = {part.rpartition("=")[2] for model in asked for part in model.split(",")}
-    if ours & {_bare(name) for name in theirs} - {""}:
-        return "self_judged"
-    is_family = families & {family.casefold() for name in theirs for family in _FAMILIES.findall(name)}
-    return "own_family_judged" if is_family else None
+    of_family = families & {family.casefold() for name in theirs for family in _FAMILIES.findall(name)}
+    return bool(of_family or ours & {_bare(name) for name in theirs} - {""})
 
 
 def _bare(name: str) -> str:

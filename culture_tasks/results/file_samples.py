@@ -64,10 +64,6 @@ class FileSamples:
         self._files = {key: (path, summary) for key, (path, summary) in files.items() if summary}
         self._samples = samples
 
-    def main_choice(self, run: str) -> tuple[str, int, int]:
-        """Returns the most frequent label of a run's replies, as in :class:`~culture_tasks.results.runs.RunSamples`."""
-        return self._files[run][1].main_choice if run in self._files else ("", 0, 0)
-
     def rows(self, run: str, where: Where = ()) -> RunRows:
         """Returns the samples of a run that belong to these groups, without opening a file."""
         if run not in self._files:

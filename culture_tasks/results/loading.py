@@ -188,9 +188,7 @@ def _read(run: Run, kind: RecordKind, results: Results) -> RunSamples | None:
 
 def is_repeat(run: Run) -> bool:
     """Whether it is a sample of responses that the same judge has graded all of."""
-    return run.whole is not None and {"other_judge", "other_judge_prompt"}.isdisjoint(
-        differences(run.settings, run.whole.settings)
-    )
+    return run.whole is not None and "other_judge" not in differences(run.settings, run.whole.settings)
 
 
 def newest(runs: Sequence[Run]) -> Iterator[tuple[Run, UnusedFile | None]]:

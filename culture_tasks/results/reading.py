@@ -72,13 +72,6 @@ class Samples:
         codes = {code for run in runs if run.samples for code in np.unique(texts.codes[run.samples.rows]).tolist()}
         return {texts.names[code] for code in codes if code >= 0} - {""}
 
-    def with_scores(self, rows: slice, scores: Floats) -> Samples:
-        """Returns the samples with other scores in some rows."""
-        score = self.score.copy()
-        score[rows] = scores
-        columns = {name: getattr(self, name) for name in NUMBERS}
-        return Samples(**columns | {"score": score}, groups=self.groups, values=self.values)
-
 
 class SampleReader:
     """Reads sample files into one frame, with one numbering of items and clusters for each benchmark."""
@@ -215,8 +208,8 @@ class _Sums:
 
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
-        self._scored = self._responses = self._characters = self._failed = 0
-        self._outcomes, self._labels, self._marks = Counter[str](), Counter[str](), Counter[str]()
+        self._scored = self._responses = self._failed = 0
+        self._outcomes, self._marks = Counter[str](), Counter[str]()
         self._scale: Mapping[str, Any] = {}
         self._judge: object = None  # as the last sample has it
         self._judges: list[LoggedJudge] = []
@@ -224,7 +217,6 @@ class _Sums:
         self._prompt_sum: int | None = 0
         self._tokens: list[int | None] = [0, 0]
         self._usage, self._kept = Usage(), Usage()
-        self._repeats: list[Sequence[float | None]] = []
         self._records: list[Mapping[str, Any]] = []
 
     def fits(self, logged: Mapping[str, Any]) -> bool:
@@ -238,7 +230,6 @@ class _Sums:
         """Adds a sample, or raises an error before anything is added."""
         runs = [GradedResponse.model_validate(run) for run in logged["runs"]]
         tokens, data, judge = _tokens(sample, logged), logged.get("data", {}).values(), logged.get("judge")
-        repeats = tuple(_on_scale(score, self._kind.scale) for score in logged.get("run_scores") or ())
         sha = logged.get("prompt_sha256")
         prompts = {f"{logged['prompt']} {sha[:12]}"} if sha else set()
         if not runs:
@@ -252,9 +243,6 @@ class _Sums:
         self._data.update(map(str, data))
         for run in runs:
             self._responses += 1
-            self._characters += len(run.response)
-            if run.label is not None:
-                self._labels[run.label] += 1
             self._failed += bool(failure_in(run.response))
             self._marks[opening_mark(run.response)] += 1
             if run.tokens != (0, 0) or run.discounts:
@@ -263,7 +251,6 @@ class _Sums:
         for place, count in enumerate(tokens):
             before = self._tokens[place]
             self._tokens[place] = None if before is None or count is None else before + count
-        self._repeats.append(repeats)
         if isinstance(self._kind.metrics.get(self._kind.metric), ComputedScore):
             self._records.append(logged)
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
@@ -280,7 +267,6 @@ class _Sums:
             identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
             prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
         size = rows.stop - rows.start
-        label, count = max(self._labels.items(), key=lambda entry: entry[1], default=("", 0))
         tokens = self._tokens if size else (None, None)
         usage = (self._usage, self._kept) if self._usage != Usage() else (None, None)
         return RunSamples(
@@ -290,23 +276,14 @@ class _Sums:
             prompts=tuple(sorted(self._prompts)),
             data=tuple(sorted(self._data)),
             asked=PromptHash(size, f"{self._prompt_sum % 2**64:016x}") if self._prompt_sum else None,
-            spent=RunUsage(self._responses, self._characters, *tokens, *usage),
+            spent=RunUsage(self._responses, *tokens, *usage),
             outcomes=dict(sorted(self._outcomes.items())),
             failed=self._failed,
             mark=frequent_mark(self._marks),
-            main_choice=(label, count, self._labels.total()),
             is_lexical=any(judge.backend == "lexical" for judge in self._judges),
-            repeats=self._repeated(),
             records=self._records,
             problems=tuple(problems),
         )
-
-    def _repeated(self) -> Floats | None:
-        lengths = {len(scores) for scores in self._repeats}
-        if len(lengths) != 1 or lengths <= {0, 1}:
-            return None
-        repeats = np.array(self._repeats)
-        return repeats if all(map(self._kind.scale.allows, repeats.flat)) else None
 
 
 def _hash(text: str) -> int:

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from culture_tasks.benchmarks.interface import Metric, Scale
 from culture_tasks.benchmarks.reporting import FurtherScore
 from culture_tasks.harness.model_costs import ModelCosts
@@ -38,7 +35,6 @@ class RunUsage:
     """
 
     responses: int | None = None
-    characters: int | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
     judge: Usage | None = None
@@ -124,10 +120,7 @@ class RunSamples:
         outcomes: How many replies ended how.
         failed: Number of responses that the harness's model failed to give.
         mark: The mark that isn't known with which many responses begin.
-        main_choice: The label that most of all replies choose, their number, and that of all that choose one.
         is_lexical: Whether the score is text overlap.
-        repeats: The score in each repeat, a column each; None unless every item was asked equally often, and more than
-            once.
         records: Their whole records, where the metric is computed from records.
         problems: The lines that were left out.
     """
@@ -142,9 +135,7 @@ class RunSamples:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
     mark: FrequentMark | None = None
-    main_choice: tuple[str, int, int] = ("", 0, 0)
     is_lexical: bool = False
-    repeats: NDArray[np.float64] | None = None
     records: Sequence[Mapping[str, Any]] = ()
     problems: tuple[UnusedFile, ...] = ()
 
@@ -262,7 +253,7 @@ class Run:
 
     @property
     def spent(self) -> RunUsage | None:
-        """Tokens and lengths."""
+        """Tokens and responses."""
         return self.samples.spent if self.samples else self.usage
 
     @property

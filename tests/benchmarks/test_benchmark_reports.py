@@ -38,10 +38,10 @@ def numbers_of(name, known=None):
     """The numbers of a benchmark of which one model ran everything; each address that is asked for must be known."""
     report = benchmarks()[name].report()
 
-    def cells(address):
-        assert known is None or (address.statistic, tuple(field for field, _ in address.where)) in known, address
-        for field, group in address.where:
-            assert group in report.field_named(field), (address, field, group)
+    def cells(unit, statistic, where):
+        assert known is None or (statistic, tuple(field for field, _ in where)) in known, (unit, statistic, where)
+        for field, group in where:
+            assert group in report.field_named(field), (unit, statistic, field, group)
         return {"m": CELL}
 
     return BenchmarkNumbers(
@@ -49,7 +49,7 @@ def numbers_of(name, known=None):
         fields=report.groups,
         rows=["m"],
         cells=cells,
-        scale=lambda _: CELL.scale,
+        scale=lambda *_: CELL.scale,
         facts=lambda row, _: RunFacts(row, "model", "task", {}),
         headers=report.headers,
         source=report.source,
@@ -85,7 +85,7 @@ def test_tables_and_figures_show_numbers_that_there_are(name):
 
 def test_an_own_culture_like_cedar_has_accuracy_and_biases():
     report = report_of_culture("korea", "Korea", "KR", {"text": "cedar_text"})
-    numbers = replace(numbers_of("cedar"), fields=report.groups, cells=lambda _: {"m": CELL})
+    numbers = replace(numbers_of("cedar"), fields=report.groups, cells=lambda *_: {"m": CELL})
     assert [(table.key, len(table.columns)) for table in report.tables(numbers)] == [
         ("cedar_text_accuracy", 3),
         ("cedar_text_lsepp", 14),

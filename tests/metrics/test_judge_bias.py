@@ -96,27 +96,20 @@ def test_names_tell_families():
 # Simulated worlds: three models answer questions of three cultures, and people rate some of the responses
 
 
-def world(draws, rated=100, *, bias=0.0, avoided=0.0):
-    """Returns the effect of the length alone and beside people's rating, which goes with the length.
-
-    ``bias`` is per doubling of the length, and ``avoided`` the part of the way to the ends that the judge doesn't go.
-    """
+def world(draws, rated=100, *, bias=0.0):
+    """Returns the effect of the length, by a judge with a bias per doubling of it."""
     item, model = draws.integers(0, rated // 2, rated), draws.integers(0, 3, rated)
     strata = list(zip((item % 3).tolist(), model.tolist(), strict=True))
     people = np.clip(np.round(draws.normal(6.0, 1.8, rated)), 1, 10)
     length = 8.0 + 0.3 * (people - 6.0) + draws.normal(0.0, 1.0, rated) + 0.5 * model
-    judge = people + bias * (length - 8.0) - avoided * (people - 6.0) + draws.normal(0.0, 1.0, rated)
+    judge = people + bias * (length - 8.0) + draws.normal(0.0, 1.0, rated)
     judge += draws.normal(0.0, 0.5, rated)[item]
-    return [probe_effect(judge - people, length, strata, clusters=item, beside=other) for other in (None, people)]
+    return probe_effect(judge - people, length, strata, clusters=item)
 
 
-def test_a_bias_is_found_with_a_hundred_ratings_and_one_that_people_s_rating_explains_is_none():
+def test_a_bias_is_found_with_a_hundred_ratings():
     draws = np.random.default_rng(3)
-    avoiding, biased, unbiased = (
-        [world(draws, **judge) for _ in range(60)] for judge in ({"avoided": 0.5}, {"bias": 0.5}, {})
-    )
-    assert np.mean([alone.p <= 0.05 for alone, _ in avoiding]) >= 0.5  # longer answers seem marked down
-    assert np.mean([beside.p <= 0.05 for _, beside in avoiding]) <= 0.1
-    assert np.mean([alone.p <= 0.05 for alone, _ in biased]) >= 0.7
-    assert np.mean([alone.low <= 0.5 <= alone.high for alone, _ in biased]) >= 0.9
-    assert np.mean([alone.p <= 0.05 for alone, _ in unbiased]) <= 0.1
+    biased, unbiased = ([world(draws, bias=bias) for _ in range(60)] for bias in (0.5, 0.0))
+    assert np.mean([effect.p <= 0.05 for effect in biased]) >= 0.7
+    assert np.mean([effect.low <= 0.5 <= effect.high for effect in biased]) >= 0.9
+    assert np.mean([effect.p <= 0.05 for effect in unbiased]) <= 0.1

@@ -187,6 +187,21 @@ def test_fonts_are_chosen_for_the_letters(monkeypatch):
     assert pictures.choose(["本"]) == (("DejaVu Sans",), "本")
 
 
+@pytest.mark.parametrize(("families", "said"), [((), "CJK, DEVANAGARI"), (pictures._FAMILIES, "")])
+def test_letters_without_a_font_are_warned_of_once(caplog, monkeypatch, families, said):
+    monkeypatch.setattr(pictures, "_FAMILIES", families)
+    monkeypatch.setattr(
+        pictures, "_letters_of", lambda family: frozenset("中文模型हिन्दी" if "Noto" in family else "ab")
+    )
+    with styled(["中文模型", "हिन्दी"]):
+        pass
+    assert len([record for record in caplog.records if record.name.startswith("culture_tasks")]) == bool(said)
+    assert said in caplog.text
+
+
+# What is drawn
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_can_be_drawn_each_time_the_same_and_names_can_not_inject(kind):
     equal, share, ratio = Scale("x"), Scale("x", 0.0, 1.0), Scale("x", neutral=1.0)

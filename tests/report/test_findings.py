@@ -121,21 +121,21 @@ def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "judge", "flag"),
+    ("model", "judge", "is_marked"),
     [
-        ("Qwen/Qwen2.5-72B-Instruct", "qwen2.5-72b-instruct", "self_judged"),
-        ("Qwen/Qwen2.5-7B", "hf,pretrained=Qwen/Qwen2.5-7B,dtype=auto", "self_judged"),
-        ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "meta-llama/Llama-3.3-70B", "own_family_judged"),
-        ("org/egypt-4", "gpt-4o", None),
+        ("Qwen/Qwen2.5-72B-Instruct", "qwen2.5-72b-instruct", True),
+        ("Qwen/Qwen2.5-7B", "hf,pretrained=Qwen/Qwen2.5-7B,dtype=auto", True),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "meta-llama/Llama-3.3-70B", True),
+        ("org/egypt-4", "gpt-4o", False),
     ],
 )
-def test_a_judge_that_grades_itself_or_its_family_is_marked_and_named(tmp_path, model, judge, flag):
+def test_a_judge_that_grades_itself_or_its_family_is_marked_and_named(tmp_path, model, judge, is_marked):
     write_run(tmp_path, model, {"culturalvqa": vqa_samples(shares(6, 10), judge=JUDGE | {"model": judge})})
     report = report_of(tmp_path)
     [cell] = report.units["culturalvqa"].cells.values()
-    assert {"self_judged", "own_family_judged"} & set(cell.flags) == ({flag} if flag else set())
+    assert ("self_judged" in cell.flags) == is_marked
     favoured = "the judge of {} is the model itself or of its family, which judges tend to favour"
-    assert (favoured.format(model) in found(tmp_path)["judges"].text) == (flag is not None)
+    assert (favoured.format(model) in found(tmp_path)["judges"].text) == is_marked
 
 
 def test_a_command_with_a_hostile_path_stays_code_in_every_format(tmp_path, capsys):
@@ -158,5 +158,6 @@ def test_what_is_missing_is_counted_with_its_reasons(tmp_path):
     (tmp_path / "a" / "results_2026-01-01T00-00-00.5.json").write_text("{")
     assert found(tmp_path)["runs"].text == (
         "Missing: no run for 2 of 6 pairs of model and benchmark; 1 of 4 scores is neither ranked nor tested: another "
-        "revision of the data (1); 1 file couldn't be read in whole; fewer than 20 questions about 1 of 4 countries."
+        "revision of the data, or another limit on the number of items (1); 1 file couldn't be read in whole; "
+        "fewer than 20 questions about 1 of 4 countries."
     )

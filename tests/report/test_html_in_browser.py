@@ -104,7 +104,7 @@ def open_cell(tab, table, samples):
 def test_no_text_runs_and_no_request_leaves(tab, tmp_path):
     """Nor does a name turn the number beside it around."""
     path, report = tmp_path / "hostile.html", with_hostile_texts(example_report(("a", "b")), HOSTILE)
-    finding = Conclusion("best", (Phrase(HOSTILE, is_name=True), Phrase(": 1234567")), first=True)
+    finding = Conclusion("best", (Phrase(HOSTILE, is_name=True), Phrase(": 1234567")))
     report = replace(report, findings=(finding,))
     write_html(report, path)
     tab.visit(path)

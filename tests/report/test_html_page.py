@@ -51,7 +51,7 @@ def written(tmp_path_factory):
     report = example_report(per_group=4)
     first, *others = report.tables
     columns = (*(replace(column, sums_up=True) for column in first.columns[:2]), *first.columns[2:])
-    finding = Conclusion("best", (Phrase("X", is_name=True), Phrase(" is best.")), first=True, command="run <b>")
+    finding = Conclusion("best", (Phrase("X", is_name=True), Phrase(" is best.")), command="run <b>")
     report = replace(report, findings=(finding,), tables=(replace(first, columns=columns), *others))
     return _page(tmp_path_factory.mktemp("page"), report, figures=True, samples_per_cell=3)
 

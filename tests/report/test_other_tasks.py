@@ -115,7 +115,7 @@ def test_a_task_with_another_definition_is_another_task(tmp_path, key, ours, the
         config = {"output_type": "generate_until"} | ({key: value} if value else {})
         write(tmp_path, model, {"arc": logged([score] * 10)}, configs={"arc": config})
     flags = {flag for cell in report_of(tmp_path).units["arc"].cells.values() for flag in cell.flags}
-    assert ("other_task_version" not in flags) == same
+    assert ("other_settings" not in flags) == same
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.722, 1.0), (0.0, 0.0, 0.278), (0.5, None, None)])

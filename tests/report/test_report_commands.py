@@ -112,7 +112,7 @@ def test_compare_says_how_many_items_would_do_and_refuses_what_can_not_be_compar
     write_run(tmp_path / "b", "b", {"culturalvqa": vqa_samples(WEAK, data={"data": "d2"})})
     assert compare(tmp_path / "a", tmp_path / "b") == 0
     said = capsys.readouterr().out
-    assert "not compared: CulturalVQA: another revision of the data (B: data: d2)" in said
+    assert "not compared: CulturalVQA: another revision of the data" in said
     assert "nothing could be compared" in said
     assert compare(tmp_path / "a", tmp_path / "b", "--compare-anyway") == 0
     assert "another revision of the data" in capsys.readouterr().out

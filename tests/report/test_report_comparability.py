@@ -20,14 +20,14 @@ OTHER_JUDGE = JUDGE | {"model": "judge-2"}
 SAMPLED = {"max_new_tokens": 64, "temperature": 0.7, "do_sample": True}
 DECODING = {"culturalvqa": {"output_type": "generate_until", "generation_kwargs": SAMPLED}}
 
-CASES = {  # changes of each record, and of the result file
-    "other_judge": ({"judge": OTHER_JUDGE}, {}),
-    "other_judge_prompt": ({"judge": JUDGE | {"prompt_sha256": "b" * 64}}, {}),
-    "other_data": ({"data": {"data": "d2"}}, {}),
-    "other_task_version": ({}, {"versions": {"culturalvqa": 2.0}}),
-    "other_prompt": ({}, {"n-shot": {"culturalvqa": 3}}),
-    "other_decoding": ({}, {"configs": DECODING}),
-    "other_limit": ({}, {"n-samples": {"culturalvqa": {"original": 20, "effective": 8}}}),
+CASES = {  # changes of each record and of the result file, and the flag
+    "judge": ({"judge": OTHER_JUDGE}, {}, "other_judge"),
+    "judge's prompt": ({"judge": JUDGE | {"prompt_sha256": "b" * 64}}, {}, "other_judge"),
+    "data": ({"data": {"data": "d2"}}, {}, "other_data"),
+    "version": ({}, {"versions": {"culturalvqa": 2.0}}, "other_settings"),
+    "prompt": ({}, {"n-shot": {"culturalvqa": 3}}, "other_settings"),
+    "decoding": ({}, {"configs": DECODING}, "other_settings"),
+    "limit": ({}, {"n-samples": {"culturalvqa": {"original": 20, "effective": 8}}}, "other_data"),
 }
 
 
@@ -43,13 +43,13 @@ def pairs_of(report):
     return {(test.first, test.second) for test in report.comparisons}
 
 
-@pytest.mark.parametrize("flag", CASES)
-def test_every_difference_is_marked_and_the_user_may_insist(two, flag):
-    record, results = CASES[flag]
+@pytest.mark.parametrize("case", CASES)
+def test_every_difference_is_marked_and_the_user_may_insist(two, case):
+    record, results, flag = CASES[case]
     write_run(two / "c", "c", {"culturalvqa": vqa_samples(BETTER, **record)}, **results)
     report = report_of(two)
     found = cells_of(report)
-    flags = ("limited", flag) if flag == "other_limit" else (flag,)
+    flags = ("limited", flag) if case == "limit" else (flag,)
     assert (found["c"].flags, found["c"].rank) == (flags, None)
     assert found["a"].rank == found["b"].rank == Rank(1, 2)
     assert report.units["culturalvqa"].standing.left_out == {"e3": FLAG_TEXT[flag]}
@@ -139,7 +139,7 @@ def prompted(prompt="prompt"):
 def test_other_texts_of_the_prompts_are_another_prompt_and_no_newer_run_of_the_same(tmp_path):
     for model, prompt in (("a", "prompt"), ("b", "prompt"), ("c", "Prompt:")):
         write_run(tmp_path / model, model, prompted(prompt))
-    assert flags_of(tmp_path) == {"a": (), "b": (), "c": ("other_prompt",)}
+    assert flags_of(tmp_path) == {"a": (), "b": (), "c": ("other_settings",)}
     write_run(tmp_path / "a", "a", prompted("x"), "20260105_000000")
     first, second, *_ = flags_of(tmp_path)
     assert (first, second.startswith("a [prompts: ")) == ("a", True)
@@ -149,7 +149,7 @@ def test_texts_of_the_prompts_follow_from_shots_and_from_the_part_of_the_items(t
     part = {"n-samples": {"culturalvqa": {"original": 20, "effective": 8}}}
     for model, prompt in (("a", "prompt"), ("b", "prompt"), ("c", "other items")):
         write_run(tmp_path / "parts" / model, model, prompted(prompt), **part)
-    assert flags_of(tmp_path / "parts") == {"a": ("limited",), "b": ("limited",), "c": ("limited", "other_limit")}
+    assert flags_of(tmp_path / "parts") == {"a": ("limited",), "b": ("limited",), "c": ("limited", "other_data")}
     for at, shots in enumerate((0, 5)):
         more = {"n-shot": {"culturalvqa": shots}}
         write_run(tmp_path / "shots" / str(at), "a", prompted(f"{shots} examples"), f"2026010{at + 1}_000000", **more)
@@ -182,7 +182,7 @@ def test_a_group_whose_parts_had_a_chat_template_and_none_is_mixed(tmp_path):
     for place, language in enumerate(("ar", "ja", "zh"), start=1):
         changes = template if place < 3 else dict.fromkeys(template)
         write_run(tmp_path, "a", care(language), f"2026-01-0{place}T00-00-00.5", date=float(place), **changes)
-    assert flags_of(tmp_path, "care") == {"a": ("mixed_settings",)}
+    assert flags_of(tmp_path, "care") == {"a": ("mixed",)}
 
 
 def test_a_group_without_a_part_is_incomplete_and_nothing_missing_is_hidden(two):
@@ -224,10 +224,10 @@ OTHER = PromptHash(8, "b" * 16)
         (judge(delimiters=False), judge(), {"other_judge"}),
         (judge(backend="lm_eval"), judge(), {"other_judge"}),
         ({"commits": (("owner/vqa", "1" * 40),)}, {}, set()),
-        ({"chat_template": "none"}, {"chat_template": "aa"}, {"other_prompt"}),
+        ({"chat_template": "none"}, {"chat_template": "aa"}, {"other_settings"}),
         ({"chat_template": "none"}, {"chat_template": ""}, set()),
         ({"chat_template": "aa"}, {"chat_template": "bb"}, set()),  # every model has its own
-        ({"asked": PROMPTS}, {"asked": OTHER}, {"other_prompt"}),
+        ({"asked": PROMPTS}, {"asked": OTHER}, {"other_settings"}),
         ({"asked": PROMPTS, "chat_template": "aa"}, {"asked": OTHER, "chat_template": "bb"}, set()),
         ({"asked": PROMPTS}, {"asked": OTHER._replace(items=7)}, set()),
     ],
@@ -281,12 +281,12 @@ def test_samples_of_another_run_are_marked(two, numbers, said):
     report = report_of(two)
     cell = cells_of(report)["c"]
     assert cell.value == 0.625
-    assert ("unlike_its_file" in cell.flags) == bool(said) == (cell.rank is None)
+    assert ("mixed" in cell.flags) == bool(said) == (cell.rank is None)
     notes = [note for note in report.notes if "the result file" in note]
     assert len(notes) == bool(said)
     assert all("c on CulturalVQA" in note and said in note for note in notes)
     groups = [each for each in report.groups if each.runs == cell.runs]
-    assert all(("unlike_its_file" in each.flags) == bool(said) for each in groups)
+    assert all(("mixed" in each.flags) == bool(said) for each in groups)
 
 
 def test_no_run_of_a_harness_is_marked_nor_its_grading(results, tmp_path, monkeypatch):
@@ -296,4 +296,4 @@ def test_no_run_of_a_harness_is_marked_nor_its_grading(results, tmp_path, monkey
     report = report_of(tmp_path / "results", all_runs=True)
     assert {run.settings.judged_by for run in report.runs.values()} == {"", "scripted", "text overlap"}
     cells = [cell for unit in report.units.values() for cell in unit.cells.values()]
-    assert not [cell for cell in cells if "unlike_its_file" in cell.flags]
+    assert not [cell for cell in cells if "mixed" in cell.flags]

@@ -190,7 +190,7 @@ def test_rows_have_what_the_result_files_say(tmp_path):
     assert values_of(table, 1) == dict(zip(names, numbers, strict=True))
     assert not any(cell.flags for cell in alone.values())
     assert batched["train_ms"] is None
-    flagged = {name for name, cell in batched.items() if cell and "in_batches" in cell.flags}
+    flagged = {name for name, cell in batched.items() if cell and "other_settings" in cell.flags}
     assert flagged == {"insert_ms", "request_ms", "peak_gib"}
     assert marks_of(batched["request_ms"])
 

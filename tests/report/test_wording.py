@@ -34,8 +34,8 @@ def test_numbers_have_separators_and_no_minus_zero():
 
 
 def test_flags_counts_and_small_p_values_are_in_words():
-    flags = ("published", "other_judge", "low_coverage")
-    assert flag_words(flags) == ["not comparable: other judge, low coverage", "published"]
+    flags = ("limited", "other_judge", "low_coverage")
+    assert flag_words(flags) == ["not comparable: other judge, low coverage", "limited"]
     assert [number(p, P_VALUE) for p in (0.0, 0.00009, 0.0001, 1.0)] == ["< 0.0001", "< 0.0001", "0.0001", "1.0000"]
     assert (p_value(0.0), p_value(0.04)) == ("p < 0.0001", "p = 0.0400")
     assert [counted(count, "model") for count in (0, 1, 2, 1234)] == ["0 models", "1 model", "2 models", "1,234 models"]

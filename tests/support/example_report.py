@@ -131,9 +131,7 @@ def _column(entrants: Mapping[str, ModelRow], task: str, group: str, scale: Scal
 def _tables(entrants: Mapping[str, ModelRow]) -> Iterator[Table]:
     columns = [_column(entrants, task, "", scale) for task, (_, _, scale) in TASKS.items()]
     rows = {key: (entrant.label, "") for key, entrant in entrants.items()}
-    paper = [
-        replace(one, cells={**one.cells, "paper": Number(50.0, one.scale, flags=("published",))}) for one in columns
-    ]
+    paper = [replace(one, cells={**one.cells, "paper": Number(50.0, one.scale)}) for one in columns]
     yield Table(
         "summary",
         "All benchmarks",

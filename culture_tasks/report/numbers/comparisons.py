@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import At
+from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.metrics.comparison import FLIPPED_BELOW, Difference, paired_difference
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
@@ -47,7 +47,7 @@ At the levels of such a family, Student's t is on the safe side: where rows don'
 """
 
 TEST_BARRIERS: frozenset[Flag] = frozenset(
-    ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test", "unlike_its_file")
+    ("low_coverage", "mixed", "incomplete", "unjudged", "other_harness", "trained_on_test")
 )
 """Flags that keep a number out of tests, whatever it is compared with."""
 
@@ -302,8 +302,10 @@ def rank_cells(
     return ranked, Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
 
 
-def with_best(numbers: Numbers, address: At, rankable: Callable[[Number], bool]) -> Mapping[str, Number]:
-    """Returns the numbers at an address; those of a group have the best ones marked.
+def with_best(
+    numbers: Numbers, key: str, statistic: str, where: Where, *, rankable: Callable[[Number], bool]
+) -> Mapping[str, Number]:
+    """Returns the numbers of a unit by row; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
     pairs, since the highest isn't known beforehand. So the truly best are among the marked ones with 95 % confidence.
@@ -311,11 +313,11 @@ def with_best(numbers: Numbers, address: At, rankable: Callable[[Number], bool])
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, unit = numbers.cells(address.unit, address.statistic, address.where), numbers.units.get(address.unit)
-    scale = numbers.scale(address.unit, address.statistic)
-    if unit is None or scale is None or scale.better is None or not address.where:
+    cells, unit = numbers.cells(key, statistic, where), numbers.units.get(key)
+    scale = numbers.scale(key, statistic)
+    if unit is None or scale is None or scale.better is None or not where:
         return cells
-    if any(statistic.name == address.statistic for statistic in unit.reported.derived):
+    if any(derived.name == statistic for derived in unit.reported.derived):
         return cells
     values = {
         row: number.value if scale.better == "higher" else -number.value
@@ -324,7 +326,7 @@ def with_best(numbers: Numbers, address: At, rankable: Callable[[Number], bool])
     }
     if len(values) < 2:
         return cells
-    samples = {row: in_order(unit.select(row, address.where, address.statistic)) for row in values}
+    samples = {row: in_order(unit.select(row, where, statistic)) for row in values}
     highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
     p = {
         row: difference_of(samples[highest], samples[row], scale, flipped_below=_FLIPPED_BELOW_IN_A_GROUP).p

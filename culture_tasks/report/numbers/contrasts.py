@@ -102,9 +102,9 @@ def _barriers(first: _Side, second: _Side) -> set[Flag]:
     One task may ask about more groups than the other: the data of these are no other data. A further score needs no
     judge.
     """
-    flags = comparability.differences(first.run.settings, second.run.settings)
     data, other_data = (set(side.run.settings.data) for side in (first, second))
-    flags -= {"other_data"} if data <= other_data or other_data <= data else set()
+    but = {"version", "prompt"} if first.facts.task != second.facts.task else set[str]()
+    but |= {"data"} if data <= other_data or other_data <= data else set()
+    flags = comparability.differences(first.run.settings, second.run.settings, but=but)
     flags |= TEST_BARRIERS.intersection((*first.number.flags, *second.number.flags))
-    flags -= {"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set()
     return flags if second.number.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}

@@ -25,10 +25,7 @@ from culture_tasks.results.reading import Samples
 from culture_tasks.results.runs import Run
 
 _Z = 1.959963984540054
-JUDGED_BY_ITS_OWN: tuple[Flag, ...] = ("self_judged", "own_family_judged")
-JUDGE_FLAGS: frozenset[Flag] = frozenset(
-    ("lexical_judge", "other_judge", "other_judge_prompt", "unjudged", *JUDGED_BY_ITS_OWN)
-)
+JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "unjudged", "self_judged"))
 """Flags that don't concern a score without a judge."""
 
 _GROUP_LIMIT = 100
@@ -193,7 +190,7 @@ def _costs(unit: Unit) -> Iterator[Number]:
         for cost in unit.reported.costs if known else ():
             costs = total_costs(known)
             value = getattr(costs, cost.name)
-            flags: tuple[Flag, ...] = ("in_batches",) if cost.of_single_requests and not costs.one_at_a_time else ()
+            flags: tuple[Flag, ...] = ("other_settings",) if cost.of_single_requests and not costs.one_at_a_time else ()
             if value is not None:
                 number = Number(float(value), cost.scale, flags=flags, runs=tuple(run.key for run in runs))
                 yield replace(number, row=row, unit=unit.key, statistic=cost.name)
@@ -236,10 +233,7 @@ def flags_by_row(runs: Mapping[str, Sequence[Run]], results: Results) -> dict[st
     usual = settings[comparability.reference(settings, weight)]
     flags: dict[str, frozenset[Flag]] = {}
     for row, row_runs in runs.items():
-        shared = settings[row].keys() & usual.keys()
         differences = comparability.between(settings[row], usual) | comparability.within(settings[row])
-        if any(comparability.is_other_draw(settings[row][task], usual[task]) for task in shared):
-            differences.add("other_draw")
         flags[row] = frozenset(differences.union(*(flags_of(run, results) for run in row_runs)))
     return flags
 
@@ -257,12 +251,12 @@ def flags_of(run: Run, results: Results) -> set[Flag]:
         "unjudged": run.has_samples and not run.scored,
         "other_harness": run.is_second,
         "trained_on_test": bool(run.trained_on),
-        "unlike_its_file": bool(unlike_its_file(run, results)),
+        "mixed": bool(unlike_its_file(run, results)),
         "subset": run.subset is not None and not (run.has_samples and run.items < run.subset.documents),
         "limited": run.settings.limit is not None,
+        "self_judged": comparability.judged_by_itself(run.settings.judges, (run.model_name, run.pretrained)),
     }
-    itself = comparability.judged_by_itself(run.settings.judges, (run.model_name, run.pretrained))
-    return {flag for flag, is_so in flags.items() if is_so} | ({itself} if itself else set())
+    return {flag for flag, is_so in flags.items() if is_so}
 
 
 def unlike_its_file(run: Run, results: Results) -> str:

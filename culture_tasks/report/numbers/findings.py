@@ -42,7 +42,7 @@ def findings(report: Report, checked: Sequence[CheckedScore], results: Sequence[
         ("judges", *_trust(report, units, checked, results)),
         ("runs", _missing(report, units), ""),
     )
-    return tuple(Conclusion(question, _merged(parts), True, command) for question, parts, command in sentences if parts)
+    return tuple(Conclusion(question, _merged(parts), command) for question, parts, command in sentences if parts)
 
 
 # Words
@@ -211,7 +211,7 @@ def _trust(
     if not clauses:
         by_rule = "No judge graded: every score follows from the replies by a fixed rule."
         return (_words(by_rule) if cells and all(unit.benchmark for unit in units) else ()), ""
-    own = dict.fromkeys(key for _, key, cell in cells if {"self_judged", "own_family_judged"} & {*cell.flags})
+    own = dict.fromkeys(key for _, key, cell in cells if "self_judged" in cell.flags)
     if own:
         judged = _listed(_model(report, key) for key in own)
         clauses.append(

@@ -143,12 +143,7 @@ def select(
 
     With ``equal_parts``, tasks weigh the same, or the groups that the metric of a single task names; else items do.
     """
-    return _select(results.samples, runs, tasks, where, statistic=statistic, equal_parts=equal_parts)
-
-
-def _select(
-    samples: Samples, runs: Sequence[Run], tasks: Sequence[str], where: Where, *, statistic: str, equal_parts: bool
-) -> Selection:
+    samples = results.samples
     used = {
         tasks.index(run.task): (run, rows)
         for run in runs_of(runs, statistic)
@@ -268,46 +263,6 @@ def groups_of_items(samples: Samples, run: Run, name: str) -> Texts | None:
     np.minimum.at(first, items, codes)
     np.maximum.at(last, items, codes)
     return Texts(np.where(first == last, last, np.int32(-1)), texts.names)
-
-
-def repeat_means(
-    results: Results, runs: Sequence[Run], tasks: Sequence[str], where: Where, *, equal_parts: bool
-) -> list[float]:
-    """Returns the score of each repeat; nothing where items have one answer, or different numbers of answers."""
-    samples = results.samples
-    used = [run.samples for run in runs if run.samples and samples.where(run.samples.rows, where).size]
-    tables = [summary.repeats for summary in used if summary.repeats is not None]
-    repeats = {table.shape[1] for table in tables}
-    scores: list[float] = []
-    for repeat in range(repeats.pop() if len(repeats) == 1 and len(tables) == len(used) else 0):
-        repeated = samples
-        for summary, table in zip(used, tables, strict=True):
-            repeated = repeated.with_scores(summary.rows, table[:, repeat])
-        scores.append(_select(repeated, runs, tasks, where, statistic=SCORE, equal_parts=equal_parts).score)
-    return [score for score in scores if not math.isnan(score)]
-
-
-def averaged(by_run: Sequence[Selection]) -> Selection:
-    """Returns the samples of several runs as one: each item's mean over the runs that have a score for it."""
-    if len(by_run) == 1:
-        return by_run[0]
-    scores = np.concatenate([run.scores for run in by_run])
-    all_items = np.concatenate([run.items for run in by_run])
-    items, first, places = np.unique(all_items, return_index=True, return_inverse=True)
-    scored = ~np.isnan(scores)
-    counts = np.bincount(places[scored], minlength=items.size)
-    sums = np.bincount(places[scored], scores[scored], minlength=items.size)
-    strata = [run.strata for run in by_run if run.strata is not None]
-    coverages = [run.coverage for run in by_run if run.coverage is not None]
-    return Selection(
-        runs=tuple(key for run in by_run for key in run.runs),
-        items=items,
-        scores=np.divide(sums, counts, out=np.full(items.size, np.nan), where=counts > 0),
-        clusters=np.concatenate([run.clusters for run in by_run])[first],
-        strata=np.concatenate(strata)[first] if len(strata) == len(by_run) else None,
-        coverage=float(np.mean(coverages)) if coverages else None,
-        shares=next((run.shares for run in by_run if run.shares is not None), None),
-    )
 
 
 def in_order(selection: Selection) -> Selection:

@@ -46,8 +46,8 @@ def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, member
         units={unit.key: unit for unit in units},
         fields=reported.groups,
         rows=list(context.entrants),
-        cells=cache(lambda address: with_best(context.scores, address, context.rankable)),
-        scale=lambda address: context.scores.scale(address.unit, address.statistic) or Scale(""),
+        cells=cache(lambda *address: with_best(context.scores, *address, rankable=context.rankable)),
+        scale=lambda *address: context.scores.scale(*address) or Scale(""),
         facts=lambda row, runs: run_facts(
             row, context.entrants[row].label, [context.runs[key] for key in dict.fromkeys(runs)]
         ),

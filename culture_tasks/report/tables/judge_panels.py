@@ -92,7 +92,7 @@ def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
         firsts: list[Run] = []  # the first verdicts of each version of the judge's prompt
         for loaded in group:
             run = loaded
-            known = (old for old in firsts if "other_judge_prompt" not in differences(old.settings, run.settings))
+            known = (old for old in firsts if "other_judge" not in differences(old.settings, run.settings))
             first = next(known, None)
             if first is None:
                 firsts.append(loaded)

@@ -53,11 +53,11 @@ def _cell(paper: PublishedTable, row: PublishedRow, index: int, scale: Scale) ->
     if row.measure is not None:  # a percent among other numbers is shown with its sign
         measure = paper.measures[row.measure]
         unit = PERCENT_SIGN if measure.unit == "percent" != scale.unit else measure.unit
-        return Number(number.value, Scale(unit, digits=number.digits), flags=("published",), note=measure.name)
+        return Number(number.value, Scale(unit, digits=number.digits), note=measure.name)
     units = (paper.measures[paper.columns[index].measure].unit, scale.unit)
     places = {("percent", "share"): -2, ("fraction", "percent"): 2}.get(units, 0)  # how far the point moves
     scale = replace(scale, digits=max(0, number.digits - places))
-    return Number(number.value * 10.0**places, scale, flags=("published",))
+    return Number(number.value * 10.0**places, scale)
 
 
 def _notes(paper: PublishedTable) -> Iterator[str]:
