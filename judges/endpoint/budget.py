@@ -58,11 +58,11 @@ class Budget:
         """Counts the cost of a reply."""
         self.left -= self.cost(model, usage)
 
-    def refuse(self) -> None:
-        """Notes a request that is not sent; the log says so once."""
+    def refuse(self, requests: int = 1) -> None:
+        """Notes requests that are not sent; the log says so once."""
         if not self.refused:
             logger.warning("judge: %s.", self.reason)
-        self.refused += 1
+        self.refused += requests
 
 
 _budgets: dict[tuple[str, Path | None], Budget] = {}
