@@ -397,7 +397,7 @@ def test_a_budget_bounds_all_that_batches_may_have_charged(server, results, monk
     scored = [run["outcome"] for run in verdicts(results)].count("scored")
     assert 0 < scored == len(server.worked_on) < 10
     assert sum(sum(run["tokens"]) for run in verdicts(results)) <= 20_000
-    assert "requests to the judge were not sent: the budget of 20,000 tokens" in capsys.readouterr().out
+    assert "requests to the judge were not sent: " in capsys.readouterr().out
 
 
 def test_no_log_has_the_secrets_of_the_address(server, results, monkeypatch, caplog):
