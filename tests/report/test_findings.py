@@ -49,6 +49,10 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
     )
     write_models(tmp_path / "open", {"a": 51, "b": 50, "worst": 5})
     assert best(tmp_path / "open").endswith("3 models share, but not significantly different from b.")
+    write_models(tmp_path / "level", {"a": 50, "b": 50, "worst": 5})
+    assert re.fullmatch(
+        r"a and b have the highest mean \(50.00 .*\) over .* 3 models share\.", best(tmp_path / "level")
+    )
 
 
 def test_without_a_mean_each_benchmark_has_its_leader_and_one_model_alone_is_best_of_nothing(tmp_path):
@@ -65,6 +69,8 @@ def test_without_a_mean_each_benchmark_has_its_leader_and_one_model_alone_is_bes
         r"a is first on CulturalVQA \(0\.600, interval .*\), significantly better than the other\.",
         best(tmp_path),
     )
+    write_vqa(tmp_path / "d", "d", shares(60, 100))
+    assert ". a and d are first on CulturalVQA (0.600, interval " in best(tmp_path)
 
 
 def test_a_score_says_that_it_has_an_interval_or_why_not(tmp_path):

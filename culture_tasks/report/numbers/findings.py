@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from scipy import special
@@ -111,14 +111,15 @@ def _best(report: Report, units: Sequence[Unit]) -> Phrases:
     rows = list(dict.fromkeys(key for unit in units for key in unit.cells))
     models = len({report.entrants[key].model for key in rows})
     if mean := next((mean for mean in report.means if len(mean.cells) > 1), None):
-        leader = max(mean.cells, key=lambda key: mean.cells[key].value or 0.0)
+        leaders = _leaders(mean.cells)
         shared = len({report.entrants[key].model for key in mean.cells})
         whose = f"that {counted(shared, 'model')} share" if shared > 1 else "of one model under several settings"
+        verb = "have" if len(leaders) > 1 else "has"
         return _words(
-            f"{{}} has the highest mean ({{}}) over the {len(mean.columns)} columns {whose}{{}}.",
-            _model(report, leader),
-            _value(mean.cells[leader]),
-            _certainty(report, leader, mean.standing),
+            f"{{}} {verb} the highest mean ({{}}) over the {len(mean.columns)} columns {whose}{{}}.",
+            _listed(_model(report, leader) for leader in leaders),
+            _value(mean.cells[leaders[0]]),
+            _certainty(report, leaders, mean.standing),
         )
     if len(rows) == 1:
         scored = [(unit, unit.cells[rows[0]]) for unit in units if unit.cells[rows[0]].value is not None]
@@ -128,22 +129,36 @@ def _best(report: Report, units: Sequence[Unit]) -> Phrases:
     if len(units) > 1 and models > 1 and not _waiting(report):
         reason = why_no_mean(units)
         sentences.append(_words(f"The {models} models can't be ranked by a mean: {reason}."))
-    ranked = [(unit, unit.standing.ranked[0]) for unit in units if len(unit.standing.ranked) > 1]
-    leaders = [
-        _words(
-            "{} is first on {} ({}){}",
-            _model(report, leader),
-            _name(unit.title),
-            _value(unit.cells[leader]),
-            _certainty(report, leader, unit.standing),
-        )
-        for unit, leader in ranked
+    ranked = [
+        (unit, _leaders({key: unit.cells[key] for key in unit.standing.ranked}))
+        for unit in units
+        if len(unit.standing.ranked) > 1
     ]
-    return _joined([*sentences, *([_words("{}.", _clauses(leaders))] if leaders else [])], " ")
+    clauses = [
+        _words(
+            f"{{}} {'are' if len(leaders) > 1 else 'is'} first on {{}} ({{}}){{}}",
+            _listed(_model(report, leader) for leader in leaders),
+            _name(unit.title),
+            _value(unit.cells[leaders[0]]),
+            _certainty(report, leaders, unit.standing),
+        )
+        for unit, leaders in ranked
+    ]
+    return _joined([*sentences, *([_words("{}.", _clauses(clauses))] if clauses else [])], " ")
 
 
-def _certainty(report: Report, leader: str, standing: Standing) -> Phrases:
-    others, rivals = ([key for key in keys if key != leader] for keys in (standing.ranked, standing.best))
+def _leaders(cells: Mapping[str, Number]) -> list[str]:
+    """Returns the row with the best number, or all rows that share it, in their order."""
+    sign = -1.0 if any(cell.scale.better == "lower" for cell in cells.values()) else 1.0
+    values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None}
+    return [key for key, value in values.items() if value == max(values.values())]
+
+
+def _certainty(report: Report, leaders: Sequence[str], standing: Standing) -> Phrases:
+    """Says from whom the first can't be told apart; nothing where several share the first place."""
+    if len(leaders) > 1:
+        return ()
+    others, rivals = ([key for key in keys if key not in leaders] for keys in (standing.ranked, standing.best))
     if not others:
         return _words("; there are no samples to test that with")
     if not rivals:
