@@ -155,7 +155,7 @@ def _leaders(cells: Mapping[str, Number]) -> list[str]:
 
 
 def _certainty(report: Report, leaders: Sequence[str], standing: Standing) -> Phrases:
-    """Says from whom the first can't be told apart; nothing where several share the first place."""
+    """Names the rows that the leader doesn't differ from significantly; returns nothing if several rows lead."""
     if len(leaders) > 1:
         return ()
     others, rivals = ([key for key in keys if key not in leaders] for keys in (standing.ranked, standing.best))

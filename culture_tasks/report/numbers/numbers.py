@@ -47,8 +47,8 @@ class Number:
         n: Number of scored items behind it.
         coverage: Scored items over items; None where that isn't known.
         runs: Keys of the runs whose samples are behind it.
-        where: (field, group) pairs that hold for its samples, such as ``(("country", "brazil"),)``; where the statistic
-            has groups of its own, such as emotions, the last pair is its group.
+        where: (field, group) pairs that hold for its samples, such as ``(("country", "brazil"),)``. A statistic
+            that is computed by group, such as one for each emotion, has its own group as the last pair.
         rank: Its rank in its column; None where it isn't ranked.
         best: Whether no other of its column is significantly better, and some are worse: it is then bold.
         note: More about it, in one line; may be empty.

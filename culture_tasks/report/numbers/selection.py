@@ -158,11 +158,7 @@ def select(
     sizes = [part.size for part in items]
     parts = np.repeat(np.array(list(used), dtype=np.int32), sizes)
     subset_runs = _runs_of_subsets(by_number, statistic)
-    shares = None
-    if subset_runs and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
-        shares = np.zeros(len(tasks))
-        for (number, run), size in zip(by_number.items(), sizes, strict=True):
-            shares[number] = size / (1.0 if run.subset is None else run.subset.chance)
+    shares = _shares_of_subsets(by_number, sizes, len(tasks)) if subset_runs and not equal_parts else None
     strata = parts if equal_parts or shares is not None else None
     if equal_parts and len(tasks) == 1:
         strata = _equal_groups(samples, all_rows, _metric(first, statistic))
@@ -193,6 +189,16 @@ def select(
         draws={part: run.settings.seed for part, run in by_number.items() if run.settings.subset and not run.whole},
         samples=samples if subset_runs else None,
     )
+
+
+def _shares_of_subsets(runs: Mapping[int, Run], sizes: Sequence[int], tasks: int) -> Floats | None:
+    """Returns the weight of each task where every document of the tasks weighs the same; None for a single run."""
+    if len(runs) < 2:
+        return None
+    shares = np.zeros(tasks)
+    for (number, run), size in zip(runs.items(), sizes, strict=True):
+        shares[number] = size / (1.0 if run.subset is None else run.subset.chance)
+    return shares
 
 
 def runs_of(runs: Sequence[Run], statistic: str) -> list[Run]:
