@@ -220,6 +220,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "compare":
         return 1 if compare(options.before, options.after) else 0
+    if options.folder.exists() and any(options.folder.iterdir()):  # old files would count as numbers of this run
+        parser.error(f"{options.folder}: isn't empty. Name a new folder.")
     sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
     for name in [name for name in os.environ if name.startswith("CULTURE_")]:
         del os.environ[name]

@@ -196,8 +196,3 @@ def load(name: str) -> PublishedTable:
     if name not in names():
         raise DataError(f"published: unknown table {name!r}.{nearest(name, names())} There are {', '.join(names())}.")
     return PublishedTable.model_validate_json((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def all_tables() -> tuple[PublishedTable, ...]:
-    """Returns every published table, by paper and number."""
-    return tuple(load(name) for name in names())
