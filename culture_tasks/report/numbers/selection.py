@@ -162,12 +162,7 @@ def select(
     strata = parts if equal_parts or shares is not None else None
     if equal_parts and len(tasks) == 1:
         strata = _equal_groups(samples, all_rows, _metric(first, statistic))
-    records = [
-        run.samples.records[row - run.samples.rows.start]
-        for run, rows in used.values()
-        if statistic == SCORE and run.samples and run.samples.records
-        for row in rows.tolist()
-    ]
+    records = [record for part in used.values() for record in _records_of(*part)] if statistic == SCORE else []
 
     def compute(part: int, values: Sequence[Any]) -> float:
         metric = _metric(by_number[part] if equal_parts else first, statistic)
@@ -189,6 +184,13 @@ def select(
         draws={part: run.settings.seed for part, run in by_number.items() if run.settings.subset and not run.whole},
         samples=samples if subset_runs else None,
     )
+
+
+def _records_of(run: Run, rows: NDArray[np.intp]) -> Sequence[Mapping[str, Any]]:
+    """Returns the records of some rows of a run; none where its metric isn't computed from records."""
+    if run.samples is None or not run.samples.records:
+        return ()
+    return [run.samples.records[row - run.samples.rows.start] for row in rows.tolist()]
 
 
 def _shares_of_subsets(runs: Mapping[int, Run], sizes: Sequence[int], tasks: int) -> Floats | None:
