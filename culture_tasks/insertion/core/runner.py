@@ -176,13 +176,15 @@ class CaseLoop:
         self._store.put({key: text.encode() for key, text in texts.items() if isinstance(key, str)})
 
 
-def _windows(cases: Iterable[Case[Place]], least: int) -> Iterator[list[Case[Place]]]:
-    """Yields cases together that have at least so many requests."""
-    window: list[Case[Place]] = []
+def _windows(cases: Iterable[Case[Place]], most: int) -> Iterator[list[Case[Place]]]:
+    """Yields cases together that have at most so many different requests, so that all their batches but one are full."""
+    window, requests = list[Case[Place]](), set[str]()
     for case in cases:
-        window.append(case)
-        if sum(len(one.requests) for one in window) >= least:
+        more = {request.key for request in case.requests.values()}
+        if window and len(requests | more) > most:
             yield window
-            window = []
+            window, requests = [], set()
+        window.append(case)
+        requests |= more
     if window:
         yield window
