@@ -9,7 +9,8 @@ Without options tiny models are measured on the CPU; ``--shape`` has random weig
 Two parts, one or both (``--part``):
 
 * ``measure``: fits and evaluations of the methods, each in a process, at each size of a batch: seconds of loading and
-  of the fingerprint, milliseconds of fitting, inserting and a request, peak memory.
+  of the fingerprint, milliseconds of fitting, inserting and a request, peak memory. A request's time is that of
+  answering alone, without starting and loading.
 * ``resume``: fits of MEND and SERAC that are killed at their first checkpoint and started again, beside whole ones.
 
 Every answer has all of its tokens: the end token is switched off.

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
+from unittest.mock import patch
 
 import torch
 import transformers
@@ -81,16 +82,19 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Clock:
-    """Notes when the steps of each training begin and end."""
+    """Notes when the steps of each training begin and end, in place of the bar of progress."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     trainings: list[list[float]] = field(default_factory=list)
 
-    def __call__(self, items: Iterable[Any], description: str, *_: object, **__: object) -> Iterator[Any]:
-        """Yields the items."""
+    def fit(self, method: InsertionMethod, data: TrainingData) -> None:
+        """Fits a method."""
+        with patch("culture_tasks.insertion.core.training.shown", self._shown):
+            method.fit(data, Store(None))
+
+    def _shown(self, items: Iterable[Any], *_: object, **__: object) -> Iterator[Any]:
         times: list[float] = []
-        if "training" in description:
-            self.trainings.append(times)
+        self.trainings.append(times)
         for item in items:
             times.append(now(self.device))
             yield item
@@ -168,13 +172,13 @@ class Bench:
     def mend_fit(self) -> Iterator[Measured]:
         """Trains editors for some steps of two cases."""
         clock = Clock(device=self.model.device)
-        self.method("mend").fit(self._training(2 * self.options.steps), Store(None), clock)
+        clock.fit(self.method("mend"), self._training(2 * self.options.steps))
         yield from clock.measured("MEND step")
 
     def serac_fit(self) -> Iterator[Measured]:
         """Trains the replacement model and the classifier for some steps of one case."""
         clock = Clock(device=self.model.device)
-        self.method("serac").fit(self._training(self.options.steps), Store(None), clock)
+        clock.fit(self.method("serac"), self._training(self.options.steps))
         yield from clock.measured("SERAC step")
 
     def _answered(self, what: str, requests: Sequence[Request]) -> Measured:

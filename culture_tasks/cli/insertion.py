@@ -62,7 +62,6 @@ def _list(_: argparse.Namespace) -> int:
 
 def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.adapter import MultimodalModel
-    from culture_tasks.insertion.core.devices import shown
     from culture_tasks.insertion.core.method_registry import method_class
     from culture_tasks.insertion.core.store import Store
     from culture_tasks.insertion.core.training import Checkpoints, load_training_data
@@ -83,7 +82,7 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     features = Store(options.features or options.output / _FEATURES)
-    method.fit(data, features, shown, checkpoints)
+    method.fit(data, features, checkpoints)
     description = method.save(options.output)
     checkpoints.clear()
     print(f"{options.output}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
@@ -97,7 +96,7 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     if not (folder / state.DESCRIPTION).exists():
         return False
     present, _ = state.read(folder)
-    different = state.differences(present.compared, method.description(data.facts, tensors="").compared)
+    different = state.differences(present.compared, method.plan(data.facts).compared)
     if different:
         raise state.StateError(
             f"{folder}: holds the state of another fit ({different}). Name another --output, or replace it with "

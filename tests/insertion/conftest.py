@@ -63,6 +63,7 @@ def folders(tmp_path_factory):
     return {
         "replacement": save_family("internvl", root / "replacement", seed=1),
         "other replacement": save_family("internvl", root / "other replacement", seed=2),
-        "serac": save_tiny_bert(root / "bert"),
+        "ike": save_tiny_bert(root / "bert"),
+        "serac": root / "bert",
         "mscke": save_tiny_clip(root / "clip"),
     }

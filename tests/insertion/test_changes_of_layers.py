@@ -29,7 +29,7 @@ def changed(weights, factor):
 
 def test_every_pass_is_like_setting_the_weights_and_a_repeated_one_has_its_bits_and_gradients(model):
     score, inner = model.answer_scorer([insertion(1, 2)]), model.model
-    weights = layer_weights(inner, decoder_layers(inner)[-1], ["attention", "mlp"])
+    weights = layer_weights(inner, decoder_layers(inner)[-1])
     plain, repeated = score().logits, RepeatedPass(inner, weights, score)
     for factor in (1.0, 0.5, 2.0, 1.0):
         first, second = changed(weights, factor), changed(weights, factor)
@@ -55,14 +55,14 @@ def test_weights_and_layers_that_cannot_be_edited_are_refused():
     for call, message in (
         (lambda: decoder_layer(inner, 2, method="a method"), r"layer=2 of a method\. The model has layers 0 to 1"),
         (lambda: layer_linears(inner, [layer], ["mlp.up"]), r"has no linear map 'mlp\.up'\. It has .*mlp\.up_proj"),
-        (lambda: layer_weights(inner, f"{layer}.mlp", ["attention"]), "has no attention weights"),
+        (lambda: layer_weights(inner, f"{layer}.mlp"), "has no attention and no MLP"),
     ):
         with pytest.raises(SettingsError, match=message):
             call()
     try:
         for change, message in (({"dtype": torch.int8}, "int8 on cpu"), ({"device": "meta"}, "float32 on meta")):
             linear.weight = torch.nn.Parameter(torch.zeros(weight.shape, **change), requires_grad=False)
-            for call in (lambda: layer_linears(inner, [layer], MLP), lambda: layer_weights(inner, layer, ["mlp"])):
+            for call in (lambda: layer_linears(inner, [layer], MLP), lambda: layer_weights(inner, layer)):
                 with pytest.raises(SettingsError, match=rf"up_proj\.weight can't be edited: it is torch\.{message}"):
                     call()
     finally:
@@ -84,22 +84,16 @@ def test_rows_have_different_weights_beams_too():
 
 
 def test_what_is_frozen_runs_once(model):
-    inner, layers = model.model, decoder_layers(model.model)
-    weights = layer_weights(inner, layers[-1], ["mlp"])
-    ran = []
-    vision = ("model.vision_tower", "model.visual", "model.vision_model")
-    watched = [*layers, *(name for name, _ in inner.named_modules() if name in vision)]
-    assert len(watched) == len(layers) + 1
-    repeated = RepeatedPass(inner, weights, model.answer_scorer([insertion(1, 2)]))
+    inner, layers, ran = model.model, decoder_layers(model.model), []
+    repeated = RepeatedPass(inner, layer_weights(inner, layers[-1]), model.answer_scorer([insertion(1, 2)]))
     with ExitStack() as stack:
-        for name in watched:
-            module = inner.get_submodule(f"{name}.mlp" if name in layers else name)
+        for name in layers:
+            module = inner.get_submodule(f"{name}.mlp")
             stack.enter_context(module.register_forward_pre_hook(lambda *_, name=name: ran.append(name)))
         repeated()
-        assert set(ran) == set(watched)
-        ran.clear()
+        assert ran == layers
         repeated()
-    assert set(ran) <= {layers[-1], watched[-1]}
+    assert ran == [*layers, layers[-1]]
 
 
 def test_a_module_that_comes_back_later_is_computed_then_and_a_forward_of_the_objects_own_stays():

@@ -45,14 +45,8 @@ def fresh():
 
 def predicted(model, sample, method=None):
     """Predictions of a sample's answer, after what is inserted."""
-    score = model.answer_scorer([sample])
-    weights = method.present if method else {}
     with torch.no_grad():
-        return with_weights(model.model, weights, score)
-
-
-def logits(model, sample, method=None):
-    return predicted(model, sample, method).logits
+        return with_weights(model.model, method.present if method else {}, model.answer_scorer([sample]))
 
 
 def loss_of(model, sample, method=None):
@@ -74,7 +68,7 @@ def traces(model):
 def test_an_insertion_lowers_its_loss_and_leaves_no_trace(model, name):
     plain, before = model.generate(ask(2, 3), DECODING), traces(model)
     method, [first, second, _] = made(name, model), insertions()
-    first_loss, other = loss_of(model, first), logits(model, second)
+    first_loss, other = loss_of(model, first), predicted(model, second).logits
     method.insert(first)
     assert loss_of(model, first, method) < first_loss - (0 if name == "mend" else 0.05)
     count = len(decoder_layers(model.model)) - (1 if name == "finetune" else 2)
@@ -84,7 +78,7 @@ def test_an_insertion_lowers_its_loss_and_leaves_no_trace(model, name):
     assert traces(model) == before
     method.reset()
     assert method.generate(ask(2, 3), DECODING) == plain
-    assert torch.equal(logits(model, second), other)
+    assert torch.equal(predicted(model, second).logits, other)
     assert before[1] == []
 
 
@@ -98,7 +92,7 @@ def test_bfloat16_learns_in_float32_and_the_order_of_a_chain_counts(fresh, name)
         if name != "mend" and chain[0] is first:
             assert loss_of(fresh, first, method) < before - 0.05
         method.insert(chain[1])
-        results.append(logits(fresh, second, method))
+        results.append(predicted(fresh, second, method).logits)
         assert {weight.dtype for weight in method.present.values()} == {torch.bfloat16}
         method.reset()
     assert results[0].dtype == torch.bfloat16
@@ -133,7 +127,7 @@ def test_answers_are_the_same_at_every_size_of_a_batch(name, family, options):
 @pytest.mark.parametrize(
     ("name", "options", "rate"),
     [
-        ("finetune", {"steps": 1, "optimizer": "sgd", "learning_rate": 0.5, "weights": "mlp", "layer": 0}, 0.5),
+        ("finetune", {"steps": 1, "optimizer": "sgd", "learning_rate": 0.5, "layer": 0}, 0.5),
         ("mend", {}, 1e-3),  # its editors are untrained
     ],
 )
@@ -141,8 +135,8 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     method, sample = made(name, internvl, **options), insertions()[0]
     method.insert(sample)
     present, weights = method.present, {name: method.weights[name] for name in edited(method)}
-    assert all(".layers.0.mlp." in name for name in weights) == (name == "finetune")
-    assert len(weights) == (3 if name == "finetune" else 4)
+    assert all(".layers.0." in name for name in weights) == (name == "finetune")
+    assert len(weights) == (7 if name == "finetune" else 4)
     for weight in weights.values():
         weight.requires_grad_(requires_grad=True)
     loss = internvl.answer_scorer([sample])().losses().mean()
@@ -152,33 +146,32 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
         assert torch.allclose(present[name], weight - rate * gradient, atol=1e-6)
 
 
-class TestMend:
-    @pytest.mark.parametrize("batch_size", [1, 2])
-    def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, data, batch_size):
-        """The derivative of the loss by an edit rate and by a bias, against differences."""
-        method, case = made("mend", internvl, normalize=False, edit_rate=0.02), data.cases[0]
-        method.batch_size = batch_size
-        parameters = {name: value for group, _ in method.groups() for name, value in group.items()}
-        for parameter in parameters.values():
-            parameter.requires_grad_(requires_grad=True)
-        parts = method.learn(method.read(case), 0.5)
-        weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
-        assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
-        for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
-            values = []
-            for sign in (1, -1):
-                with torch.no_grad():
-                    parameters[name][place] += sign * step
-                values.append(method.learn(method.read(case), 0.0)["loss"])
-                with torch.no_grad():
-                    parameters[name][place] -= sign * step
-            difference = 0.5 * (values[0] - values[1]) / (2 * step)
-            assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
-        cases = [replace(case, locality=(item,)) for item in case.locality]
-        alone = [method.learn(method.read(one), 1.0)["locality"] for one in cases]
-        assert len(alone) == 2
-        assert min(alone) > 0
-        assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_mends_gradients_in_parts_are_those_of_the_whole_loss(internvl, data, batch_size):
+    """The derivative of the loss by an edit rate and by a bias, against differences."""
+    method, case = made("mend", internvl, normalize=False, edit_rate=0.02), data.cases[0]
+    method.batch_size = batch_size
+    parameters = {name: value for group, _ in method.groups() for name, value in group.items()}
+    for parameter in parameters.values():
+        parameter.requires_grad_(requires_grad=True)
+    parts = method.learn(method.read(case), 0.5)
+    weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
+    assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
+    for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
+        values = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                parameters[name][place] += sign * step
+            values.append(method.learn(method.read(case), 0.0)["loss"])
+            with torch.no_grad():
+                parameters[name][place] -= sign * step
+        difference = 0.5 * (values[0] - values[1]) / (2 * step)
+        assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
+    cases = [replace(case, locality=(item,)) for item in case.locality]
+    alone = [method.learn(method.read(one), 1.0)["locality"] for one in cases]
+    assert len(alone) == 2
+    assert min(alone) > 0
+    assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
 
 
 def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():

@@ -11,7 +11,7 @@ from support.tiny_world import Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import adapter
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.encoding import ends_of_generation
+from culture_tasks.insertion.core.encoding import ends_of_generation, image_token_ids, question_and_image
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, image_part, text_part
 from culture_tasks.insertion.core.weight_edits import decoder_layers, layer_linears, layer_weights
 
@@ -68,7 +68,7 @@ def test_every_family_answers_in_batches_as_alone_and_is_encoded_scored_and_edit
 
     layers, parameters = decoder_layers(any_model.model), dict(any_model.model.named_parameters())
     assert len(layers) == any_model.model.config.get_text_config().num_hidden_layers
-    weights = layer_weights(any_model.model, layers[-1], ["attention", "mlp"])
+    weights = layer_weights(any_model.model, layers[-1])
     inside = {name for name in parameters if name.startswith(f"{layers[-1]}.")}
     assert set(weights) == {name for name in inside if parameters[name].dim() >= 2}
     assert len(layer_linears(any_model.model, layers[-2:], ["mlp.up_proj", "mlp.down_proj"])) == 4
@@ -112,7 +112,7 @@ class TestEncoding:
 def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(model, language):
     query = ask(3, 1, language)
     inputs = encoded(model, [query], with_spans=True)
-    question, visual = model._masks(inputs, [query])[0]
+    [(question, visual)] = question_and_image(inputs, [query.question], image_token_ids(model.model, model.processor))
     ids, tokenizer = inputs.inputs["input_ids"][0], model.processor.tokenizer
     assert tokenizer.decode(ids[question]).strip() == query.question
     assert {int(token) for token in ids[visual]} <= set(tokenizer.all_special_ids)

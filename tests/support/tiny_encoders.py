@@ -7,7 +7,15 @@ from pathlib import Path
 import torch
 from tiny_models import END, START, make_tokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertModel, CLIPConfig, CLIPImageProcessorPil, CLIPModel, CLIPProcessor
+from transformers import (
+    BertConfig,
+    BertModel,
+    CLIPConfig,
+    CLIPImageProcessorPil,
+    CLIPModel,
+    CLIPProcessor,
+    PreTrainedTokenizerFast,
+)
 
 SIDE = 56
 WIDTH = 16
@@ -21,6 +29,19 @@ def save_tiny_bert(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     tokenizer = make_tokenizer()
     BertModel(BertConfig(vocab_size=len(tokenizer), **_LAYERS, **_WEIGHTS)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_word_counter(folder: Path, tokenizer: PreTrainedTokenizerFast) -> Path:
+    """Saves an encoder without layers, whose vectors are random projections of a sentence's words."""
+    torch.manual_seed(0)
+    sizes = {**_LAYERS, "hidden_size": 128, "num_hidden_layers": 0}
+    model = BertModel(BertConfig(vocab_size=len(tokenizer), **sizes, **_WEIGHTS))
+    with torch.no_grad():
+        model.embeddings.position_embeddings.weight.zero_()
+        model.embeddings.token_type_embeddings.weight.zero_()
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

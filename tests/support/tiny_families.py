@@ -15,56 +15,13 @@ from typing import Any
 import pytest
 import tiny_models
 import torch
-import transformers
+import transformers as hf
 from packaging.version import Version
 from tokenizers.processors import TemplateProcessing
 from transformers.models.smolvlm import processing_smolvlm
 
-if Version(transformers.__version__) < Version("5.2"):
+if Version(hf.__version__) < Version("5.2"):
     pytest.skip("the toy models of all families are configured for transformers 5.2", allow_module_level=True)
-
-from transformers import (
-    CLIPImageProcessorPil,
-    Gemma3Config,
-    Gemma3ForConditionalGeneration,
-    Gemma3ImageProcessorPil,
-    Gemma3Processor,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaNextConfig,
-    LlavaNextForConditionalGeneration,
-    LlavaNextImageProcessorPil,
-    LlavaNextProcessor,
-    LlavaOnevisionConfig,
-    LlavaOnevisionForConditionalGeneration,
-    LlavaOnevisionImageProcessorPil,
-    LlavaOnevisionProcessor,
-    LlavaOnevisionVideoProcessor,
-    LlavaProcessor,
-    Mistral3Config,
-    Mistral3ForConditionalGeneration,
-    PixtralImageProcessorPil,
-    PixtralProcessor,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    ProcessorMixin,
-    Qwen2_5_VLConfig,
-    Qwen2_5_VLForConditionalGeneration,
-    Qwen2_5_VLProcessor,
-    Qwen2VLImageProcessorPil,
-    Qwen2VLVideoProcessor,
-    Qwen3_5Config,
-    Qwen3_5ForConditionalGeneration,
-    Qwen3VLConfig,
-    Qwen3VLForConditionalGeneration,
-    Qwen3VLProcessor,
-    Qwen3VLVideoProcessor,
-    SmolVLMConfig,
-    SmolVLMForConditionalGeneration,
-    SmolVLMImageProcessorPil,
-    SmolVLMProcessor,
-    SmolVLMVideoProcessor,
-)
 
 PATCH = 14
 _QWEN3_PATCH = 16
@@ -127,17 +84,17 @@ _VISION = {
 class Family:
     """A model with its processor."""
 
-    model: PreTrainedModel
-    processor: ProcessorMixin
+    model: hf.PreTrainedModel
+    processor: hf.ProcessorMixin
 
 
-def _tokenizer(*extra: str) -> PreTrainedTokenizerFast:
+def _tokenizer(*extra: str) -> hf.PreTrainedTokenizerFast:
     tokenizer = tiny_models.make_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": list(extra)} if extra else {})
     return tokenizer
 
 
-def _finished(model: PreTrainedModel, processor: ProcessorMixin) -> Family:
+def _finished(model: hf.PreTrainedModel, processor: hf.ProcessorMixin) -> Family:
     tokenizer = processor.tokenizer
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
@@ -148,7 +105,7 @@ def _finished(model: PreTrainedModel, processor: ProcessorMixin) -> Family:
     return Family(model.eval(), processor)
 
 
-def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
+def _text(tokenizer: hf.PreTrainedTokenizerFast) -> dict[str, Any]:
     return {
         "vocab_size": len(tokenizer),
         "hidden_size": 64,
@@ -165,16 +122,16 @@ def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
     }
 
 
-def _qwen_tokens(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
+def _qwen_tokens(tokenizer: hf.PreTrainedTokenizerFast) -> dict[str, int]:
     names = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id")
     ids = tokenizer.convert_tokens_to_ids([*_QWEN_TOKENS])
     ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     return dict(zip(names, ids, strict=True)) | ends
 
 
-def _qwen_images(patch: int) -> Qwen2VLImageProcessorPil:
+def _qwen_images(patch: int) -> hf.Qwen2VLImageProcessorPil:
     pixels = {"shortest_edge": (2 * patch) ** 2, "longest_edge": (6 * patch) ** 2}
-    return Qwen2VLImageProcessorPil(patch_size=patch, merge_size=2, temporal_patch_size=2, size=pixels)
+    return hf.Qwen2VLImageProcessorPil(patch_size=patch, merge_size=2, temporal_patch_size=2, size=pixels)
 
 
 def _internvl() -> Family:
@@ -185,28 +142,28 @@ def _internvl() -> Family:
 
 def _qwen2_5_vl() -> Family:
     tokenizer = _tokenizer(*_QWEN_TOKENS)
-    config = Qwen2_5_VLConfig(
+    config = hf.Qwen2_5_VLConfig(
         text_config={**_text(tokenizer), "rope_parameters": _ROPE},
         vision_config={**_QWEN_VISION, "fullatt_block_indexes": [1], "window_size": 56},
         **_qwen_tokens(tokenizer),
     )
-    processor = Qwen2_5_VLProcessor(_qwen_images(PATCH), tokenizer, Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
-    return _finished(Qwen2_5_VLForConditionalGeneration(config), processor)
+    processor = hf.Qwen2_5_VLProcessor(_qwen_images(PATCH), tokenizer, hf.Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
+    return _finished(hf.Qwen2_5_VLForConditionalGeneration(config), processor)
 
 
-def _qwen3_processor(tokenizer: PreTrainedTokenizerFast, template: str) -> Qwen3VLProcessor:
-    videos = Qwen3VLVideoProcessor(patch_size=_QWEN3_PATCH)
-    return Qwen3VLProcessor(_qwen_images(_QWEN3_PATCH), tokenizer, videos, template)
+def _qwen3_processor(tokenizer: hf.PreTrainedTokenizerFast, template: str) -> hf.Qwen3VLProcessor:
+    videos = hf.Qwen3VLVideoProcessor(patch_size=_QWEN3_PATCH)
+    return hf.Qwen3VLProcessor(_qwen_images(_QWEN3_PATCH), tokenizer, videos, template)
 
 
 def _qwen3_vl() -> Family:
     tokenizer = _tokenizer(*_QWEN_TOKENS)
-    config = Qwen3VLConfig(
+    config = hf.Qwen3VLConfig(
         text_config={**_text(tokenizer), "rope_parameters": {**_ROPE, "mrope_interleaved": True}},
         vision_config={**_QWEN3_VISION, "deepstack_visual_indexes": [0]},
         **_qwen_tokens(tokenizer),
     )
-    return _finished(Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer, _QWEN_TEMPLATE))
+    return _finished(hf.Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer, _QWEN_TEMPLATE))
 
 
 def _qwen3_5() -> Family:
@@ -220,12 +177,12 @@ def _qwen3_5() -> Family:
         "linear_num_value_heads": 4,
     }
     rope = {**_ROPE, "mrope_interleaved": True, "partial_rotary_factor": 1.0}
-    config = Qwen3_5Config(
+    config = hf.Qwen3_5Config(
         text_config={**_text(tokenizer), **linear, "rope_parameters": rope},
         vision_config=_QWEN3_VISION,
         **_qwen_tokens(tokenizer),
     )
-    model = Qwen3_5ForConditionalGeneration(config)
+    model = hf.Qwen3_5ForConditionalGeneration(config)
     for name, weight in model.named_parameters():
         if name.endswith("A_log"):
             weight.data.fill_(-4.0)  # a drawn decay forgets the question before the prompt ends
@@ -244,14 +201,16 @@ _LLAVA_PROCESSING = {
 
 def _llava() -> Family:
     tokenizer = _tokenizer("<image>")
-    config = LlavaConfig(
+    config = hf.LlavaConfig(
         text_config={**_text(tokenizer), "model_type": "llama"},
         vision_config=_LLAVA_VISION,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         tie_word_embeddings=False,
     )
-    images = CLIPImageProcessorPil(size=_SQUARE, crop_size=_SQUARE)
-    return _finished(LlavaForConditionalGeneration(config), LlavaProcessor(images, tokenizer, **_LLAVA_PROCESSING))
+    images = hf.CLIPImageProcessorPil(size=_SQUARE, crop_size=_SQUARE)
+    return _finished(
+        hf.LlavaForConditionalGeneration(config), hf.LlavaProcessor(images, tokenizer, **_LLAVA_PROCESSING)
+    )
 
 
 _TILES = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
@@ -260,36 +219,36 @@ _TILES = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
 def _llava_next() -> Family:
     """An image is tiles, and the tokenizer writes the begin-of-text token, which the chat template doesn't."""
     tokenizer = _with_begin("<image>", image_token="<image>")
-    config = LlavaNextConfig(
+    config = hf.LlavaNextConfig(
         text_config={**_text(tokenizer), "model_type": "llama", "bos_token_id": tokenizer.bos_token_id},
         vision_config=_LLAVA_VISION,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_grid_pinpoints=_TILES,
     )
-    images = LlavaNextImageProcessorPil(size={"shortest_edge": SIDE}, crop_size=_SQUARE, image_grid_pinpoints=_TILES)
-    processor = LlavaNextProcessor(images, tokenizer, **_LLAVA_PROCESSING)
-    return _finished(LlavaNextForConditionalGeneration(config), processor)
+    images = hf.LlavaNextImageProcessorPil(size={"shortest_edge": SIDE}, crop_size=_SQUARE, image_grid_pinpoints=_TILES)
+    processor = hf.LlavaNextProcessor(images, tokenizer, **_LLAVA_PROCESSING)
+    return _finished(hf.LlavaNextForConditionalGeneration(config), processor)
 
 
 def _llava_onevision() -> Family:
     """An image alone is tiles; of several, each is one tile."""
     tokenizer = _tokenizer("<image>")
-    config = LlavaOnevisionConfig(
+    config = hf.LlavaOnevisionConfig(
         text_config={**_text(tokenizer), "model_type": "qwen2"},
         vision_config={**_VISION, "model_type": "siglip_vision_model", "vision_use_head": False},
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         video_token_index=tokenizer.convert_tokens_to_ids(tiny_models.VIDEO),
         image_grid_pinpoints=_TILES,
     )
-    processor = LlavaOnevisionProcessor(
-        LlavaOnevisionImageProcessorPil(size=_SQUARE, image_grid_pinpoints=_TILES),
+    processor = hf.LlavaOnevisionProcessor(
+        hf.LlavaOnevisionImageProcessorPil(size=_SQUARE, image_grid_pinpoints=_TILES),
         tokenizer,
-        LlavaOnevisionVideoProcessor(size=_SQUARE),
+        hf.LlavaOnevisionVideoProcessor(size=_SQUARE),
         num_image_tokens=(SIDE // PATCH) ** 2,
         vision_feature_select_strategy="full",
         chat_template=tiny_models.CHAT_TEMPLATE.replace(tiny_models.IMAGE, "<image>"),
     )
-    return _finished(LlavaOnevisionForConditionalGeneration(config), processor)
+    return _finished(hf.LlavaOnevisionForConditionalGeneration(config), processor)
 
 
 def _smolvlm() -> Family:
@@ -298,33 +257,33 @@ def _smolvlm() -> Family:
     tiles = [f"<row_{row}_col_{column}>" for row in range(1, 5) for column in range(1, 5)]
     tokenizer = _tokenizer(*marks, *tiles)
     tokenizer.bos_token, tokenizer.eos_token = tiny_models.START, _SMOL_END
-    config = SmolVLMConfig(
+    config = hf.SmolVLMConfig(
         text_config={**_text(tokenizer), "model_type": "llama", "bos_token_id": tokenizer.bos_token_id},
         vision_config=_VISION,
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         scale_factor=2,
     )
-    images = SmolVLMImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE})
+    images = hf.SmolVLMImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE})
     # It writes out the number of a video's frames with a package that images don't need.
     processing_smolvlm.num2words = processing_smolvlm.num2words or str
-    processor = SmolVLMProcessor(
+    processor = hf.SmolVLMProcessor(
         images,
         tokenizer,
-        SmolVLMVideoProcessor(),
+        hf.SmolVLMVideoProcessor(),
         image_seq_len=(SIDE // PATCH // 2) ** 2,
         chat_template=_SMOL_TEMPLATE,
     )
-    return _finished(SmolVLMForConditionalGeneration(config), processor)
+    return _finished(hf.SmolVLMForConditionalGeneration(config), processor)
 
 
-def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
+def _with_begin(*extra: str, **named: str) -> hf.PreTrainedTokenizerFast:
     """Returns a tokenizer that puts a begin-of-text token before what it encodes, unless it is told not to."""
     tokenizer = _tokenizer(*extra, _BEGIN)
     tokenizer.bos_token = _BEGIN
     place = tokenizer.convert_tokens_to_ids(_BEGIN)
     begin = TemplateProcessing(single=f"{_BEGIN} $A", special_tokens=[(_BEGIN, place)])
     tokenizer.backend_tokenizer.post_processor = begin
-    return PreTrainedTokenizerFast(
+    return hf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer.backend_tokenizer,
         bos_token=_BEGIN,
         eos_token=tokenizer.eos_token,
@@ -339,7 +298,7 @@ def _gemma3() -> Family:
     begin, end, patch = "<start_of_image>", "<end_of_image>", "<image_soft_token>"
     tokenizer = _with_begin(begin, end, patch, boi_token=begin, eoi_token=end, image_token=patch)
     text = {**_text(tokenizer), "bos_token_id": tokenizer.bos_token_id, "query_pre_attn_scalar": 16}
-    config = Gemma3Config(
+    config = hf.Gemma3Config(
         text_config={**text, "sliding_window": 4096, "layer_types": ["full_attention"] * 2},
         vision_config=_VISION,
         mm_tokens_per_image=4,
@@ -348,27 +307,27 @@ def _gemma3() -> Family:
         eoi_token_index=tokenizer.convert_tokens_to_ids(end),
         tie_word_embeddings=False,
     )
-    images = Gemma3ImageProcessorPil(size=_SQUARE)
+    images = hf.Gemma3ImageProcessorPil(size=_SQUARE)
     template = "{{ bos_token }}" + tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", begin)
-    processor = Gemma3Processor(images, tokenizer, template, image_seq_length=4)
-    return _finished(Gemma3ForConditionalGeneration(config), processor)
+    processor = hf.Gemma3Processor(images, tokenizer, template, image_seq_length=4)
+    return _finished(hf.Gemma3ForConditionalGeneration(config), processor)
 
 
 def _mistral3() -> Family:
     """As Gemma 3, and an image has rows of tokens with other tokens between them."""
     marks = ("[IMG]", "[IMG_BREAK]", "[IMG_END]")
     tokenizer = _with_begin(*marks, image_token=marks[0], image_break_token=marks[1], image_end_token=marks[2])
-    config = Mistral3Config(
+    config = hf.Mistral3Config(
         text_config={**_text(tokenizer), "model_type": "mistral", "bos_token_id": tokenizer.bos_token_id},
         vision_config={**_VISION, "model_type": "pixtral", "head_dim": 16},
         image_token_index=tokenizer.convert_tokens_to_ids(marks[0]),
         spatial_merge_size=2,
         vision_feature_layer=-1,
     )
-    images = PixtralImageProcessorPil(size={"longest_edge": SIDE}, patch_size={"height": PATCH, "width": PATCH})
+    images = hf.PixtralImageProcessorPil(size={"longest_edge": SIDE}, patch_size={"height": PATCH, "width": PATCH})
     template = "{{ bos_token }}" + tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", marks[0])
-    processor = PixtralProcessor(images, tokenizer, patch_size=PATCH, spatial_merge_size=2, chat_template=template)
-    return _finished(Mistral3ForConditionalGeneration(config), processor)
+    processor = hf.PixtralProcessor(images, tokenizer, patch_size=PATCH, spatial_merge_size=2, chat_template=template)
+    return _finished(hf.Mistral3ForConditionalGeneration(config), processor)
 
 
 FAMILIES: Mapping[str, Callable[[], Family]] = {

@@ -25,13 +25,16 @@ from culture_tasks.insertion.methods.ike.method import context_of, demonstration
 DEMONSTRATIONS = 2
 _DRILLS = 600
 _BATCH = 32
+_POOL = 1000
+_STEPS = 220
+_EXAMPLES = 24  # of a step, and of similar length
 _RATE = 3e-3
 _SPECIALS = 8
 _IGNORED = -100
 Example = tuple[dict[str, torch.Tensor], list[int]]
 
 
-def make_student(scenarios: int, *, steps: int, pool: int) -> MultimodalModel:
+def make_student(scenarios: int) -> MultimodalModel:
     """Makes the model and brings it up."""
     torch.manual_seed(0)
     tokenizer = _tokenizer()
@@ -42,8 +45,8 @@ def make_student(scenarios: int, *, steps: int, pool: int) -> MultimodalModel:
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     student = MultimodalModel(model, processor, "tiny student")
-    examples = [_encoded(student, *lesson) for lesson in _lessons(scenarios, pool, random.Random(0))]
-    _train(model, examples, steps, tokenizer.pad_token_id, random.Random(0))
+    examples = [_encoded(student, *lesson) for lesson in _lessons(scenarios, random.Random(0))]
+    _train(model, examples, tokenizer.pad_token_id, random.Random(0))
     student.model.requires_grad_(requires_grad=False).eval()
     return student
 
@@ -86,9 +89,9 @@ def _all_texts() -> Iterator[str]:
             yield from (question.format(name) for question in QUESTIONS[language])
 
 
-def _lessons(scenarios: int, pool: int, rng: random.Random) -> Iterator[tuple[Request, str]]:
+def _lessons(scenarios: int, rng: random.Random) -> Iterator[tuple[Request, str]]:
     makers = (_plain, _referred, _shown)
-    for number in range(pool):
+    for number in range(_POOL):
         instance = Instance(rng.randrange(scenarios), 1000 + rng.randrange(10_000))
         yield makers[number % len(makers)](instance, rng.choice(LANGUAGES), scenarios, rng)
 
@@ -140,14 +143,18 @@ def _encoded(student: MultimodalModel, query: Request, answer: str) -> Example:
     return inputs, [*tokenizer(answer)["input_ids"], tokenizer.eos_token_id]
 
 
-def _train(
-    model: InternVLForConditionalGeneration, examples: Sequence[Example], steps: int, pad: int, rng: random.Random
-) -> None:
+def _train(model: InternVLForConditionalGeneration, examples: Sequence[Example], pad: int, rng: random.Random) -> None:
     """Drills copying first, on random words said twice: without it, following a reference takes many times as long."""
     model.requires_grad_(requires_grad=True).train()
     words = range(_SPECIALS, model.config.text_config.vocab_size)
     _descend(model, [lambda: _drill(words, rng)] * _DRILLS)
-    _descend(model, [lambda: _batch(rng.choices(examples, k=_BATCH), pad)] * steps)
+    by_length = sorted(examples, key=lambda example: example[0]["input_ids"].shape[1] + len(example[1]))
+
+    def lesson() -> dict[str, torch.Tensor]:
+        first = rng.randrange(len(by_length) - _EXAMPLES)
+        return _batch(by_length[first : first + _EXAMPLES], pad)
+
+    _descend(model, [lesson] * _STEPS)
 
 
 def _descend(model: InternVLForConditionalGeneration, batches: Sequence[Callable[[], dict[str, torch.Tensor]]]) -> None:

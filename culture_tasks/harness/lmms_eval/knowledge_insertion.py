@@ -32,7 +32,7 @@ from culture_tasks.harness.lmms_eval.plugin import exit_on_error
 from culture_tasks.harness.model_costs import ModelCosts, total_costs
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.devices import devices_of, forget_peak, peak_gib, read_ahead, shown, silent
+from culture_tasks.insertion.core.devices import devices_of, forget_peak, peak_gib, read_ahead, shown
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, conversation
@@ -126,8 +126,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         cases = read_ahead((chains[chain] for chain in sorted(chains)), self._cases)
         alone, costs = self._arguments.paper_latency, self._run_costs
         loop = CaseLoop(self._method, decoding, self._store, costs, one_at_a_time=alone)
-        show = shown if self._rank == 0 else silent
-        yield from show(loop.answers(itertools.chain.from_iterable(cases)), f"answers ({self._method.name})")
+        title = f"answers ({self._method.name})" if self._rank == 0 else ""
+        yield from shown(loop.answers(itertools.chain.from_iterable(cases)), title)
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Is not offered."""

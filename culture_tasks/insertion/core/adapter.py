@@ -51,11 +51,10 @@ _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by leng
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer to one request.
+    """A model's answer to one request; tokens are counted with those of images and special ones.
 
-    Tokens are counted with those of images and special ones. ``activated`` is the index of the insertion that was used,
-    from 0, ``similarity`` the highest router score, ``seconds`` the time of an answer on its own; each None if there is
-    none.
+    ``activated`` is the index of the insertion that was used, from 0, ``similarity`` the highest router score,
+    ``seconds`` the time of an answer on its own; each None if there is none.
     """
 
     text: str
@@ -86,12 +85,7 @@ class AnswerLogits(NamedTuple):
 
 
 class ModelOptions(BaseModel):
-    """How a model is loaded.
-
-    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map``
-    overrules), transformers' attention kernels, no reasoning, since answers have 64 tokens, and the image processor's
-    own limits.
-    """
+    """How a model is loaded; by default on a GPU if there is one, and without reasoning: answers have 64 tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -120,10 +114,7 @@ class ModelOptions(BaseModel):
 
 
 class MultimodalModel:
-    """A model with its processor; the model is left frozen and in evaluation mode.
-
-    ``source`` is its name or folder, as the user gave it. Its ``identity`` is that of the weights when it was made.
-    """
+    """A model with its processor, frozen and in evaluation mode; ``source`` is the name or folder that users gave."""
 
     def __init__(
         self,
@@ -135,10 +126,11 @@ class MultimodalModel:
     ) -> None:
         self.model = model.eval().requires_grad_(requires_grad=False)
         self.processor = processor
+        self._image_tokens = image_token_ids(model, processor)
         needs = {
             "a chat template": getattr(processor, "chat_template", None),
             "a fast tokenizer": getattr(getattr(processor, "tokenizer", None), "is_fast", False),
-            "an image token that its processor or configuration names": image_token_ids(model, processor),
+            "an image token that its processor or configuration names": self._image_tokens,
             "an inner model with hidden states": model.base_model is not model,
         }
         if missing := [need for need, is_there in needs.items() if not is_there]:
@@ -186,11 +178,10 @@ class MultimodalModel:
         batch_size: int = 1,
         weights: Callable[[Sequence[int]], Sequence[Weights]] | None = None,
     ) -> Iterator[Batch[Answer]]:
-        """Yields batches of places of requests, each with its answer.
+        """Yields batches of places of requests, each with its answer, the longest requests first.
 
-        Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
-        requests at some places, when their batch begins. A batch's images are loaded while the one before it is
-        answered, and not kept.
+        If ``weights`` returns those of the requests at some places, when their batch begins, the order is the given
+        one. A batch's images are loaded while the one before it is answered, and not kept.
         """
 
         def answer(batch: EncodedBatch, places: Sequence[int]) -> list[Answer]:
@@ -202,17 +193,14 @@ class MultimodalModel:
         return self._batches(requests, order, batch_size, answer)
 
     def features_of(self, requests: Sequence[Request], batch_size: int = 1) -> Iterator[Batch[torch.Tensor]]:
-        """Yields batches of places of requests, each with its features, the longest first.
+        """Yields batches of places of requests, each with its features, the longest first; only a prefill is computed.
 
         Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
-        (2, hidden size), float32. Nothing but the prefill is computed.
-
-        Raises:
-            DataError: If a request has no image, or its question isn't found in the prompt.
+        (2, hidden size), float32. ``DataError`` if a request has no image, or its question isn't found in the prompt.
         """
 
         def prefill(batch: EncodedBatch, places: Sequence[int]) -> list[torch.Tensor]:
-            masks = self._masks(batch, [requests[place] for place in places])
+            masks = question_and_image(batch, [requests[place].question for place in places], self._image_tokens)
             with captured_states(self.model) as states:
                 self._answers(batch, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
@@ -231,8 +219,7 @@ class MultimodalModel:
     def answer_scorer(self, samples: Sequence[Insertion] | EncodedBatch) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts the samples' answers in one forward pass, with the weights of the moment.
 
-        Images are read once. Gradients flow to all parameters that require them. ``samples`` may be the result of
-        :meth:`encode_answered`.
+        Gradients flow to all parameters that require them.
         """
         batch = samples if isinstance(samples, EncodedBatch) else self.encode_answered(samples)
         inputs = self._on_device(batch.inputs)
@@ -253,8 +240,7 @@ class MultimodalModel:
         ends, prompt_lengths = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
         answers = []
         for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), prompt_lengths, strict=True):
-            # Padding follows the first token that ends a generation.
-            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))  # then padding
             text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
             answers.append(Answer(text, prompt_tokens, length))
         return answers
@@ -267,10 +253,6 @@ class MultimodalModel:
             else value
             for name, value in inputs.items()
         }
-
-    def _masks(self, batch: EncodedBatch, requests: Sequence[Request]) -> list[torch.Tensor]:
-        tokens = image_token_ids(self.model, self.processor)
-        return [question_and_image(batch, row, request.question, tokens) for row, request in enumerate(requests)]
 
     def _longest_first(self, requests: Sequence[Request]) -> list[int]:
         """Returns the places of requests, those with images first, and of either kind the longest."""
@@ -291,10 +273,7 @@ class MultimodalModel:
         *,
         with_spans: bool = False,
     ) -> Iterator[Batch[Result]]:
-        """Encodes batches in another thread while the model works on those before.
-
-        Neighbours in the order are batched; requests with images have their own batches.
-        """
+        """Batches neighbours in the order, those with images apart, and encodes ahead in another thread."""
 
         def batches() -> Iterator[list[int]]:
             for _, run in itertools.groupby(order, lambda place: bool(requests[place].pictures())):

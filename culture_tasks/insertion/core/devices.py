@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
@@ -15,10 +15,6 @@ import torch
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Progress = Callable[..., Iterable[Item]]
-"""Shows a loop's progress: it is called with items, a description, a function that returns a note such as the loss, and
-the number of items where they have no length, and yields the items."""
-
 READERS = 3
 """Threads that read, and inputs that are read while the device works; image processors hold Python's lock briefly."""
 
@@ -26,21 +22,16 @@ _GIB = 2**30
 
 
 def shown(
-    items: Iterable[Item], description: str, note: Callable[[], str] | None = None, total: int | None = None
-) -> Iterable[Item]:
-    """Shows progress by a bar on standard error."""
+    items: Iterable[Item], title: str, *, note: Callable[[], str] | None = None, total: int | None = None
+) -> Iterator[Item]:
+    """Yields items behind a bar of progress on standard error, with a note such as the loss; no title, no bar."""
     from tqdm import tqdm
 
-    bar = tqdm(items, desc=description, total=total)
+    bar = tqdm(items, desc=title, total=total, disable=not title)
     for item in bar:
         yield item
         if note is not None:
             bar.set_postfix_str(note(), refresh=False)
-
-
-def silent(items: Iterable[Item], *_: object, **__: object) -> Iterable[Item]:
-    """Shows nothing."""
-    return items
 
 
 @cache

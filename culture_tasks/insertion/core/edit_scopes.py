@@ -8,30 +8,26 @@ for equal vectors, 0.5 at a squared distance of ln 2.
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
 from culture_tasks.insertion.core.adapter import Batch, explained
-from culture_tasks.insertion.core.devices import Progress, silent
+from culture_tasks.insertion.core.devices import shown
 from culture_tasks.insertion.core.requests import Insertion, Request
 from culture_tasks.insertion.core.state import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.text import tokens
 
 Input = TypeVar("Input")
 
 Subject = tuple[Request, str]
 """A request or an edit, as an encoder compares it: a request for its image, and a text."""
 
-_log = logging.getLogger(__name__)
+StoredEdit = tuple[torch.Tensor, Insertion]
+"""An inserted sample with its vector, shape (width,)."""
 
-LEXICAL = "lexical"
-_LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are counted in another way
 _SMALLEST = 1e-12  # of a squared distance: the loss of equal vectors that should differ stays finite
 
 
@@ -64,19 +60,13 @@ def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
     return torch.where(in_scope, distances, outside).mean()
 
 
-StoredEdit = tuple[torch.Tensor, Insertion]
-"""An inserted sample with its vector, shape (width,)."""
-
-
 def nearest_edit(
     memory: Sequence[StoredEdit], request: torch.Tensor, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 ) -> tuple[int, torch.Tensor]:
     """Returns the place of the edit with the highest score, from 0, and that score; of equal ones the first inserted.
 
-    The memory must not be empty.
-
-    ``scores`` compares the vectors of all edits, shape (edits, width), with that of a request, shape (width,): it
-    returns a score of each edit, shape (edits,), which is higher the nearer it is.
+    ``scores`` compares the vectors of all edits, at least one, (edits, width), with that of a request, (width,): it
+    returns a score of each edit, (edits,), which is higher the nearer it is.
     """
     values = scores(torch.stack([vector for vector, _ in memory]), request)
     place = max(range(len(memory)), key=values.tolist().__getitem__)
@@ -89,12 +79,12 @@ def stored_vectors(
     inputs: Mapping[str, Input],
     encode: Callable[[Sequence[Input], int], Iterable[Batch[torch.Tensor]]],
     size: int,
-    progress: Progress[Any] = silent,
+    title: str = "",
 ) -> dict[str, torch.Tensor]:
     """Returns the vectors of inputs by their keys, float32: from the store, or computed and committed in batches.
 
-    ``encode`` yields batches of places of inputs with their vectors. The prefix of a key in the store says what the
-    vectors are, and the fingerprint of the encoder and of the place where it runs.
+    The prefix of a key in the store says what the vectors are, and the fingerprint of the encoder and of the place
+    where it runs. With a title the batches are shown.
     """
     stored = {key: store.get(f"{prefix}:{key}") for key in inputs}
     vectors = {
@@ -103,12 +93,11 @@ def stored_vectors(
         if value is not None
     }
     missing = [key for key in inputs if key not in vectors]
-    if missing:
-        batches = encode([inputs[key] for key in missing], size)
-        for batch in progress(batches, prefix.partition(":")[0], total=-(-len(missing) // size)):
-            new = {missing[place]: vector.cpu() for place, vector in batch}
-            store.put({f"{prefix}:{key}": vector.numpy().tobytes() for key, vector in new.items()})
-            vectors |= new
+    batches = encode([inputs[key] for key in missing], size) if missing else ()
+    for batch in shown(batches, title, total=-(-len(missing) // size)):
+        new = {missing[place]: vector.cpu() for place, vector in batch}
+        store.put({f"{prefix}:{key}": vector.numpy().tobytes() for key, vector in new.items()})
+        vectors |= new
     return vectors
 
 
@@ -135,14 +124,12 @@ class ScopeEncoder(ABC):
         self._prepared: dict[Subject, torch.Tensor] = {}
 
     @abstractmethod
-    def encode(
-        self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent
-    ) -> torch.Tensor:
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, title: str = "") -> torch.Tensor:
         """Returns vectors, shape (subjects, width), float32, on the CPU; what isn't stored is computed in batches."""
 
-    def prepare(self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent) -> None:
+    def prepare(self, subjects: Sequence[Subject], store: Store, size: int, title: str = "") -> None:
         """Computes vectors ahead, and forgets the others."""
-        vectors = self.encode(subjects, store, size, progress) if subjects else ()
+        vectors = self.encode(subjects, store, size, title) if subjects else ()
         self._prepared = dict(zip(subjects, vectors, strict=True))
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
@@ -152,27 +139,22 @@ class ScopeEncoder(ABC):
         return torch.stack([found.get(subject, self._prepared.get(subject)) for subject in subjects])
 
 
-class TransformerEncoder:
+class SentenceEncoder:
     """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it."""
 
     def __init__(self, name: str, max_text_length: int, device: torch.device, method: str) -> None:
         from transformers import AutoModel, AutoTokenizer
 
-        advice = (
-            "Download one and name its folder with encoder=DIR, or "
-            f"choose encoder={LEXICAL}, which counts words and is not the paper's."
-        )
+        advice = "Download one, such as sentence-transformers/all-MiniLM-L6-v2, and name its folder with encoder=DIR."
         with explained(f"{method}: the sentence encoder {name!r} can't be used", advice):
             self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right", trust_remote_code=False)
-            self._model = (
-                AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False).to(device).eval()
-            )
-            if not hasattr(self._model.config, "hidden_size"):
-                raise ValueError(f"{type(self._model).__name__} isn't a model of texts alone")
-        self._max_text_length = max_text_length
-        self.width, self.parameters = int(self._model.config.hidden_size), int(self._model.num_parameters())
+            model = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False)
+            if not hasattr(model.config, "hidden_size"):
+                raise ValueError(f"{type(model).__name__} isn't a model of texts alone")
+        self._model, self._max_text_length = model.to(device).eval(), max_text_length
+        self.width, self.parameters = int(model.config.hidden_size), int(model.num_parameters())
         settings = {"max_text_length": max_text_length}
-        self.identity = identify_encoder(self._model, self._tokenizer.get_vocab(), source=name, settings=settings)
+        self.identity = identify_encoder(model, self._tokenizer.get_vocab(), source=name, settings=settings)
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
@@ -184,30 +166,3 @@ class TransformerEncoder:
         mask = batch["attention_mask"][..., None].to(states.dtype)
         means = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
         return torch.nn.functional.normalize(means.float(), dim=-1).cpu()
-
-
-class LexicalEncoder:
-    """Counts words in hashed bins: no model and no network, in any language, and not the paper's."""
-
-    identity = ModelIdentity(source=LEXICAL, weights=_LEXICAL_VERSION, run=_LEXICAL_VERSION)
-    width, parameters = 512, 0
-
-    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
-        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
-        counts = torch.zeros(len(sentences), self.width)
-        for row, sentence in enumerate(sentences):
-            for token in tokens(sentence):
-                counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % self.width] += 1
-        return torch.nn.functional.normalize(counts, dim=-1)
-
-
-SentenceEncoder = TransformerEncoder | LexicalEncoder
-"""Maps sentences to vectors whose inner product is their similarity."""
-
-
-def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:
-    """Makes the encoder that a method's options name, and warns if it is not a model."""
-    if name == LEXICAL:
-        _log.warning("%s: encoder=%s counts words instead of the paper's sentence embeddings", method, LEXICAL)
-        return LexicalEncoder()
-    return TransformerEncoder(name, max_text_length, device, method)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from culture_tasks.errors import DataError, SettingsError, nearest
-from culture_tasks.insertion.core.requests import Message, images_of, text_part
+from culture_tasks.insertion.core.requests import Message, loaded, pictures_of, text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -33,8 +33,8 @@ class EncodedBatch:
     """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
     ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
-    conversation's tokens (start and end of the characters that a token covers; (0, 0) for special tokens and padding),
-    and the end of the last token of each text: some tokenizers drop trailing blanks.
+    conversation's tokens (the characters from and to; (0, 0) for special tokens and padding), and the end of the last
+    token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
@@ -73,7 +73,7 @@ class Encoding:
     def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> EncodedBatch:
         """Encodes conversations together; either all of them have images, or none."""
         prompts = [self._render(messages) for messages in conversations]
-        images = [images_of(messages) for messages in conversations]
+        images = [list(map(loaded, pictures_of(messages))) for messages in conversations]
         options: dict[str, Any] = {"images": images} if any(images) else {}
         if options and self._images:
             options["images_kwargs"] = self._image_options()
@@ -92,10 +92,7 @@ class Encoding:
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], ends: Sequence[int]
     ) -> EncodedBatch:
-        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these.
-
-        The last token is one of the ``ends`` of a generation, where there are any.
-        """
+        """Encodes conversations with answers and one of the ``ends`` of a generation; ``labels`` are of these alone."""
         batch, end = self.encode(conversations), self._end_of_answer(ends)
         rows = [torch.tensor([*self.tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
@@ -157,17 +154,24 @@ class Encoding:
         return prompt
 
 
-def question_and_image(batch: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
-    """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
+def question_and_image(
+    batch: EncodedBatch, questions: Sequence[str], image_tokens: Sequence[int]
+) -> list[torch.Tensor]:
+    """Returns for each row which tokens are the last occurrence of its question, and which are the image's, (2, L)."""
+    return [_question_and_image(batch, row, question.strip(), image_tokens) for row, question in enumerate(questions)]
+
+
+def _question_and_image(batch: EncodedBatch, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+    """Finds the question by its distance from the end, which no image may separate from it.
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
-    characters. So the question is found by its distance from the end, which no image may separate from it.
+    characters.
     """
     ids = batch.inputs["input_ids"][row]
     visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
     if not visual.any():
         raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
-    spans, prompt, question = batch.spans[row], batch.prompts[row], question.strip()
+    spans, prompt = batch.spans[row], batch.prompts[row]
     start = prompt.rfind(question)
     if start < 0 or not question:
         raise DataError(

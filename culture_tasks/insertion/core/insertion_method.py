@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.devices import Progress, forget_peak, now, peak_gib, silent
+from culture_tasks.insertion.core.devices import forget_peak, now, peak_gib
 from culture_tasks.insertion.core.requests import AnswerDecoding, Insertion, Request, TrainingCase
 from culture_tasks.insertion.core.state import ModelIdentity, Tensors, value_key
 from culture_tasks.insertion.core.store import Store
@@ -54,10 +54,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class FitContext:
-    """Aids of a fit; the store has what is costly to compute, so that a killed fit can resume."""
+    """Where a fit keeps what is costly to compute, so that a killed one can resume."""
 
     store: Store
-    progress: Progress[Any] = silent
     checkpoints: Checkpoints | None = None
 
 
@@ -128,13 +127,7 @@ class InsertionMethod(ABC):
         prompt = self.prompt(request)
         return replace((prompt.model or self.model).generate(prompt.request, decoding), **prompt.notes)
 
-    def fit(
-        self,
-        data: TrainingData,
-        store: Store,
-        progress: Progress[Any] = silent,
-        checkpoints: Checkpoints | None = None,
-    ) -> None:
+    def fit(self, data: TrainingData, store: Store, checkpoints: Checkpoints | None = None) -> None:
         """Learns from training cases; a killed fit resumes from the store and the checkpoints.
 
         The caller clears the checkpoints when the state is saved.
@@ -146,7 +139,7 @@ class InsertionMethod(ABC):
         continues, hits = checkpoints is not None and checkpoints.file.exists(), store.hits
         forget_peak()
         start = now(self.model.device)
-        report = self._fit(data.cases, FitContext(store, progress, checkpoints))
+        report = self._fit(data.cases, FitContext(store, checkpoints))
         self.report = {
             **report,
             "cases": len(data.cases),
@@ -202,10 +195,8 @@ class InsertionMethod(ABC):
         """Parameters that the method loads besides the model's."""
         return 0
 
-    def description(
-        self, data: state.DataFacts, *, tensors: str, facts: Mapping[str, Any] | None = None
-    ) -> state.Description:
-        """Describes the state that a fit on some data has."""
+    def plan(self, data: state.DataFacts) -> state.Description:
+        """Describes the state that a fit on some data has, without its results."""
         identity = self.model.identity
         return state.Description(
             method=self.name,
@@ -214,11 +205,7 @@ class InsertionMethod(ABC):
             model=identity.source,
             weights=identity.weights,
             parts=identity.parts,
-            replacement=self._replacement(),
             data=data,
-            facts=dict(facts or {}),
-            report=dict(self.report),
-            tensors=tensors,
         )
 
     def _describe(self) -> state.Description:
@@ -226,8 +213,13 @@ class InsertionMethod(ABC):
         if self.data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
         if self._description is None:
-            tensors = state.digest(self._tensors())
-            self._description = self.description(self.data, facts=self._facts(), tensors=tensors)
+            results: dict[str, Any] = {
+                "replacement": self._replacement(),
+                "facts": self._facts(),
+                "report": dict(self.report),
+                "tensors": state.digest(self._tensors()),
+            }
+            self._description = self.plan(self.data).model_copy(update=results)
         return self._description
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:

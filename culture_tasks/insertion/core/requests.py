@@ -47,13 +47,7 @@ class Request:
         """SHA-256 of all that the model is shown, images by their pixels."""
         if self._key is None:
             canonical = [
-                {
-                    "role": message["role"],
-                    "content": [
-                        ["text", part["text"]] if part["type"] == "text" else ["image", image_key(part["image"])]
-                        for part in message["content"]
-                    ],
-                }
+                {"role": message["role"], "content": list(map(_key_part, message["content"]))}
                 for message in self.messages
             ]
             self._key = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
@@ -68,11 +62,12 @@ class Request:
 
     def texts(self) -> list[str]:
         """Returns the texts of the conversation, in its order."""
-        return [part["text"] for part in _parts(self.messages) if part["type"] == "text"]
+        parts = (part for message in self.messages for part in message["content"])
+        return [part["text"] for part in parts if part["type"] == "text"]
 
     def pictures(self) -> list[Image | Path]:
         """Returns the images of the conversation, in its order; those in files aren't read."""
-        return [part["image"] for part in _parts(self.messages) if part["type"] == "image"]
+        return pictures_of(self.messages)
 
 
 @dataclass(frozen=True)
@@ -120,12 +115,15 @@ def image_part(image: Image | Path) -> Part:
     return {"type": "image", "image": image}
 
 
+def pictures_of(messages: Iterable[Message]) -> list[Image | Path]:
+    """Returns the images of a conversation, in its order; those in files aren't read."""
+    return [part["image"] for message in messages for part in message["content"] if part["type"] == "image"]
+
+
 def image_key(image: Image | Path) -> str:
     """Returns the SHA-256 of an image's pixels."""
     pixels = loaded(image)
-    digest = hashlib.sha256(repr(pixels.size).encode())
-    digest.update(pixels.tobytes())
-    return digest.hexdigest()
+    return hashlib.sha256(repr(pixels.size).encode() + pixels.tobytes()).hexdigest()
 
 
 def loaded(image: Image | Path) -> Image:
@@ -146,30 +144,26 @@ def size_of(image: Image | Path) -> tuple[int, int]:
         return opened.size
 
 
-def images_of(messages: Iterable[Message]) -> list[Image]:
-    """Returns the images of a conversation, in its order."""
-    return [loaded(part["image"]) for part in _parts(messages) if part["type"] == "image"]
-
-
 def conversation(messages: Iterable[Message]) -> list[Message]:
     """Returns messages with lists of parts; harnesses put the image under ``url``, and plain texts as strings."""
-    normal: list[Message] = []
-    for message in messages:
-        content, parts = message["content"], list[Part]()
-        for part in [text_part(content)] if isinstance(content, str) else content:
-            if part["type"] not in ("text", "image"):
-                raise DataError(
-                    f"knowledge_insertion: a message has a part of type {part['type']!r}. Expected text or image: "
-                    "leave tasks with other media to another model."
-                )
-            image: Any = part.get("image", part.get("url"))
-            parts.append(text_part(part["text"]) if part["type"] == "text" else image_part(image))
-        normal.append({"role": message["role"], "content": parts})
-    return normal
+    return [{"role": message["role"], "content": _parts(message["content"])} for message in messages]
 
 
-def _parts(messages: Iterable[Message]) -> Iterable[Part]:
-    return (part for message in messages for part in message["content"])
+def _parts(content: Any) -> list[Part]:
+    parts = list[Part]()
+    for part in [text_part(content)] if isinstance(content, str) else content:
+        if part["type"] not in ("text", "image"):
+            raise DataError(
+                f"knowledge_insertion: a message has a part of type {part['type']!r}. Expected text or image: leave "
+                "tasks with other media to another model."
+            )
+        image: Any = part.get("image", part.get("url"))
+        parts.append(text_part(part["text"]) if part["type"] == "text" else image_part(image))
+    return parts
+
+
+def _key_part(part: Part) -> list[str]:
+    return ["text", part["text"]] if part["type"] == "text" else ["image", image_key(part["image"])]
 
 
 @validated_dataclass(frozen=True, slots=True)
@@ -204,8 +198,7 @@ class AnswerDecoding:
 
     def options(self) -> dict[str, Any]:
         """Returns the arguments of ``model.generate``; sampling parameters are unset if nothing is sampled."""
-        sampling: dict[str, float | None] = {"temperature": None, "top_p": None, "top_k": None}
-        if self.samples:
-            sampling = {"temperature": self.temperature, **({} if self.top_p is None else {"top_p": self.top_p})}
         shared = {"max_new_tokens": self.max_new_tokens, "num_beams": self.num_beams, "do_sample": self.samples}
-        return {**shared, **sampling}
+        if not self.samples:
+            return {**shared, "temperature": None, "top_p": None, "top_k": None}
+        return {**shared, "temperature": self.temperature, **({} if self.top_p is None else {"top_p": self.top_p})}

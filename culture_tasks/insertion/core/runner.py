@@ -177,7 +177,7 @@ class CaseLoop:
 
 
 def _windows(cases: Iterable[Case[Place]], most: int) -> Iterator[list[Case[Place]]]:
-    """Yields cases together that have at most so many different requests, so that all their batches but one are full."""
+    """Yields cases together that have at most so many different requests: all batches of a window but one are full."""
     window, requests = list[Case[Place]](), set[str]()
     for case in cases:
         more = {request.key for request in case.requests.values()}

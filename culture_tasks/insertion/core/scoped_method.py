@@ -41,13 +41,7 @@ from culture_tasks.insertion.core.insertion_method import FitContext, InsertionM
 from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
 from culture_tasks.insertion.core.state import ModelIdentity
 from culture_tasks.insertion.core.store import Store
-from culture_tasks.insertion.core.training import (
-    GradientConfig,
-    Learner,
-    ParameterGroup,
-    full_precision,
-    train,
-)
+from culture_tasks.insertion.core.training import GradientConfig, Learner, ParameterGroup, full_precision, train
 from culture_tasks.insertion.core.weight_edits import decoder_layer, with_weights
 
 REPLACEMENTS: Mapping[str, str] = {
@@ -84,8 +78,8 @@ class Parts:
     """The models of a method.
 
     ``projection`` is the classifier's linear map of the encoder's vectors; it has no bias, which would cancel out in
-    distances. ``layer`` has the weights of the replacement model that are trained; the rest stays as in the checkpoint.
-    ``identity`` is that of the replacement model as it was loaded, its own that of its present weights.
+    distances. ``layer`` has the weights of the replacement model that are trained. ``identity`` is that of the
+    replacement model as it was loaded, its own that of its present weights.
     """
 
     encoder: ScopeEncoder
@@ -116,10 +110,7 @@ class Parts:
 
 
 class ScopedMethod(InsertionMethod, Learner[TrainingCase]):
-    """A memory of edits, a scope classifier and a replacement model.
-
-    Trained are copies of the layer's weights in float32, in which small steps don't vanish.
-    """
+    """A memory of edits, a scope classifier and a replacement model, of whose layer float32 copies are trained."""
 
     needs_state: ClassVar[bool] = True
     config: ScopedConfig
@@ -161,10 +152,7 @@ class ScopedMethod(InsertionMethod, Learner[TrainingCase]):
         return Prompt(shown, self.parts.replacement, {**notes, "activated": place})
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
-        """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
-
-        These are the inserted request itself, the generality items and the locality items of each case.
-        """
+        """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1."""
         right: list[bool] = []
         for case in cases:
             distances, in_scope = self.parts.distances(case)
@@ -233,9 +221,9 @@ class ScopedMethod(InsertionMethod, Learner[TrainingCase]):
         parts = self._load_parts()
         requests = dict.fromkeys(request for case in cases for request in case.requests())
         subjects = [*map(request_subject, requests), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, self.batch_size, context.progress)
+        parts.encoder.prepare(subjects, context.store, self.batch_size, "vectors")
         self._copies = {name: nn.Parameter(weight.detach().float().clone()) for name, weight in parts.layer.items()}
-        losses = train(self, cases, self.config, context, name=self.name)
+        losses = train(self, cases, self.config, context.checkpoints, name=self.name)
         parts.take(self._copies)
         self._copies = {}
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}

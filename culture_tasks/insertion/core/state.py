@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,8 @@ FORMAT = 2
 DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _SAMPLED = 64
-_INCIDENTAL = (
-    *("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"),
-    # Saving a model writes these into its configuration; the model itself tells them.
-    *("architectures", "dtype", "torch_dtype"),
-)
+_INCIDENTAL = {"_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"}
+_INCIDENTAL |= {"architectures", "dtype", "torch_dtype"}  # which saving writes; the model itself tells them
 
 
 class StateError(CultureTasksError):
@@ -52,9 +49,8 @@ class DataFacts(BaseModel, extra="forbid", frozen=True):
 class ModelIdentity(BaseModel, extra="forbid", frozen=True):
     """Fingerprints of a loaded model.
 
-    ``weights`` is that of the weights as loaded, the configuration, the processor and its options, whose ``parts``
-    messages name: a trained state fits it. ``run`` is that of ``weights`` and all else that can change an answer
-    (device, attention kernels, versions of libraries and of our own code): the key of stored answers and features.
+    A trained state fits ``weights``, whose ``parts`` messages name. ``run`` is that of ``weights`` and all else that
+    can change an answer (device, attention kernels, versions of libraries and of our own code), for stored answers.
     """
 
     source: str = "none"
@@ -70,25 +66,20 @@ class ModelIdentity(BaseModel, extra="forbid", frozen=True):
 
 
 class Description(BaseModel, extra="forbid", frozen=True):
-    """``state.json``.
-
-    States from before the version of the method was recorded are of the first. ``model``, ``weights`` and ``parts`` are
-    the model's identity, ``replacement`` that of the method's second model; ``facts`` are results of the fit that
-    aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
-    """
+    """``state.json``: ``facts`` are results that aren't tensors, ``tensors`` the SHA-256 of those that are."""
 
     format: int = FORMAT
     method: str
-    version: int = 1
+    version: int = 1  # of states from before it was recorded
     config: dict[str, Any]
     model: str
     weights: str
     parts: dict[str, Any] = {}
     replacement: ModelIdentity | None = None
     data: DataFacts
-    facts: dict[str, Any]
-    report: dict[str, Any]
-    tensors: str
+    facts: dict[str, Any] = {}
+    report: dict[str, Any] = {}
+    tensors: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -146,7 +137,7 @@ def write(folder: Path, description: Description, tensors: Tensors) -> None:
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Reads a state."""
+    """Reads a state; one that is incomplete or damaged is refused."""
     try:
         description = Description.model_validate_json(read_plain(folder / DESCRIPTION))
         if description.format != FORMAT:
@@ -195,37 +186,37 @@ def identify(
     model: PreTrainedModel, processor: ProcessorMixin, *, source: str, options: Mapping[str, Any], version: int
 ) -> ModelIdentity:
     """Computes a model's identity, with one pass over its weights; ``version`` is that of our own code."""
-    kind, weights_digest, config = type(model).__name__, _weights_digest(model), _clean(model.config.to_dict())
-    vocabulary = value_key(processor.tokenizer.get_vocab())
-    settings = [_clean(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
-    weights = value_key([kind, weights_digest, config, settings, dict(options)])[:32]
-    parts = {
-        "class": kind,
-        "data type": str(model.dtype),
-        "weights": weights_digest[:12],
-        "configuration": value_key(config)[:12],
-        "processor": value_key(settings)[:12],
-        **options,
-    }
-    run = [
-        weights,
-        _clean(model.generation_config.to_dict()) if model.generation_config else None,
-        version,
-        str(model.device.type),
-        getattr(model.config, "_attn_implementation", None),
-        _versions(),
-    ]
-    return ModelIdentity(source=source, weights=weights, parts=parts, run=value_key(run)[:32])
+    template, vocabulary = getattr(processor, "chat_template", None), value_key(processor.tokenizer.get_vocab())
+    generation = _clean(model.generation_config.to_dict()) if model.generation_config else None
+    kernels = getattr(model.config, "_attn_implementation", None)
+    run = [generation, version, str(model.device.type), kernels]
+    return _identity(model, [_clean(processor.to_dict()), template, vocabulary], source, options, run)
 
 
 def identify_encoder(
     model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
 ) -> ModelIdentity:
     """Computes the identity of a model of vectors; they depend on the settings too."""
-    words, config = value_key(dict(vocabulary)), _clean(model.config.to_dict())
-    weights = value_key([type(model).__name__, _weights_digest(model), config, words, _clean(dict(settings))])[:32]
-    run = value_key([weights, str(model.device.type), _versions()])[:32]
-    return ModelIdentity(source=source, weights=weights, run=run)
+    return _identity(model, value_key(dict(vocabulary)), source, _clean(settings), [str(model.device.type)])
+
+
+def _identity(
+    model: PreTrainedModel, processor: Any, source: str, options: Mapping[str, Any], run: Sequence[Any]
+) -> ModelIdentity:
+    import transformers
+
+    kind, weights_digest, config = type(model).__name__, _weights_digest(model), _clean(model.config.to_dict())
+    weights = value_key([kind, weights_digest, config, processor, dict(options)])[:32]
+    parts = {
+        "class": kind,
+        "data type": str(model.dtype),
+        "weights": weights_digest[:12],
+        "configuration": value_key(config)[:12],
+        "processor": value_key(processor)[:12],
+        **options,
+    }
+    run_key = value_key([weights, *run, [torch.__version__, transformers.__version__]])
+    return ModelIdentity(source=source, weights=weights, parts=parts, run=run_key[:32])
 
 
 def value_key(value: Any) -> str:
@@ -236,12 +227,6 @@ def value_key(value: Any) -> str:
 def text_key(text: str) -> str:
     """Returns the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _versions() -> list[str]:
-    import transformers
-
-    return [torch.__version__, transformers.__version__]
 
 
 def _clean(settings: Any) -> Any:

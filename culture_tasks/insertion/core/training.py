@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import math
 import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import torch
 from pydantic import Field
@@ -31,8 +31,8 @@ from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state
-from culture_tasks.insertion.core.devices import Progress, read_ahead
-from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
+from culture_tasks.insertion.core.devices import read_ahead, shown
+from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase
 from culture_tasks.settings import Settings
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 Case = TypeVar("Case")
 OptimizerName = Literal["adam", "adamw", "sgd"]
-
-logger = logging.getLogger(__name__)
 
 
 class GradientConfig(MethodConfig):
@@ -69,6 +67,10 @@ ParameterGroup = tuple[Mapping[str, "nn.Parameter"], float]
 """Parameters by names that no other group has, with their learning rate; in float32 small steps don't vanish."""
 
 
+_Step = list[tuple[int, int, int]]
+"""Cases whose mean gradient makes one step: the pass of each, its place in the pass, and its place among all cases."""
+
+
 class Learner(ABC, Generic[Case]):
     """The part of a method that is trained."""
 
@@ -86,10 +88,10 @@ class Learner(ABC, Generic[Case]):
 
     @abstractmethod
     def learn(self, case: Any, scale: float) -> Mapping[str, float]:
-        """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
+        """Adds the gradients of ``scale`` times the loss of a case, as :meth:`read` returned it.
 
-        The case is as :meth:`read` returned it. It runs under autocast where the options ask for mixed precision;
-        :func:`full_precision` is for ``backward``. Returned are the loss and its parts, by names for the report.
+        It runs under autocast where the options ask for mixed precision; :func:`full_precision` is for ``backward``.
+        Returned are the loss and its parts, by names for the report.
         """
 
     def end_step(self) -> None:
@@ -137,7 +139,7 @@ def train(
     learner: Learner[Case],
     cases: Sequence[Case],
     config: GradientConfig,
-    context: FitContext,
+    checkpoints: Checkpoints | None,
     *,
     name: str,
 ) -> dict[str, float]:
@@ -148,10 +150,23 @@ def train(
     Raises:
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
     """
-    training = _Training(learner, cases, config, name)
-    training.restore(context.checkpoints)
-    with torch.random.fork_rng(devices=[training.device] if training.device.type == "cuda" else []):
-        return training.run(context.progress, context.checkpoints)
+    training, steps = _Training(learner, config, name), _steps(len(cases), config)
+    if checkpoints is not None and checkpoints.file.exists():
+        training.restore(*checkpoints.read())
+    left, last_write = steps[training.done :], time.monotonic()
+    title = f"{name}: training" + (f" (from step {training.done + 1} of {len(steps)})" if training.done else "")
+
+    def read(step: _Step) -> list[Any]:
+        return [learner.read(cases[case]) for _, _, case in step]
+
+    with training.active(), closing(read_ahead(left, read)) as cases_of_steps:
+        for step in shown(left, title, note=lambda: _summary(training.means())):
+            training.make(step, next(cases_of_steps))
+            is_due = checkpoints and time.monotonic() >= last_write + 60 * checkpoints.minutes
+            if checkpoints and (is_due or step is steps[-1]):
+                checkpoints.write(*training.content())
+                last_write = time.monotonic()
+    return training.means()
 
 
 def full_precision(device: torch.device) -> torch.autocast:
@@ -165,114 +180,95 @@ def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> tor
     return classes[name]([{"params": [*parameters.values()], "lr": rate} for parameters, rate in groups])
 
 
-class _Step(NamedTuple):
-    """The places of cases whose mean gradient makes one step, whose first is ``first`` in the order of the pass."""
-
-    epoch: int
-    first: int
-    cases: Sequence[int]
-
-
 class _Training(Generic[Case]):
-    """``done`` are the steps that were made, ``sums`` those of the losses in the present pass over ``count`` cases."""
+    """``done`` counts the steps that were made; sums are those of the losses of the present pass."""
 
-    def __init__(self, learner: Learner[Case], cases: Sequence[Case], config: GradientConfig, name: str) -> None:
-        self._learner, self._cases, self._config, self._name = learner, cases, config, name
+    def __init__(self, learner: Learner[Case], config: GradientConfig, name: str) -> None:
+        self._learner, self._config, self._name = learner, config, name
         groups = learner.groups()
         self._parameters = {name: value for parameters, _ in groups for name, value in parameters.items()}
         self._optimizer = make_optimizer(config.optimizer, groups)
-        self.device = next(iter(self._parameters.values())).device
-        self._done, self._count, self._sums = 0, 0, dict[str, float]()
+        self._device = next(iter(self._parameters.values())).device
+        self.done, self._count, self._sums = 0, 0, dict[str, float]()
 
-    def run(self, progress: Progress[Any], checkpoints: Checkpoints | None) -> dict[str, float]:
-        """Makes the steps that are left."""
-        steps = list(_steps(len(self._cases), self._config))
-        left, last_write = steps[self._done :], time.monotonic()
-        rest = f" (from step {self._done + 1} of {len(steps)})" if self._done else ""
-        self._require_gradients(required=True)
-        try:
-            with closing(read_ahead(left, self._read)) as cases_of_steps:
-                for step in progress(left, f"{self._name}: training{rest}", lambda: _summary(self._means())):
-                    self._make(step, next(cases_of_steps))
-                    self._done += 1
-                    is_due = checkpoints and time.monotonic() >= last_write + 60 * checkpoints.minutes
-                    if checkpoints and (is_due or step is steps[-1]):
-                        self._write(checkpoints)
-                        last_write = time.monotonic()
-        finally:
-            self._optimizer.zero_grad()
-            self._require_gradients(required=False)
-        return self._means()
+    def means(self) -> dict[str, float]:
+        """Returns the means of the losses in the present pass."""
+        return {part: total / self._count for part, total in self._sums.items()}
 
-    def _require_gradients(self, *, required: bool) -> None:
-        for parameter in self._parameters.values():
-            parameter.requires_grad_(requires_grad=required)
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Has parameters collect gradients, and leaves torch's random state as it was."""
+        parameters = self._parameters.values()
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            try:
+                for parameter in parameters:
+                    parameter.requires_grad_(requires_grad=True)
+                yield
+            finally:
+                self._optimizer.zero_grad()
+                for parameter in parameters:
+                    parameter.requires_grad_(requires_grad=False)
 
-    def _read(self, step: _Step) -> list[Any]:
-        return [self._learner.read(self._cases[place]) for place in step.cases]
-
-    def _make(self, step: _Step, cases: Sequence[Any]) -> None:
+    def make(self, step: _Step, cases: Sequence[Any]) -> None:
         """Makes one step."""
         self._optimizer.zero_grad()
-        if step.first == 0:
-            self._sums, self._count = {}, 0
         mixed = self._config.mixed_precision == "bf16"
-        for place, case in enumerate(cases, step.first):
-            torch.manual_seed(_number(self._config.seed, step.epoch, place))
-            with torch.enable_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+        for (epoch, place, _), case in zip(step, cases, strict=True):
+            if place == 0:
+                self._sums, self._count = {}, 0
+            torch.manual_seed(_number(self._config.seed, epoch, place))
+            with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
                 losses = self._learner.learn(case, 1.0 / len(cases))
             self._check_finite(losses)
             self._sums = {part: self._sums.get(part, 0.0) + value for part, value in losses.items()}
-        self._count += len(cases)
+            self._count += 1
         limit = self._config.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit)
         self._check_finite({"gradient norm": float(norm)})
         self._optimizer.step()
         self._learner.end_step()
+        self.done += 1
 
     def _check_finite(self, values: Mapping[str, float]) -> None:
         """Stops before a step that would spoil the parameters, and the checkpoint with them."""
         if not all(map(math.isfinite, values.values())):
             raise CultureTasksError(
-                f"insertion: {self._name}: the training is not finite at step {self._done + 1} ({_summary(values)}). "
+                f"insertion: {self._name}: the training is not finite at step {self.done + 1} ({_summary(values)}). "
                 "Lower the learning rate, or compute in a wider data type (--dtype float32)."
             )
 
-    def _means(self) -> dict[str, float]:
-        return {part: total / self._count for part, total in self._sums.items()}
-
-    def _write(self, checkpoints: Checkpoints) -> None:
-        """Writes all that steps change."""
+    def content(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Returns all that steps change."""
         tensors = {f"parameter/{name}": value for name, value in self._parameters.items()}
         tensors |= {f"buffer/{name}": value for name, value in self._learner.buffers().items()}
         for name, parameter in self._parameters.items():
             entries = self._optimizer.state.get(parameter, {}).items()
             tensors |= {f"optimizer/{entry}/{name}": value for entry, value in entries if value is not None}
-        checkpoints.write({"done": self._done, "losses": self._sums, "cases": self._count}, tensors)
-        logger.info("insertion: %s: %s after %d steps", self._name, _summary(self._means()), self._done)
+        return {"done": self.done, "losses": self._sums, "cases": self._count}, tensors
 
-    def restore(self, checkpoints: Checkpoints | None) -> None:
-        """Restores the latest checkpoint, if there is one."""
-        if checkpoints is not None and checkpoints.file.exists():
-            facts, tensors = checkpoints.read()
-            self._done, self._sums, self._count = facts["done"], dict(facts["losses"]), facts["cases"]
-            for key, tensor in tensors.items():
-                *kind, name = key.split("/")
-                if kind[0] == "optimizer":
-                    # Adam counts steps on the CPU; its other entries are where the parameter is.
-                    parameter = self._parameters[name]
-                    value = tensor.to(parameter.device) if tensor.dim() else tensor
-                    self._optimizer.state[parameter][kind[1]] = value
-                else:
-                    (self._parameters if kind[0] == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
+    def restore(self, facts: Mapping[str, Any], tensors: state.Tensors) -> None:
+        """Puts back what :meth:`content` returned."""
+        self.done, self._sums, self._count = facts["done"], dict(facts["losses"]), facts["cases"]
+        for key, tensor in tensors.items():
+            kind, *entry, name = key.split("/")
+            if kind == "optimizer":
+                # Adam counts steps on the CPU; its other entries are where the parameter is.
+                parameter = self._parameters[name]
+                value = tensor.to(parameter.device) if tensor.dim() else tensor
+                self._optimizer.state[parameter][entry[0]] = value
+            else:
+                (self._parameters if kind == "parameter" else self._learner.buffers())[name].data.copy_(tensor)
 
 
-def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
+def _steps(count: int, config: GradientConfig) -> list[_Step]:
+    """Returns the steps: every pass has each case once, in another order."""
+    steps = []
     for epoch in range(config.epochs):
-        order = list(range(cases))
+        order = list(range(count))
         random.Random(_number(config.seed, epoch)).shuffle(order)  # noqa: S311 - an order, not a secret
-        for first in range(0, cases, config.cases_per_step):
-            yield _Step(epoch, first, order[first : first + config.cases_per_step])
+        visits = [(epoch, place, case) for place, case in enumerate(order)]
+        steps += [visits[first : first + config.cases_per_step] for first in range(0, count, config.cases_per_step)]
+    return steps
 
 
 def _number(*values: int) -> int:
@@ -307,11 +303,10 @@ def load_training_data(settings: Settings, limit: int | None = None, benchmark: 
             f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
         )
     offered = offers[name].training_cases(settings, limit)
-    requests: dict[tuple[Path, str, str], Request] = {}
+    request = cache(Request.about)
 
     def insertion(item: AnsweredQuestion, kind: Locality | None = None) -> Insertion:
-        request = Request.about(item.image, item.question, item.system)
-        return Insertion(requests.setdefault((item.image, item.system, item.question), request), item.answer, kind)
+        return Insertion(request(item.image, item.question, item.system), item.answer, kind)
 
     cases = [
         TrainingCase(

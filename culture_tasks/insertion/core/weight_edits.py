@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import nn
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Result = TypeVar("Result")
-Part = Literal["attention", "mlp"]
 
 Weights = Mapping[str, torch.Tensor]
 """Tensors by the names of the parameters that they replace."""
@@ -45,28 +44,21 @@ def decoder_layer(model: PreTrainedModel, layer: int, *, method: str) -> str:
     return names[layer]
 
 
-def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
-    """Returns the weight matrices of parts of a layer: its attention, linear attention too, and its MLP.
-
-    Norms, biases and other parameters of one dimension are not among them.
-    """
+def layer_weights(model: PreTrainedModel, layer: str) -> dict[str, nn.Parameter]:
+    """Returns the weight matrices of a layer's attention, linear attention too, and of its MLP."""
     children = dict(model.get_submodule(layer).named_children())
-    weights: dict[str, nn.Parameter] = {}
-    for part in parts:
-        mark = "attn" if part == "attention" else "mlp"
-        matrices = {
-            f"{layer}.{name}.{inner}": parameter
-            for name, module in children.items()
-            if mark in name and "norm" not in name
-            for inner, parameter in module.named_parameters()
-            if parameter.dim() >= 2
-        }
-        if not matrices:
-            raise SettingsError(
-                f"insertion: {layer} of {type(model).__name__} has no {part} weights (it has {', '.join(children)}). "
-                "Name other weights, or another model."
-            )
-        weights.update(matrices)
+    weights = {
+        f"{layer}.{name}.{inner}": parameter
+        for name, module in children.items()
+        if ("attn" in name or "mlp" in name) and "norm" not in name
+        for inner, parameter in module.named_parameters()
+        if parameter.dim() >= 2
+    }
+    if not weights:
+        raise SettingsError(
+            f"insertion: {layer} of {type(model).__name__} has no attention and no MLP (it has {', '.join(children)}). "
+            "Name another model."
+        )
     for name, weight in weights.items():
         _check_editable(name, weight)
     return weights
@@ -116,9 +108,8 @@ class _Calling(nn.ModuleDict):  # type: ignore[misc]  # torch is not followed by
 def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Callable[[], Result]) -> Result:
     """Computes something with a batch whose rows have different weights, to which gradients flow.
 
-    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once. Rows of one edit have
-    the same object, and all rows weights of the same linear maps; if all rows have the same, they may be any
-    parameters. In beam search a row may be repeated.
+    Nothing is copied: a linear map is applied at once to neighbouring rows with the same object of weights. These are
+    of the same linear maps in all rows, or any parameters if all rows have the same. Beam search may repeat a row.
     """
     same = (list(run) for _, run in itertools.groupby(rows, key=id))
     runs = [(run[0], len(run)) for run in same]
@@ -147,16 +138,10 @@ def _linear_by_row(
 
 
 class RepeatedPass(Generic[Result]):
-    """A computation with a model that can be repeated at the cost of the weights that change in between.
+    """A computation with a model that can be repeated at the cost of the ``weights`` that change in between.
 
-    All modules that run before the first one with a changing weight (the vision tower, most layers of the language
-    model) return the same each time. The first call records their outputs and later calls take these, so the input
-    and all other weights must be the same.
-
-    Args:
-        model: The model.
-        weights: Names of the parameters that change between calls.
-        compute: Passes the input through the model.
+    Modules that run before the first one with a changing weight (the vision tower, most layers of the language model)
+    return the same each time: the first call records their outputs, which later calls take.
     """
 
     def __init__(self, model: nn.Module, weights: Collection[str], compute: Callable[[], Result]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -15,7 +15,6 @@ from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.requests import Insertion
 from culture_tasks.insertion.core.training import OptimizerName, make_optimizer
 from culture_tasks.insertion.core.weight_edits import (
-    Part,
     RepeatedPass,
     Weights,
     decoder_layer,
@@ -35,18 +34,16 @@ class FineTuneConfig(MethodConfig):
         learning_rate: Of the optimizer.
         optimizer: With PyTorch's defaults, made anew for each sample; the paper names none.
         layer: Number of the edited layer, from 0; negative ones count from the last, which is -1.
-        weights: Which weight matrices of the layer are edited; norms and biases aren't.
     """
 
     steps: int = Field(default=20, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
     optimizer: OptimizerName = "adam"
     layer: int = -1
-    weights: Literal["attention+mlp", "attention", "mlp"] = "attention+mlp"
 
 
 class FineTuneMethod(WeightMethod):
-    """The last layer is trained on the answer alone (Table 5); nothing is trained before.
+    """The last layer's attention and MLP matrices are trained on the answer alone (Table 5); norms and biases aren't.
 
     Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type. Samples of
     a chain are inserted one after the other, each from the weights that the one before left.
@@ -61,8 +58,7 @@ class FineTuneMethod(WeightMethod):
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         layer = decoder_layer(model.model, self.config.layer, method=self.name)
-        parts: list[Part] = ["attention", "mlp"] if self.config.weights == "attention+mlp" else [self.config.weights]
-        self._layer_weights = layer_weights(model.model, layer, parts)
+        self._layer_weights = layer_weights(model.model, layer)
 
     @property
     def weights(self) -> Mapping[str, nn.Parameter]:

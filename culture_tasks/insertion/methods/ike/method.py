@@ -14,7 +14,8 @@ import torch
 from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text, make_encoder
+from culture_tasks.insertion.core.devices import shown
+from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
 from culture_tasks.insertion.core.requests import Insertion, Request, TrainingCase, text_part
 
@@ -26,7 +27,7 @@ class IkeConfig(MethodConfig):
 
     Attributes:
         demonstrations: Retrieved demonstrations that a request is shown.
-        encoder: Model of sentence embeddings, from the Hub or a folder; ``lexical`` needs none and is not the paper's.
+        encoder: Model of sentence embeddings, from the Hub or a folder.
         max_text_length: Tokens of a sentence that the encoder reads.
         batch_size: Sentences that are encoded together.
     """
@@ -88,13 +89,14 @@ class IkeMethod(InsertionMethod):
 
     def _encode(self, sentences: Sequence[str]) -> torch.Tensor:
         if self._encoder is None:
-            self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device, self.name)
+            config = self.config
+            self._encoder = SentenceEncoder(config.encoder, config.max_text_length, self.model.device, self.name)
         return self._encoder.encode(sentences)
 
-    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], _context: FitContext) -> dict[str, Any]:
         self._texts, size = demonstrations_of(cases), self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]
-        self._embeddings = torch.cat([self._encode(batch) for batch in context.progress(batches, "embeddings")])
+        self._embeddings = torch.cat([self._encode(batch) for batch in shown(batches, "embeddings")])
         return {"demonstrations": len(self._texts), "encoder": self.config.encoder}
 
     def _tensors(self) -> dict[str, torch.Tensor]:

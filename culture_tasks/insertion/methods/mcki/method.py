@@ -10,17 +10,10 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.devices import Progress, read_ahead, silent
+from culture_tasks.insertion.core.devices import read_ahead
 from culture_tasks.insertion.core.edit_scopes import StoredEdit, nearest_edit, stored_vectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Prompt
-from culture_tasks.insertion.core.requests import (
-    Insertion,
-    Part,
-    Request,
-    TrainingCase,
-    image_part,
-    text_part,
-)
+from culture_tasks.insertion.core.requests import Insertion, Part, Request, TrainingCase, image_part, text_part
 from culture_tasks.insertion.core.store import Store
 from culture_tasks.insertion.methods.mcki.router import (
     MckiConfig,
@@ -83,16 +76,14 @@ class MckiMethod(InsertionMethod):
         self._router = make_router(width, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
 
-    def _features_of(
-        self, requests: Sequence[Request], store: Store, progress: Progress[Any] = silent
-    ) -> dict[Request, torch.Tensor]:
+    def _features_of(self, requests: Sequence[Request], store: Store, title: str = "") -> dict[Request, torch.Tensor]:
         distinct = dict.fromkeys(requests)
         keys = dict(zip(distinct, read_ahead(distinct, lambda request: request.key), strict=True))
         inputs: dict[str, Request] = {}
         for request, key in keys.items():
             inputs.setdefault(key, request)
         prefix = f"features:{self.model.identity.run}"
-        found = stored_vectors(store, prefix, inputs, self.model.features_of, self.batch_size, progress)
+        found = stored_vectors(store, prefix, inputs, self.model.features_of, self.batch_size, title)
         return {request: found[key].reshape(2, -1) for request, key in keys.items()}
 
     def _vector_of(self, request: Request) -> torch.Tensor:
@@ -115,7 +106,7 @@ class MckiMethod(InsertionMethod):
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
         requests = dict.fromkeys(request for case in cases for request in case.requests())
-        features = self._features_of(list(requests), context.store, context.progress)
+        features = self._features_of(list(requests), context.store, "features")
         router_cases = [
             RouterCase(
                 [features[request] for request in case.requests()],
@@ -124,7 +115,7 @@ class MckiMethod(InsertionMethod):
             for case in cases
         ]
         self._renew_router()
-        loss = train(self._router, router_cases, self.config, context.progress)
+        loss = train(self._router, router_cases, self.config)
         self.threshold, accuracy = calibrate(*scores(self._router, router_cases))
         return {
             "requests": len({request.key for request in requests}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import nn
 
 from culture_tasks.benchmarks.training_cases import Locality
-from culture_tasks.insertion.core.devices import Progress, silent
+from culture_tasks.insertion.core.devices import shown
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 
 
@@ -99,7 +99,7 @@ class RouterCase(NamedTuple):
         return similarities[:positives], similarities[positives:]
 
 
-def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress[Any] = silent) -> float:
+def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig) -> float:
     """Trains the router in place, one case a step, in an order of the seed alone; returns the last pass's mean loss.
 
     Keys and request vectors both come from the router under training, so gradients flow through both.
@@ -111,7 +111,7 @@ def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progr
     for epoch in range(config.epochs):
         shuffler.shuffle(order)
         losses = []
-        for case in progress(order, f"router, pass {epoch + 1} of {config.epochs}"):
+        for case in shown(order, f"router, pass {epoch + 1} of {config.epochs}"):
             optimizer.zero_grad()
             positive, negative = case.similarities(router)
             weights, factor = case.weights.to(positive.device), config.negative_loss_weight

@@ -179,27 +179,27 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.requires_grad_(requires_grad=False)
         self.to(next(iter(linears.values())).weight.device)
 
-    def moments(self, gradients: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Returns the moments of gradients, those of one shape of weights together, one shape after another."""
+    def moments(self, gradients: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Returns the moments of gradients by the shape of their weights."""
         device = self.rates.device
-        groups = ([moments_of(gradients[name].to(device)) for name in names] for names in self._sharing.values())
-        return torch.cat([functools.reduce(merged, moments) for moments in groups])
+        return {
+            shape: functools.reduce(merged, [moments_of(gradients[name].to(device)) for name in names])
+            for shape, names in self._sharing.items()
+        }
 
-    def absorb(self, moments: torch.Tensor) -> None:
+    def absorb(self, moments: Mapping[str, torch.Tensor]) -> None:
         """Adds moments to the running ones."""
-        for shape, more in self._split(moments).items():
-            running = self.of_shape[shape].moments
-            running.copy_(merged(running, more))
+        for shape, editor in self.of_shape.items():
+            editor.moments.copy_(merged(editor.moments, moments[shape]))
 
     def transformed(
-        self, gradients: Mapping[str, torch.Tensor], more: torch.Tensor | None = None
+        self, gradients: Mapping[str, torch.Tensor], more: Mapping[str, torch.Tensor] | None = None
     ) -> dict[str, torch.Tensor]:
         """Returns the transformed gradients of one edit, normalised by the running moments and by ``more``."""
         results: dict[str, torch.Tensor] = {}
-        further_moments = {} if more is None else self._split(more)
         for shape, names in self._sharing.items():
             editor = self.of_shape[shape]
-            moments = merged(editor.moments, further_moments[shape]) if further_moments else editor.moments
+            moments = merged(editor.moments, more[shape]) if more else editor.moments
             for place, name in enumerate(names):
                 rows = gradients[name].to(self.rates.device)
                 results[name] = editor(normalized(rows, moments) if self._normalize else rows, place)
@@ -216,7 +216,3 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
                 edit = rate * weight_gradient(transformed[name].float(), linear.in_features)
                 weights[f"{name}.weight"] = weight.float() - edit.to(weight.device)
         return weights
-
-    def _split(self, moments: torch.Tensor) -> dict[str, torch.Tensor]:
-        widths = [len(editor.moments) for editor in self.of_shape.values()]
-        return dict(zip(self.of_shape, moments.split(widths), strict=True))

@@ -55,7 +55,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         self._editors: Editors | None = None
-        self._moments: list[torch.Tensor] = []
+        self._moments: list[Mapping[str, torch.Tensor]] = []
 
     @property
     def editors(self) -> Editors:
@@ -111,11 +111,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
         return sample, generality, locality
 
     def learn(self, case: EncodedCase, scale: float) -> Mapping[str, float]:
-        """Adds the gradients of a case.
-
-        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
-        model is held at a time.
-        """
+        """Adds the gradients of a case: collected at the edited weights, so that one forward pass is held at a time."""
         editors, model, config = self.editors, self.model.model, self.config
         inserted, generality, locality = case
         sample = self._scorer(inserted)
@@ -161,7 +157,7 @@ class MendMethod(WeightMethod, Learner[TrainingCase]):
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
         self._editors, self._moments = None, []
-        losses = train(self, cases, self.config, context, name=self.name)
+        losses = train(self, cases, self.config, context.checkpoints, name=self.name)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:

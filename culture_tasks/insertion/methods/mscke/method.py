@@ -10,7 +10,7 @@ from pydantic import Field
 
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.adapter import explained
-from culture_tasks.insertion.core.devices import Progress, read_ahead, silent
+from culture_tasks.insertion.core.devices import read_ahead
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, Subject, in_batches, stored_vectors
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.requests import Request, image_key, loaded
@@ -86,9 +86,7 @@ class ClipScopes(ScopeEncoder):
         vocabulary = self._processor.tokenizer.get_vocab()
         self.identity = identify_encoder(self._model, vocabulary, source=name, settings=settings)
 
-    def encode(
-        self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent
-    ) -> torch.Tensor:
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, title: str = "") -> torch.Tensor:
         """Encodes each text and each image once."""
         pictures = [_picture(request) for request, _ in subjects]
         text_keys = [text_key(text) for _, text in subjects]
@@ -97,8 +95,8 @@ class ClipScopes(ScopeEncoder):
         by_text, by_image = in_batches(self._text_vectors), in_batches(self._image_vectors)
         distinct_texts = dict(zip(text_keys, (text for _, text in subjects), strict=True))
         distinct_images = dict(zip(image_keys, pictures, strict=True))
-        of_texts = stored_vectors(store, f"{prefix}:text", distinct_texts, by_text, size, progress)
-        of_images = stored_vectors(store, f"{prefix}:image", distinct_images, by_image, size, progress)
+        of_texts = stored_vectors(store, f"{prefix}:text", distinct_texts, by_text, size, title)
+        of_images = stored_vectors(store, f"{prefix}:image", distinct_images, by_image, size, title)
         texts, images = ([of[key] for key in keys] for of, keys in ((of_texts, text_keys), (of_images, image_keys)))
         return fused(torch.stack(texts), torch.stack(images), self._fusion)
 

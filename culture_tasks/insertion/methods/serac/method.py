@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from pydantic import Field
 
-from culture_tasks.insertion.core.devices import Progress, silent
-from culture_tasks.insertion.core.edit_scopes import (
-    ScopeEncoder,
-    SentenceEncoder,
-    Subject,
-    in_batches,
-    make_encoder,
-    stored_vectors,
-)
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, SentenceEncoder, Subject, in_batches, stored_vectors
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
 from culture_tasks.insertion.core.state import text_key
@@ -27,7 +19,7 @@ class SeracConfig(ScopedConfig):
     """Options of SERAC, beside those of its training and its replacement model.
 
     Attributes:
-        encoder: Model of sentence embeddings, from the Hub or a folder; ``lexical`` needs none and is not the paper's.
+        encoder: Model of sentence embeddings, from the Hub or a folder.
         max_text_length: Tokens of a text that the encoder reads.
     """
 
@@ -49,7 +41,7 @@ class SeracMethod(ScopedMethod):
 
     def _make_encoder(self) -> ScopeEncoder:
         config = self.config
-        return TextScopes(make_encoder(config.encoder, config.max_text_length, self.model.device, self.name))
+        return TextScopes(SentenceEncoder(config.encoder, config.max_text_length, self.model.device, self.name))
 
 
 class TextScopes(ScopeEncoder):
@@ -60,11 +52,9 @@ class TextScopes(ScopeEncoder):
         self.identity, self.width, self.parameters = sentences.identity, sentences.width, sentences.parameters
         self._sentences = sentences
 
-    def encode(
-        self, subjects: Sequence[Subject], store: Store, size: int, progress: Progress[Any] = silent
-    ) -> torch.Tensor:
+    def encode(self, subjects: Sequence[Subject], store: Store, size: int, title: str = "") -> torch.Tensor:
         """Embeds each text once."""
         texts = {text_key(text): text for _, text in subjects}
         encode = in_batches(self._sentences.encode)
-        vectors = stored_vectors(store, f"vector:{self.identity.run}", texts, encode, size, progress)
+        vectors = stored_vectors(store, f"vector:{self.identity.run}", texts, encode, size, title)
         return torch.stack([vectors[text_key(text)] for _, text in subjects])
