@@ -185,14 +185,6 @@ def run_command(chosen, task, out, *launcher):
     return [tuple(row["filtered_resps"][:2]) for row in rows], results
 
 
-def test_the_plain_model_runs_by_the_command_of_lmms_eval(arguments, tmp_path):
-    found, results = run_command({**arguments, "method": "base"}, SINGLE[2], tmp_path / "out")
-    assert len(found) == 8
-    assert all(after == base for after, base in found)
-    assert results["results"][SINGLE[2]]["rouge_l,none"] == 100.0
-    assert results["insertion_costs"]["insertions"] == 0
-
-
 @pytest.mark.slow
 def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
     chosen = {**arguments, **make_state(threshold=-1.0), "answers": "off"}

@@ -193,48 +193,47 @@ def test_moments_by_hand_and_in_parts():
         assert torch.equal(normalized(rows, moments_of(few)), rows)
 
 
-class TestEditor:
-    def test_starts_as_the_identity_and_every_layer_learns(self):
-        editor, rows = Editor(5, weights=2, rank=4, hidden_layers=1), torch.randn(5, 5)
-        assert all(torch.equal(editor(rows, weight), rows) for weight in (0, 1))
-        editor(rows, 0).square().sum().backward()
-        assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
-
-    def test_a_layer_by_hand(self):
-        editor = Editor(2, weights=2, rank=1, hidden_layers=1)
-        first, last = editor.layers
-        with torch.no_grad():
-            first.u.copy_(torch.tensor([[1.0], [-2.0]]))
-            first.v.copy_(torch.tensor([[1.0, 1.0]]))
-            first.bias.copy_(torch.tensor([0.5, 0.0]))
-            first.scale[1] = torch.tensor([2.0, 1.0])
-            first.shift[1] = torch.tensor([0.0, 7.0])
-        gradients = torch.tensor([[1.0, 2.0]])
-        # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
-        # is still the identity; it cuts off too.
-        assert editor(gradients, 0).tolist() == [[4.5, 2.0]]
-        # With scale and shift of the second weight: (7, -6 + 7).
-        assert editor(gradients, 1).tolist() == [[8.0, 3.0]]
-        with torch.no_grad():
-            last.bias.copy_(torch.tensor([-10.0, 0.25]))
-        assert editor(gradients, 0).tolist() == [[4.5, 2.25]]
+def test_an_editor_starts_as_the_identity_and_every_layer_learns():
+    editor, rows = Editor(5, weights=2, rank=4, hidden_layers=1), torch.randn(5, 5)
+    assert all(torch.equal(editor(rows, weight), rows) for weight in (0, 1))
+    editor(rows, 0).square().sum().backward()
+    assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
 
 
-class TestEditors:
-    def test_normalized_gradients_are_what_an_untrained_editor_returns(self):
-        model = chain(3, 4, 3, 4)
-        editors = editors_of(model)
-        assert list(editors.of_shape) == ["4x3", "3x4"]
-        assert len(editors.of_shape["4x3"].layers[0].scale) == 2
-        assert len(editors.rates) == 3
-        gradients = gradients_of(model, torch.randn(1, 5, 3), torch.randn(1, 5, 4))
-        moments = editors.moments(gradients)
-        rows = torch.cat([gradients["0"], gradients["2"]])
-        together = (rows - rows.mean(0)) / rows.std(0)
-        found = editors.transformed(gradients, moments)
-        assert torch.allclose(torch.cat([found["0"], found["2"]]), together, atol=1e-4)
-        editors.absorb(moments)
-        again = editors.transformed(gradients)
-        assert torch.equal(again["0"], found["0"])
-        plain = editors_of(model, normalize=False).transformed(gradients, moments)
-        assert torch.equal(plain["0"], gradients["0"])
+def test_an_editors_layer_by_hand():
+    editor = Editor(2, weights=2, rank=1, hidden_layers=1)
+    first, last = editor.layers
+    with torch.no_grad():
+        first.u.copy_(torch.tensor([[1.0], [-2.0]]))
+        first.v.copy_(torch.tensor([[1.0, 1.0]]))
+        first.bias.copy_(torch.tensor([0.5, 0.0]))
+        first.scale[1] = torch.tensor([2.0, 1.0])
+        first.shift[1] = torch.tensor([0.0, 7.0])
+    gradients = torch.tensor([[1.0, 2.0]])
+    # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
+    # is still the identity; it cuts off too.
+    assert editor(gradients, 0).tolist() == [[4.5, 2.0]]
+    # With scale and shift of the second weight: (7, -6 + 7).
+    assert editor(gradients, 1).tolist() == [[8.0, 3.0]]
+    with torch.no_grad():
+        last.bias.copy_(torch.tensor([-10.0, 0.25]))
+    assert editor(gradients, 0).tolist() == [[4.5, 2.25]]
+
+
+def test_normalized_gradients_are_what_an_untrained_editor_returns():
+    model = chain(3, 4, 3, 4)
+    editors = editors_of(model)
+    assert list(editors.of_shape) == ["4x3", "3x4"]
+    assert len(editors.of_shape["4x3"].layers[0].scale) == 2
+    assert len(editors.rates) == 3
+    gradients = gradients_of(model, torch.randn(1, 5, 3), torch.randn(1, 5, 4))
+    moments = editors.moments(gradients)
+    rows = torch.cat([gradients["0"], gradients["2"]])
+    together = (rows - rows.mean(0)) / rows.std(0)
+    found = editors.transformed(gradients, moments)
+    assert torch.allclose(torch.cat([found["0"], found["2"]]), together, atol=1e-4)
+    editors.absorb(moments)
+    again = editors.transformed(gradients)
+    assert torch.equal(again["0"], found["0"])
+    plain = editors_of(model, normalize=False).transformed(gradients, moments)
+    assert torch.equal(plain["0"], gradients["0"])
