@@ -102,15 +102,19 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
         asked: list[_Asked] = [(place, request, self._document(request)) for place, request in enumerate(requests)]
         self._check_data([doc for _, _, doc in asked if doc.get("insertions")])
         answers: dict[tuple[int, bool], Answer] = {}
-        for decoding in dict.fromkeys(AnswerDecoding.from_request(request.args[2]) for request in requests):
-            same = [one for one in asked if AnswerDecoding.from_request(one[1].args[2]) == decoding]
+        by_decoding: dict[AnswerDecoding, list[_Asked]] = {}
+        for one in asked:
+            by_decoding.setdefault(AnswerDecoding.from_request(one[1].args[2]), []).append(one)
+        for decoding, same in by_decoding.items():
             answers |= self._answers(same, decoding)
         results: list[GenerationResult | list[str]] = []
         for place, _, doc in asked:
             plain = answers.get((place, True))
             answer = answers.get((place, False)) or answers[place, True]
             self._latencies += [] if answer.seconds is None else [answer.seconds]
-            results.append(_response(answer, plain) if doc.get("insertions") else _plain_response(answer))
+            counts = TokenCounts(answer.prompt_tokens, answer.new_tokens)
+            has_facts = bool(doc.get("insertions"))
+            results.append(_response(answer, plain) if has_facts else GenerationResult(answer.text, counts))
         return results
 
     def _answers(self, asked: Sequence[_Asked], decoding: AnswerDecoding) -> Iterator[tuple[tuple[int, bool], Answer]]:
@@ -226,10 +230,6 @@ def _with_identity(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(*args, model=model, **options)
 
     return create
-
-
-def _plain_response(answer: Answer) -> GenerationResult:
-    return GenerationResult(answer.text, TokenCounts(answer.prompt_tokens, answer.new_tokens))
 
 
 def _response(answer: Answer, plain: Answer | None) -> list[str]:

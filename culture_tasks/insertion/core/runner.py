@@ -104,18 +104,17 @@ class CaseLoop:
     def _prompts(self, window: Sequence[Case[Place]]) -> dict[Place, Prompt]:
         """Returns what the requests of some cases become after their insertions."""
         method, prompts = self._method, dict[Place, Prompt]()
-        edits_weights = isinstance(method, WeightMethod)
-        if not edits_weights:
-            changed = [case for case in window if case.insertions]
-            insertions = {insertion.key: insertion for case in changed for insertion in case.insertions}
-            requests = [request for case in changed for request in case.requests.values()]
-            method.prepare(requests, list(insertions.values()), self._store)
+        if isinstance(method, WeightMethod):
+            asked = [(place, request, case) for case in window for place, request in case.requests.items()]
+            return {place: Prompt(request, edits=case.insertions) for place, request, case in asked}
+        changed = [case for case in window if case.insertions]
+        insertions = {insertion.key: insertion for case in changed for insertion in case.insertions}
+        requests = [request for case in changed for request in case.requests.values()]
+        method.prepare(requests, list(insertions.values()), self._store)
         for case in window:
-            if not edits_weights:
-                self._insert(case.insertions)
+            self._insert(case.insertions)
             for place, request in case.requests.items():
-                is_changed = case.insertions and not edits_weights
-                prompts[place] = method.prompt(request) if is_changed else Prompt(request, edits=case.insertions)
+                prompts[place] = method.prompt(request) if case.insertions else Prompt(request)
         return prompts
 
     def _generated(self, prompts: Mapping[Hashable, Prompt]) -> Iterator[dict[Hashable, Answer]]:
