@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -28,13 +28,11 @@ from culture_tasks.benchmarks.cedar.documents import (
     NO_MINORITY,
     SOURCES,
     CedarRow,
-    OwnCulture,
     documents_of,
     label_problems,
     labels_of,
     load,
-    prompt_of,
-    render,
+    prompt_file,
     with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import (
@@ -62,6 +60,8 @@ from culture_tasks.benchmarks.interface import (
     Group,
     MeanScore,
     Metric,
+    Picture,
+    Prompt,
     Scale,
     Score,
     Task,
@@ -74,6 +74,9 @@ from culture_tasks.data.tables import Table
 from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -129,28 +132,32 @@ class CedarCulture(CultureBenchmark):
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
         super().__init__(folder, file, like)
         assert isinstance(file, CedarFile)
-        words = {fold(word).strip(): emotion for emotion in EMOTIONS for word in file.words[emotion]}
-        prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
-        self._own = OwnCulture(file.name, file.language, words, prompts)
-        self._labels = {**labels_of("en"), **words}
-        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._own.prompts}
+        self.labels = {fold(word).strip(): emotion for emotion in EMOTIONS for word in file.words[emotion]}
+        self.prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
+
+    @cached_property
+    def words(self) -> OwnWords:
+        """Its words in replies."""
+        from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
+
+        return OwnWords(self.file.language, self.labels)
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality that has a prompt, and a group of them where there are both."""
         tasks = [
             task_of(
-                name,
+                f"{self.name}_{modality}",
                 "emotion of a scene, LSEPP and LSRQB",
                 f"{self.title}, {_SHOWN[modality]}",
                 modality,
                 (self.file.language,),
                 DataSet((self._table(modality),), partial(self._load, modality)),
-                own=self._own,
+                own=self,
             )
-            for modality, name in self._tasks.items()
+            for modality in self.prompts
         ]
-        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        about, members = "emotion of a scene, both modalities", tuple(task.name for task in tasks)
         group = Group(name=self.name, about=about, title=self.title, members=members)
         return tasks if len(tasks) == 1 else (group, *tasks)
 
@@ -158,20 +165,20 @@ class CedarCulture(CultureBenchmark):
         """Returns accuracy and both biases, without a published number beside them."""
         from culture_tasks.benchmarks.cedar.report import report_of_culture
 
-        return report_of_culture(self.file.name, self.file.title, self.file.place, self._tasks)
+        return report_of_culture(self.file.name, self.file.title, self.file.place)
 
     def _table(self, modality: Modality) -> Table[CedarRow]:
         """Returns the table of a modality; the words are looked at when it is read."""
         return SOURCES[modality, "en"].of_culture(
             self.folder,
             modality,
-            rules=lambda found: label_problems(self._labels, found),
+            rules=lambda found: label_problems({**labels_of("en"), **self.labels}, found),
             counts=lambda rows: [count(f"{modality}: items", len(rows))],
         )
 
     def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table, language = self._table(modality), self.file.language
-        documents = documents_of(table, modality, self._labels, language, settings, set())
+        labels, language = {**labels_of("en"), **self.labels}, self.file.language
+        documents = documents_of(self._table(modality), modality, labels, language, settings, set())
         return replace(documents, rows=with_minorities(documents.rows))
 
 
@@ -231,7 +238,7 @@ def task_of(
     data: DataSet,
     *,
     kind: Kind = "language",
-    own: OwnCulture | None = None,
+    own: CedarCulture | None = None,
 ) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
     return Task(
@@ -250,43 +257,47 @@ def task_of(
     )
 
 
+def _prompt_of(doc: Doc, own: CedarCulture | None) -> PromptFile:
+    return own.prompts[doc["modality"]] if own else prompt_file(doc["prompt_language"], doc["modality"])
+
+
+def render(doc: Doc, own: CedarCulture | None = None) -> Prompt:
+    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
+
+    An empty narrative leaves its line empty, as filling in the paper's template does.
+    """
+    text = _prompt_of(doc, own).fill({"narrative": doc["narrative"], "question": doc["question"]})
+    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
+
+
 @cache
 def metrics(kind: Kind) -> tuple[Metric, ...]:
     """Returns the metrics of the tasks of all languages together, of one language, or of pairs.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
-    found = _metrics(is_pooled=kind == "pooled")
-    return (
-        tuple(replace(metric, groups={"pair": tuple(PAIRS)}) for metric in found) if kind == "pairs" else tuple(found)
-    )
-
-
-def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
-    groups = {"language": LANGUAGES} if is_pooled else {}
-    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups=groups)
-    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share)
-    if is_pooled:
-        title = "accuracy, mean over languages"
-        yield _metric("acc_avg", title, PERCENT, lambda replies: measures.acc_avg(replies.scores, replies.languages))
-        yield ComputedScore(
-            name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance
-        )
+    is_pooled = kind == "pooled"
     propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
+    found: list[Metric] = [
+        MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups={"language": LANGUAGES} if is_pooled else {}),
+        _mean_of("replies without an emotion", UNREAD, measures.unparsed_share, name=UNPARSED),
+    ]
+    if is_pooled:
+        found += [
+            _mean_of("accuracy, mean over languages", PERCENT, _average, name="acc_avg"),
+            ComputedScore(name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance),
+        ]
     for emotion in EMOTIONS:
-        title = f"{propensity.upper()} of {emotion}"
-        yield _metric(f"{propensity}_{emotion}", title, RATIO, partial(_of_part, measures.gepp, emotion))
+        measure = partial(_of_part, measures.gepp, emotion)
+        found.append(_mean_of(f"{propensity.upper()} of {emotion}", RATIO, measure, name=f"{propensity}_{emotion}"))
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        title = f"{bias.upper()} of quadrant {quadrant}"
-        yield _metric(f"{bias}_q{number}", title, BIAS, partial(_of_part, measures.grqb, quadrant))
-    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
+        measure = partial(_of_part, measures.grqb, quadrant)
+        found.append(_mean_of(f"{bias.upper()} of quadrant {quadrant}", BIAS, measure, name=f"{bias}_q{number}"))
+    found.append(ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2))
+    return tuple(replace(metric, groups={"pair": tuple(PAIRS)}) if kind == "pairs" else metric for metric in found)
 
 
-def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
-    return measure(replies)[part]
-
-
-def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Floats]) -> ComputedScore:
+def _mean_of(title: str, scale: Scale, measure: Callable[[Replies], Floats], *, name: str) -> ComputedScore:
     """Returns a metric that is the mean of one value for each document."""
 
     def mean(values: Sequence[Any], clusters: Sequence[Hashable] | None = None) -> Mean:
@@ -299,6 +310,14 @@ def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Fl
         value=lambda values: mean(values).value,
         stderr=lambda values, clusters: mean(values, clusters).error,
     )
+
+
+def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
+    return measure(replies)[part]
+
+
+def _average(replies: Replies) -> Floats:
+    return measures.acc_avg(replies.scores, replies.languages)
 
 
 _replies = lru_cache(maxsize=64)(replies_of)  # all metrics of a task, or of its pairs, are of the same documents
@@ -316,7 +335,7 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: OwnCulture | None = None) -> Score:
+def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: CedarCulture | None = None) -> Score:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
@@ -333,7 +352,7 @@ def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: O
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Score(
-        item=" ".join((*((own.name,) if own else languages), doc["id"])),
+        item=" ".join((*((own.file.name,) if own else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -345,12 +364,12 @@ def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: O
             "supported": str(doc["supported"]),
             **({"pair": pair_of(*languages)} if kind == "pairs" else {}),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
-            **({"culture": own.name} if own else {}),
+            **({"culture": own.file.name} if own else {}),
         },
         cluster=f"{doc['modality']} {doc['id']}",
         image=doc["id"] if doc["modality"] == "multimodal" else "",
         data={"data": doc["data"]},
-        prompt=prompt_of(doc, own),
+        prompt=_prompt_of(doc, own),
         facts={"modality": doc["modality"]},
         labels=predictions,
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial, reduce
-from importlib import resources
+from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from culture_tasks.benchmarks.cedar.labels import (
-    EMOTIONS,
     FILE_NAMES,
     LANGUAGES,
     MISSPELLINGS,
@@ -24,7 +19,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.spelling import fold
-from culture_tasks.benchmarks.interface import Doc, Documents, Picture, Prompt
+from culture_tasks.benchmarks.interface import Doc, Documents
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
@@ -34,10 +29,8 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
-
 NO_MINORITY = "none"
+# Such as multilingual/arabic_inq_sample_10.json; text-only files, which are unpublished, have "nq".
 _FILES: Mapping[Modality, str] = {"text": "text/{}_nq*", "multimodal": "multilingual/{}_inq*"}
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
@@ -57,37 +50,6 @@ class CedarRow(TableRow):
 def prompt_file(prompt_language: str, modality: str) -> PromptFile:
     """Returns the prompt file of a language and modality, with its text and SHA-256."""
     return load_prompt(__package__, f"{modality}_{prompt_language}.v1")
-
-
-@dataclass(frozen=True)
-class OwnCulture:
-    """An own culture: its words for emotions, and a prompt for each modality in its own words."""
-
-    name: str
-    language: str
-    labels: Mapping[str, Emotion]  # by folded word
-    prompts: Mapping[Modality, PromptFile]
-
-    @cached_property
-    def words(self) -> OwnWords:
-        """Its words in replies."""
-        from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
-
-        return OwnWords(self.language, self.labels)
-
-
-def prompt_of(doc: Doc, own: OwnCulture | None) -> PromptFile:
-    """Returns the prompt file of a document."""
-    return own.prompts[doc["modality"]] if own else prompt_file(doc["prompt_language"], doc["modality"])
-
-
-def render(doc: Doc, own: OwnCulture | None = None) -> Prompt:
-    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
-
-    An empty narrative leaves its line empty, as filling in the paper's template does.
-    """
-    text = prompt_of(doc, own).fill({"narrative": doc["narrative"], "question": doc["question"]})
-    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
 
 
 # Labels
@@ -124,27 +86,12 @@ def label_problems(labels: Mapping[str, Emotion], found: Rows[CedarRow]) -> Iter
 # Tables
 
 
-@cache
-def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
-    """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
-    file = resources.files(__package__) / "gold_counts.json"
-    counts = json.loads(file.read_text(encoding="utf-8"))["counts"]
-    return cast("Mapping[Language, Mapping[Emotion, int]]", counts[modality])
+def _items(modality: Modality, language: Language, rows: Sequence[CedarRow]) -> list[Count]:
+    return [count(f"{modality}: {FILE_NAMES[language]} items", len(rows), ITEMS[modality])]
 
 
-def _beside_table_4(modality: Modality, language: Language, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    """Compares a language with Table 4, complete data label by label."""
-    items = Counter(translated(row.english_ver_answer or row.answer, labels_of(language)) for row in rows)
-    published, name = gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
-    yield count(f"{name} items", len(rows), ITEMS[modality])
-    for emotion in EMOTIONS if len(rows) >= ITEMS[modality] else ():
-        if items[emotion] != published[emotion]:
-            yield count(f"{name} {emotion}", items[emotion], published[emotion])
-
-
-def _table_of(modality: Modality, language: Language) -> Table[CedarRow]:
-    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    return Table(
+SOURCES: Mapping[tuple[Modality, Language], Table[CedarRow]] = {
+    (modality, language): Table(
         model=CedarRow,
         folder="cedar",
         stems=(_FILES[modality].format(FILE_NAMES[language]),),
@@ -153,12 +100,10 @@ def _table_of(modality: Modality, language: Language) -> Table[CedarRow]:
         image_of=lambda row, _: row.image or f"{row.id}.png",
         release=Release(ITEMS[modality]),
         rules=partial(label_problems, labels_of(language)),
-        counts=partial(_beside_table_4, modality, language),
+        counts=partial(_items, modality, language),
     )
-
-
-SOURCES: Mapping[tuple[Modality, Language], Table[CedarRow]] = {
-    (modality, language): _table_of(modality, language) for modality in MODALITIES for language in LANGUAGES
+    for modality in MODALITIES
+    for language in LANGUAGES
 }
 
 
@@ -190,19 +135,18 @@ def load(
         documents_of(SOURCES[modality, language], modality, labels_of(language), language, settings, images)
         for language in languages
     ]
-    reading = reduce(or_, (part.reading for part in parts))
     rows = with_minorities([row for part in parts for row in part.rows])
     rows = [{**row, "prompt_language": prompt} for prompt in prompts for row in rows] or rows
     parts *= len(prompts) or 1
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
-    documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
-    if modality == "text":
-        return Documents(documents, reading=reading)
+    shown = None
+    if modality == "multimodal":
+        import datasets
 
-    import datasets
-
-    return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order), reading)
+        shown = datasets.concatenate_datasets([part.images for part in parts]).select(order)
+    documents = [{**rows[row], "supported": rows[row]["language"] in supported} for row in order]
+    return Documents(documents, shown, reduce(or_, (part.reading for part in parts)))
 
 
 def documents_of(
@@ -213,11 +157,7 @@ def documents_of(
     settings: Settings,
     images: set[Path],
 ) -> Documents:
-    """Returns the documents of a table's rows, with their images where the modality has them, but for those checked.
-
-    ``gold`` and ``minority`` are English labels. ``supported`` is whether the evaluated model supports the language
-    officially, as far as the user says. ``prompt_language`` is that of the instruction and the options (section 4.4).
-    """
+    """Returns the documents of a table's rows, with their images where the modality has them, but for those checked."""
     found = table.rows(settings, images=images if modality == "multimodal" else None)
     data = found.fingerprint()
     documents = [
@@ -225,12 +165,12 @@ def documents_of(
             "id": identifier,
             "modality": modality,
             "language": language,
-            "prompt_language": language,
+            "prompt_language": language,  # of the instruction and the options (section 4.4)
             "narrative": row.narrative,
             "question": row.question,
             "gold": translated(row.english_ver_answer or row.answer, labels),
             "minority": translated(row.minority, labels) or "",
-            "supported": True,
+            "supported": True,  # by the evaluated model, as far as the user says
             "data": data,
         }
         for identifier, row in found

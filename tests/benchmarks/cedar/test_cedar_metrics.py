@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.papers import table_rows
 
 from culture_tasks.benchmarks.cedar import metrics
-from culture_tasks.benchmarks.cedar.documents import gold_counts
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.benchmarks.cedar.metrics import replies_of
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.means import mean_and_error
@@ -116,14 +113,3 @@ def test_empty_input_is_nan():
 def test_a_label_that_is_none_is_named(document, message):
     with pytest.raises(DataError, match=message):
         replies_of([document])
-
-
-def test_gold_counts_are_table_4():
-    order = ("ar", "zh", "en", "hi", "ja", "es", "sw")
-    rows = {row[0]: row[1:] for row in table_rows("cedar", "table_4")}
-    assert tuple(rows) == EMOTIONS
-    for offset, modality in ((0, "multimodal"), (8, "text")):
-        for emotion in EMOTIONS:
-            cells = [gold_counts(modality)[language][emotion] for language in order]
-            assert [str(cell) for cell in cells] == rows[emotion][offset : offset + 7]
-            assert sum(cells) / 7 == pytest.approx(float(rows[emotion][offset + 7]), abs=0.0501)
