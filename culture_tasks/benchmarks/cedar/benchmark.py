@@ -13,7 +13,7 @@ other documents are asked and logged all the same. The tasks of one language rep
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from operator import itemgetter
@@ -91,6 +91,11 @@ F1 = Scale("share", 0.0, 1.0, digits=3)
 Kind: TypeAlias = Literal["pooled", "language", "pairs"]
 """All languages together, one language, or all prompt languages on all data languages."""
 
+_ABOUT: Mapping[Kind, str] = {
+    "pooled": "emotion of a scene, all languages, GEPP and GRQB",
+    "language": "emotion of a scene, one language, LSEPP and LSRQB",
+    "pairs": "every prompt language on every data language (section 4.4)",
+}
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
 
@@ -145,18 +150,11 @@ class CedarCulture(CultureBenchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality that has a prompt, and a group of them where there are both."""
-        tasks = [
-            task_of(
-                f"{self.name}_{modality}",
-                "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}, {_SHOWN[modality]}",
-                modality,
-                (self.file.language,),
-                DataSet((self._table(modality),), partial(self._load, modality)),
-                own=self,
-            )
-            for modality in self.prompts
-        ]
+        tasks = []
+        for modality in self.prompts:
+            name, title = f"{self.name}_{modality}", f"{self.title}, {_SHOWN[modality]}"
+            data = DataSet((self._table(modality),), partial(self._load, modality))
+            tasks.append(task_of(name, title, "language", modality, (self.file.language,), data, own=self))
         about, members = "emotion of a scene, both modalities", tuple(task.name for task in tasks)
         group = Group(name=self.name, about=about, title=self.title, members=members)
         return tasks if len(tasks) == 1 else (group, *tasks)
@@ -197,7 +195,20 @@ class Cedar(LikeBenchmark):
         """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
         members = tuple(f"cedar_{modality}" for modality in MODALITIES)
         group = Group(name="cedar", about="emotion of a scene, both modalities", title=self.title, members=members)
-        return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
+        kinds: list[tuple[str, str, Kind, tuple[Language, ...]]] = [
+            ("", "", "pooled", LANGUAGES),
+            *((f"_{code}", f", {LANGUAGE_NAMES[code]}", "language", (code,)) for code in LANGUAGES),
+            ("_matrix", ", prompts and data in all languages", "pairs", LANGUAGES),
+        ]
+        entries: list[Entry] = [group]
+        for modality in MODALITIES:
+            for ending, words, kind, languages in kinds:
+                name, title = f"cedar_{modality}{ending}", f"{self.title}, {_SHOWN[modality]}{words}"
+                sources = tuple(SOURCES[modality, language] for language in languages)
+                prompts = languages if kind == "pairs" else ()
+                data = DataSet(sources, partial(load, modality, languages, prompts=prompts))
+                entries.append(task_of(name, title, kind, modality, languages, data))
+        return entries
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
@@ -212,38 +223,20 @@ class Cedar(LikeBenchmark):
         return check_tables(self.name, settings, tables)
 
 
-def _entries(modality: Modality) -> Iterator[Entry]:
-    name, title = f"cedar_{modality}", f"{Cedar.title}, {_SHOWN[modality]}"
-
-    def task(ending: str, about: str, words: str, languages: tuple[Language, ...], kind: Kind) -> Task:
-        sources = tuple(SOURCES[modality, language] for language in languages)
-        data = DataSet(sources, partial(load, modality, languages, prompts=languages if kind == "pairs" else ()))
-        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, languages, data, kind=kind)
-
-    about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
-    yield task("", about, "", LANGUAGES, "pooled")
-    about = "emotion of a scene, one language, LSEPP and LSRQB"
-    for language in LANGUAGES:
-        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,), "language")
-    about = "every prompt language on every data language (section 4.4)"
-    yield task("_matrix", about, ", prompts and data in all languages", LANGUAGES, "pairs")
-
-
 def task_of(
     name: str,
-    about: str,
     title: str,
+    kind: Kind,
     modality: Modality,
     languages: tuple[str, ...],
     data: DataSet,
     *,
-    kind: Kind = "language",
     own: CedarCulture | None = None,
 ) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
     return Task(
         name=name,
-        about=about,
+        about=f"{_ABOUT[kind]} ({_FIGURE[modality]})" if kind == "pooled" else _ABOUT[kind],
         title=title,
         languages=languages,
         metric=ACC,
