@@ -47,7 +47,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
     pair_of,
 )
-from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, indicators, replies_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.spelling import fold
 from culture_tasks.benchmarks.interface import (
     Benchmark,
@@ -124,15 +124,16 @@ class CedarFile(CultureFile):
     prompts: Annotated[Mapping[Modality, Annotated[str, AfterValidator(_with_slots)]], Len(min_length=1)]
 
 
+def _f1_of_people(predictions: Sequence[Any], golds: Sequence[Any]) -> float:
+    replies = replies_of((None, *labels) for labels in zip(golds, predictions, strict=True))
+    return top2_macro_f1(replies, indicators([None] * len(golds)))
+
+
 class CedarCulture(CultureBenchmark):
     """A language or scenes of the user's."""
 
     file_model = CedarFile
-    ratings = Ratings(  # Table 2
-        level="nominal",
-        labels=EMOTIONS,
-        measures={"macro F1": lambda first, second: top2_macro_f1(first, second, [None] * len(first))},
-    )
+    ratings = Ratings(level="nominal", labels=EMOTIONS, measures={"macro F1": _f1_of_people})  # Table 2
 
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
         super().__init__(folder, file, like)
@@ -323,9 +324,8 @@ def _variance(values: Sequence[Any]) -> float:
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:
     """Macro F1 against the two most frequent annotations (Appendix B), from gold label, minority and predictions."""
-    replies = [(prediction, gold, minority) for gold, minority, *runs in values for prediction in runs]
-    predictions, golds, minorities = zip(*replies, strict=True) if replies else ((), (), ())
-    return top2_macro_f1(predictions, golds, minorities)
+    replies = replies_of((None, gold, *runs) for gold, _, *runs in values)
+    return top2_macro_f1(replies, indicators([minority for _, minority, *_ in values]))
 
 
 def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: CedarCulture | None = None) -> Score:

@@ -114,13 +114,9 @@ def _languages(answers: Answers) -> NDArray[np.intp]:
     return languages
 
 
-def _runs(answers: Answers) -> list[str]:
-    """Returns the fields with the emotion that was read, one per run."""
-    return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
-
-
 def _replies(answers: Answers) -> metrics.Replies:
-    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
+    runs = [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
+    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in runs], axis=0)
     return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
 
 
@@ -149,16 +145,8 @@ def _across_languages(compute: Callable[[Answers], Values]) -> Callable[[Answers
 
 def _top2(answers: Answers) -> Values:
     """Returns nothing where the data have no minority labels."""
-    if "minority" not in answers.groups:
-        return {}
-
-    def emotions(field: str) -> list[Any]:
-        texts = answers.groups_of(field)
-        return [texts.names[code] if texts.names[code] in EMOTIONS else None for code in texts.codes]
-
-    runs = _runs(answers)
-    predictions = [emotion for run in runs for emotion in emotions(run)]
-    return {"": metrics.top2_macro_f1(predictions, emotions("gold") * len(runs), emotions("minority") * len(runs))}
+    minority = answers.groups_of("minority").indicators(EMOTIONS)
+    return {"": metrics.top2_macro_f1(_replies(answers), minority)} if "minority" in answers.groups else {}
 
 
 _derived = partial(Derived, units=_is_no_matrix)

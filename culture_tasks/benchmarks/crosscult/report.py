@@ -33,6 +33,7 @@ _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judg
 """Each statistic's key in columns and published tables, and its header."""
 
 _VALUES = {"score": "Score (0 to 10)", "rouge_l": "ROUGE-L (percent)"}
+_RETENTIONS = {"score": "retention", "rouge_l": "retention_rouge_l"}  # tables and figures
 _BOTH = "ROUGE-L in percent and the judge's score from 0 to 10"
 _ROLES: Mapping[str, Mapping[str, str]] = {
     "single": dict(
@@ -94,7 +95,7 @@ def _tables(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Table]:
     for statistic, quantity in _VALUES.items():
         if chains := _chains(edition, numbers, statistic):
             yield numbers.lines(
-                _retention_key(edition, statistic),
+                f"{edition.name}_{_RETENTIONS[statistic]}",
                 f"{edition.title}: reliability after each insertion, {quantity}",
                 {(chain, name): columns for chain, lines in chains.items() for name, columns in lines.items()},
                 ("Insertions", "Language"),
@@ -187,10 +188,6 @@ def _is_single(edition: Edition, unit: str) -> bool:
     return unit.startswith(f"{edition.name}_single")
 
 
-def _retention_key(edition: Edition, statistic: str) -> str:
-    return f"{edition.name}_retention{'' if statistic == 'score' else f'_{statistic}'}"
-
-
 def _chains(edition: Edition, numbers: BenchmarkNumbers, statistic: str) -> dict[str, dict[str, list[Column]]]:
     """Returns the columns of the steps, by chain and language of the insertion."""
     chains = {}
@@ -222,7 +219,7 @@ def _figures(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Figure]:
         )
     for statistic, value in _VALUES.items():
         yield Figure(
-            key=_retention_key(edition, statistic),
+            key=f"{edition.name}_{_RETENTIONS[statistic]}",
             title=f"{edition.title}: retention after each insertion, {value}",
             panels={
                 title: panel
