@@ -159,23 +159,11 @@ class InsertionBenchmark(Benchmark, OffersTraining):
 
 
 class CrossCultFile(CultureFile):
-    """What ``culture.toml`` says of a culture like CrossCult-KIBench.
+    """What ``culture.toml`` says of a culture like CrossCult-KIBench."""
 
-    Attributes:
-        system: The system prompt in its language (Figure 9).
-        contrasts: The paper's partitions that the cases have beside it; one in its own language doesn't count.
-    """
-
-    system: Line
+    system: Line  # the system prompt in its language (Figure 9)
+    # the paper's partitions that the cases have beside it; one in its own language doesn't count
     contrasts: Sequence[Annotated[str, one_of(PAPER.codes)]] = PAPER.codes
-
-    def partitions(self) -> tuple[Partition, ...]:
-        """Returns the partitions of its cases, its own last."""
-        from culture_tasks.vocabulary import language
-
-        contrasts = (PAPER[code] for code in dict.fromkeys(self.contrasts) if code != self.language)
-        name = language(self.language).name
-        return (*contrasts, Partition(self.language, name, self.place, self.name, self.system))
 
 
 class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
@@ -185,18 +173,21 @@ class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
     ratings = Ratings(level="nominal")  # verdicts on answers, of which the paper has none
 
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        from culture_tasks.vocabulary import language
+
         super().__init__(folder, file, like)
         assert isinstance(file, CrossCultFile)
-        partitions = file.partitions()
-        if len(partitions) < 2:
+        contrasts = [code for code in dict.fromkeys(file.contrasts) if code != file.language]
+        if not contrasts:
             found = f"found {list(file.contrasts)!r}. Expected a partition in another language than {file.language!r}"
             raise DataError(f"{folder / FILE}, key 'contrasts': {found}. Correct it.")
+        own = Partition(file.language, language(file.language).name, file.place, file.name, file.system)
         self.edition = Edition(
             name=self.name,
             title=self.title,
-            partitions=partitions,
+            partitions=(*(PAPER[code] for code in contrasts), own),
             targets=(file.language,),
-            orders=(tuple(partition.code for partition in partitions),),
+            orders=((*contrasts, file.language),),
             diagnostic=self.name,
             root=self.folder,
         )

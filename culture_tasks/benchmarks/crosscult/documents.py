@@ -34,22 +34,15 @@ _FORMER_OPTIONS: Mapping[str, Any] = {
 
 
 class Release:
-    """All raw cases of an edition, with their split and pairing, as documents.
-
-    Attributes:
-        cases: The raw cases by their ids, in the order of the table.
-        split: The part of each scenario.
-        pairs: The paired items of each case, by the tests that have them (:func:`pairs_of`).
-        data: Fingerprint of the raw cases.
-        draw: Fingerprint of the raw cases, their split and pairs: two runs compare only where it agrees.
-    """
+    """All raw cases of an edition, with their split and pairing, as documents."""
 
     def __init__(self, table: Rows[RawCase], edition: Edition = PAPER) -> None:
         self.table, self.edition = table, edition
-        self.cases = dict(table)
-        self.data = fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in table.rows)
+        self.cases = dict(table)  # by id, in the order of the table
         self.split = split_scenarios(self.cases.values())
         self.pairs = pairs_of(self.cases, self.split, edition)
+        self.data = fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in table.rows)
+        # two runs compare only where it agrees
         self.draw = fingerprint([{**_FORMER_OPTIONS, "data": self.data, "split": self.split, **self.pairs}])
         self._files: dict[str, str] = {}
 
@@ -60,17 +53,16 @@ class Release:
         """
         import datasets
 
-        identifiers = list(ids)
-        unchecked = set(identifiers) - self._files.keys()
-        if rows := [row for row, case_id in enumerate(self.cases) if case_id in unchecked]:
-            cases = [(case_id, case.image) for case_id, case in self.table if case_id in unchecked]
-            images = Images(self.table.part(rows), [image for _, image in cases]).column(most_pixels)
-            for (case_id, _), cell in zip(
-                cases, images.cast_column("image", datasets.Image(decode=False)), strict=True
-            ):
-                content, path = cell["image"]["bytes"], cell["image"]["path"]
-                self._files[case_id] = path if content is None else _file_of(content)
-        return [self._files[identifier] for identifier in identifiers]
+        ids = list(ids)
+        unchecked = set(ids) - self._files.keys()
+        if rows := [row for row, case_id in enumerate(self.table.ids) if case_id in unchecked]:
+            part = self.table.part(rows)
+            images = Images(part, [case.image for case in part.rows]).column(most_pixels)
+            cells = images.cast_column("image", datasets.Image(decode=False))["image"]
+            for row, cell in zip(rows, cells, strict=True):
+                content = cell["bytes"]
+                self._files[self.table.ids[row]] = cell["path"] if content is None else _file_of(content)
+        return [self._files[case_id] for case_id in ids]
 
     def diagnostic(self) -> Iterator[Doc]:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
