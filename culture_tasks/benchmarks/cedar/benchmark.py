@@ -27,13 +27,11 @@ from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
     NO_MINORITY,
     SOURCES,
-    CedarRow,
-    documents_of,
+    Source,
     label_problems,
     labels_of,
     load,
     prompt_file,
-    with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -55,7 +53,6 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Doc,
-    Documents,
     Entry,
     Group,
     MeanScore,
@@ -70,7 +67,6 @@ from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, 
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport, check_tables, count
 from culture_tasks.data.rows import one_of
-from culture_tasks.data.tables import Table
 from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
@@ -154,8 +150,7 @@ class CedarCulture(CultureBenchmark):
         tasks = []
         for modality in self.prompts:
             name, title = f"{self.name}_{modality}", f"{self.title}, {_SHOWN[modality]}"
-            data = DataSet((self._table(modality),), partial(self._load, modality))
-            tasks.append(task_of(name, title, "language", modality, (self.file.language,), data, own=self))
+            tasks.append(task_of(name, title, "language", [self._source(modality)], own=self))
         about, members = "emotion of a scene, both modalities", tuple(task.name for task in tasks)
         group = Group(name=self.name, about=about, title=self.title, members=members)
         return tasks if len(tasks) == 1 else (group, *tasks)
@@ -166,19 +161,15 @@ class CedarCulture(CultureBenchmark):
 
         return report_of_culture(self.file.name, self.file.title, self.file.place)
 
-    def _table(self, modality: Modality) -> Table[CedarRow]:
-        """Returns the table of a modality; the words are looked at when it is read."""
-        return SOURCES[modality, "en"].of_culture(
+    def _source(self, modality: Modality) -> Source:
+        labels = {**labels_of("en"), **self.labels}
+        table = SOURCES[modality, "en"].table.of_culture(
             self.folder,
             modality,
-            rules=lambda found: label_problems({**labels_of("en"), **self.labels}, found),
+            rules=partial(label_problems, labels),
             counts=lambda rows: [count(f"{modality}: items", len(rows))],
         )
-
-    def _load(self, modality: Modality, settings: Settings) -> Documents:
-        labels, language = {**labels_of("en"), **self.labels}, self.file.language
-        documents = documents_of(self._table(modality), modality, labels, language, settings, set())
-        return replace(documents, rows=with_minorities(documents.rows))
+        return Source(modality, self.file.language, labels, table)
 
 
 class Cedar(LikeBenchmark):
@@ -205,10 +196,7 @@ class Cedar(LikeBenchmark):
         for modality in MODALITIES:
             for ending, words, kind, languages in kinds:
                 name, title = f"cedar_{modality}{ending}", f"{self.title}, {_SHOWN[modality]}{words}"
-                sources = tuple(SOURCES[modality, language] for language in languages)
-                prompts = languages if kind == "pairs" else ()
-                data = DataSet(sources, partial(load, modality, languages, prompts=prompts))
-                entries.append(task_of(name, title, kind, modality, languages, data))
+                entries.append(task_of(name, title, kind, [SOURCES[modality, language] for language in languages]))
         return entries
 
     def report(self) -> BenchmarkReport:
@@ -219,30 +207,23 @@ class Cedar(LikeBenchmark):
 
     def check(self, settings: Settings) -> DataReport:
         """Checks the modalities that there are files of; counts that differ from Table 4 are no problem."""
-        there = {modality for (modality, _), table in SOURCES.items() if table.files(settings)} or set(MODALITIES)
-        tables = [table for (modality, _), table in SOURCES.items() if modality in there]
+        there = {source.modality for source in SOURCES.values() if source.table.files(settings)} or set(MODALITIES)
+        tables = [source.table for source in SOURCES.values() if source.modality in there]
         return check_tables(self.name, settings, tables)
 
 
-def task_of(
-    name: str,
-    title: str,
-    kind: Kind,
-    modality: Modality,
-    languages: tuple[str, ...],
-    data: DataSet,
-    *,
-    own: CedarCulture | None = None,
-) -> Task:
+def task_of(name: str, title: str, kind: Kind, sources: Sequence[Source], own: CedarCulture | None = None) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
+    modality = sources[0].modality
+    prompts = LANGUAGES if kind == "pairs" else ()
     return Task(
         name=name,
         about=f"{_ABOUT[kind]} ({_FIGURE[modality]})" if kind == "pooled" else _ABOUT[kind],
         title=title,
-        languages=languages,
+        languages=tuple(source.language for source in sources),
         metric=ACC,
         metrics=partial(metrics, kind),
-        data=data,
+        data=DataSet(tuple(source.table for source in sources), partial(load, sources, prompts=prompts)),
         prompt=partial(render, own=own),
         score=partial(score, kind=kind, own=own),
         decoding=Decoding(max_tokens=128, top_p=1.0),  # Appendix C

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.cedar.labels import (
     FILE_NAMES,
@@ -19,8 +19,8 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.spelling import fold
-from culture_tasks.benchmarks.interface import Doc, Documents
-from culture_tasks.data.checking import Count, count
+from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.data.checking import count
 from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Table
@@ -86,24 +86,33 @@ def label_problems(labels: Mapping[str, Emotion], found: Rows[CedarRow]) -> Iter
 # Tables
 
 
-def _items(modality: Modality, language: Language, rows: Sequence[CedarRow]) -> list[Count]:
-    return [count(f"{modality}: {FILE_NAMES[language]} items", len(rows), ITEMS[modality])]
+class Source(NamedTuple):
+    """A table in one language, and the English labels of its words."""
+
+    modality: Modality
+    language: str
+    labels: Mapping[str, Emotion]
+    table: Table[CedarRow]
 
 
-SOURCES: Mapping[tuple[Modality, Language], Table[CedarRow]] = {
-    (modality, language): Table(
+def _source(modality: Modality, language: Language) -> Source:
+    name = FILE_NAMES[language]
+    table = Table(
         model=CedarRow,
         folder="cedar",
-        stems=(_FILES[modality].format(FILE_NAMES[language]),),
+        stems=(_FILES[modality].format(name),),
         id="id",
         image_column="image" if modality == "multimodal" else None,
         image_of=lambda row, _: row.image or f"{row.id}.png",
         release=Release(ITEMS[modality]),
         rules=partial(label_problems, labels_of(language)),
-        counts=partial(_items, modality, language),
+        counts=lambda rows: [count(f"{modality}: {name} items", len(rows), ITEMS[modality])],
     )
-    for modality in MODALITIES
-    for language in LANGUAGES
+    return Source(modality, language, labels_of(language), table)
+
+
+SOURCES: Mapping[tuple[Modality, Language], Source] = {
+    (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
 }
 
 
@@ -122,63 +131,41 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     return codes
 
 
-def load(
-    modality: Modality, languages: Sequence[Language], settings: Settings, *, prompts: Sequence[Language] = ()
-) -> Documents:
-    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all.
+def load(sources: Sequence[Source], settings: Settings, *, prompts: Sequence[Language] = ()) -> Documents:
+    """Loads tables of a modality by turns, so that a run with ``--limit`` has documents of them all.
 
-    Each question is asked in its own language, or once in each of the prompts' languages.
+    Each question is asked in its own language, or once in each of the prompts' languages. All documents have a minority
+    label, or :data:`NO_MINORITY`, if one has.
     """
     supported = supported_languages(settings.languages)
-    images: set[Path] = set()
-    parts = [
-        documents_of(SOURCES[modality, language], modality, labels_of(language), language, settings, images)
-        for language in languages
-    ]
-    rows = with_minorities([row for part in parts for row in part.rows])
-    rows = [{**row, "prompt_language": prompt} for prompt in prompts for row in rows] or rows
-    parts *= len(prompts) or 1
-    turns = [turn for part in parts for turn in range(len(part.rows))]
-    order = sorted(range(len(rows)), key=turns.__getitem__)
-    shown = None
-    if modality == "multimodal":
-        import datasets
-
-        shown = datasets.concatenate_datasets([part.images for part in parts]).select(order)
-    documents = [{**rows[row], "supported": rows[row]["language"] in supported} for row in order]
-    return Documents(documents, shown, reduce(or_, (part.reading for part in parts)))
-
-
-def documents_of(
-    table: Table[CedarRow],
-    modality: Modality,
-    labels: Mapping[str, Emotion],
-    language: str,
-    settings: Settings,
-    images: set[Path],
-) -> Documents:
-    """Returns the documents of a table's rows, with their images where the modality has them, but for those checked."""
-    found = table.rows(settings, images=images if modality == "multimodal" else None)
-    data = found.fingerprint()
+    images: set[Path] | None = set() if sources[0].modality == "multimodal" else None
+    tables = [source.table.rows(settings, images=images) for source in sources]
     documents = [
         {
             "id": identifier,
-            "modality": modality,
-            "language": language,
-            "prompt_language": language,  # of the instruction and the options (section 4.4)
+            "modality": source.modality,
+            "language": source.language,
+            "prompt_language": source.language,  # of the instruction and the options (section 4.4)
             "narrative": row.narrative,
             "question": row.question,
-            "gold": translated(row.english_ver_answer or row.answer, labels),
-            "minority": translated(row.minority, labels) or "",
-            "supported": True,  # by the evaluated model, as far as the user says
+            "gold": translated(row.english_ver_answer or row.answer, source.labels),
+            "minority": translated(row.minority, source.labels) or "",
+            "supported": source.language in supported or source.language not in LANGUAGES,
             "data": data,
         }
-        for identifier, row in found
+        for source, table in zip(sources, tables, strict=True)
+        for data in [table.fingerprint()]
+        for identifier, row in table
     ]
-    return Documents(documents, found.images, found.reading)
+    if any(document["minority"] for document in documents):
+        documents = [{**document, "minority": document["minority"] or NO_MINORITY} for document in documents]
+    documents = [{**document, "prompt_language": prompt} for prompt in prompts for document in documents] or documents
+    repeats = len(prompts) or 1
+    turns = [turn for table in tables for turn in range(len(table.rows))] * repeats
+    order = sorted(range(len(documents)), key=turns.__getitem__)
+    shown = None
+    if images is not None:
+        import datasets
 
-
-def with_minorities(rows: Sequence[Doc]) -> list[dict[str, Any]]:
-    """Returns documents in which all have a minority label, or :data:`NO_MINORITY`, if one has."""
-    none = NO_MINORITY if any(row["minority"] for row in rows) else ""
-    return [{**row, "minority": row["minority"] or none} for row in rows]
+        shown = datasets.concatenate_datasets([table.images for table in tables] * repeats).select(order)
+    return Documents([documents[row] for row in order], shown, reduce(or_, (table.reading for table in tables)))

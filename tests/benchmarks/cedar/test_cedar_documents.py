@@ -9,7 +9,7 @@ from PIL import Image
 from support.cedar_data import row, rows, write_folder
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
-from culture_tasks.benchmarks.cedar.documents import labels_of, supported_languages, translated
+from culture_tasks.benchmarks.cedar.documents import SOURCES, labels_of, supported_languages, translated
 from culture_tasks.benchmarks.cedar.documents import load as load_documents
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
@@ -17,7 +17,7 @@ from culture_tasks.settings import Settings
 
 
 def load(modality, language, folder):
-    return load_documents(modality, [language], Settings(data=folder))
+    return load_documents([SOURCES[modality, language]], Settings(data=folder))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
