@@ -215,7 +215,7 @@ class Cedar(LikeBenchmark):
 def task_of(name: str, title: str, kind: Kind, sources: Sequence[Source], own: CedarCulture | None = None) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
     modality = sources[0].modality
-    prompts = LANGUAGES if kind == "pairs" else ()
+    build = partial(load, sources, prompts=LANGUAGES if kind == "pairs" else (), is_own=own is not None)
     return Task(
         name=name,
         about=f"{_ABOUT[kind]} ({_FIGURE[modality]})" if kind == "pooled" else _ABOUT[kind],
@@ -223,7 +223,7 @@ def task_of(name: str, title: str, kind: Kind, sources: Sequence[Source], own: C
         languages=tuple(source.language for source in sources),
         metric=ACC,
         metrics=partial(metrics, kind),
-        data=DataSet(tuple(source.table for source in sources), partial(load, sources, prompts=prompts)),
+        data=DataSet(tuple(source.table for source in sources), build),
         prompt=partial(render, own=own),
         score=partial(score, kind=kind, own=own),
         decoding=Decoding(max_tokens=128, top_p=1.0),  # Appendix C

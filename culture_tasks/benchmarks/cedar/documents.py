@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cedar.labels import (
     FILE_NAMES,
@@ -131,31 +131,21 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
     return codes
 
 
-def load(sources: Sequence[Source], settings: Settings, *, prompts: Sequence[Language] = ()) -> Documents:
+def load(
+    sources: Sequence[Source], settings: Settings, *, prompts: Sequence[Language] = (), is_own: bool = False
+) -> Documents:
     """Loads tables of a modality by turns, so that a run with ``--limit`` has documents of them all.
 
     Each question is asked in its own language, or once in each of the prompts' languages. All documents have a minority
     label, or :data:`NO_MINORITY`, if one has.
     """
-    supported = supported_languages(settings.languages)
+    supported = {source.language for source in sources} if is_own else supported_languages(settings.languages)
     images: set[Path] | None = set() if sources[0].modality == "multimodal" else None
     tables = [source.table.rows(settings, images=images) for source in sources]
     documents = [
-        {
-            "id": identifier,
-            "modality": source.modality,
-            "language": source.language,
-            "prompt_language": source.language,  # of the instruction and the options (section 4.4)
-            "narrative": row.narrative,
-            "question": row.question,
-            "gold": translated(row.english_ver_answer or row.answer, source.labels),
-            "minority": translated(row.minority, source.labels) or "",
-            "supported": source.language in supported or source.language not in LANGUAGES,
-            "data": data,
-        }
+        {**document, "supported": source.language in supported}
         for source, table in zip(sources, tables, strict=True)
-        for data in [table.fingerprint()]
-        for identifier, row in table
+        for document in _documents(source, table)
     ]
     if any(document["minority"] for document in documents):
         documents = [{**document, "minority": document["minority"] or NO_MINORITY} for document in documents]
@@ -169,3 +159,19 @@ def load(sources: Sequence[Source], settings: Settings, *, prompts: Sequence[Lan
 
         shown = datasets.concatenate_datasets([table.images for table in tables] * repeats).select(order)
     return Documents([documents[row] for row in order], shown, reduce(or_, (table.reading for table in tables)))
+
+
+def _documents(source: Source, table: Rows[CedarRow]) -> Iterator[dict[str, Any]]:
+    data = table.fingerprint()
+    for identifier, row in table:
+        yield {
+            "id": identifier,
+            "modality": source.modality,
+            "language": source.language,
+            "prompt_language": source.language,  # of the instruction and the options (section 4.4)
+            "narrative": row.narrative,
+            "question": row.question,
+            "gold": translated(row.english_ver_answer or row.answer, source.labels),
+            "minority": translated(row.minority, source.labels) or "",
+            "data": data,
+        }
