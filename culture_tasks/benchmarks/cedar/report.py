@@ -42,7 +42,7 @@ Values: TypeAlias = Mapping[str, "Floats | float"]
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 _TITLES: Mapping[Modality, str] = {"multimodal": "Multimodal", "text": "Text-only"}
-_PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
+_PROPENSITIES = {"multimodal": 7, "text": 8}  # the paper's tables of GEPP
 _NEUTRAL = (
     "1 is neutral; above, the emotion is named more often than the gold labels have it. "
     "A dash: it is named, and no gold label has it."
@@ -176,8 +176,7 @@ def _tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
         yield _accuracy(numbers, units)
     for modality, unit in units.items():
         for view in _BIASES:
-            papers = (_PROPENSITIES[modality],) if view.name == "gepp" else ()
-            yield _table(numbers, unit, view, papers, {"modality": modality})
+            yield _table(numbers, unit, view, modality)
         yield numbers.table(
             f"{unit.key}_top2",
             f"{unit.title}: macro F1, either of the two most frequent labels being right",
@@ -231,26 +230,17 @@ def _lines(numbers: BenchmarkNumbers, unit: ScoreUnit, view: _View) -> dict[str,
     }
 
 
-def _table(
-    numbers: BenchmarkNumbers,
-    unit: ScoreUnit,
-    view: _View,
-    papers: tuple[str, ...] = (),
-    printed: Mapping[str, str] | None = None,
-    *,
-    is_one_language: bool = False,
-) -> Table:
-    """Returns the table of a view, under the key of the published one where there is one."""
-    key = papers[0] if papers else unit.key if view is _MATRIX else f"{unit.key}_{view.name}"
+def _table(numbers: BenchmarkNumbers, unit: ScoreUnit, view: _View, modality: str = "") -> Table:
+    """Returns the table of a view, which is the published one of a modality where there is one."""
+    key = unit.key if view is _MATRIX else f"{unit.key}_{view.name}"
+    more: Any = {"source": view.source, "notes": (view.note,) if view.note else (), "question": view.question}
+    if view.name == "gepp":
+        key = f"cedar_table_{_PROPENSITIES[modality]}"
+        more |= {"source": f"CEDAR, Table {_PROPENSITIES[modality]}", "papers": (key,)}
     title = f"{unit.title}: {view.title}"
-    more: Any = {
-        "source": f"CEDAR, {papers[0].removeprefix('cedar_').replace('_', ' ').title()}" if papers else view.source,
-        "notes": (view.note,) if view.note else (),
-        "question": view.question,
-    }
-    if view.series == "model" or is_one_language:
-        columns = numbers.by(view.groups, unit.key, view.name, printed=printed)
-        return numbers.table(key, title, columns, papers=papers, **more)
+    if view.series == "model":
+        columns = numbers.by(view.groups, unit.key, view.name, printed={"modality": modality})
+        return numbers.table(key, title, columns, **more)
     lines: dict[tuple[str, ...], list[Column]] = {
         (name,): columns for name, columns in _lines(numbers, unit, view).items()
     }
@@ -312,7 +302,7 @@ def report_of_culture(name: str, title: str, place: str) -> BenchmarkReport:
             columns = [numbers.column(statistic, label, unit.key, statistic) for statistic, label in labels.items()]
             yield numbers.table(f"{unit.key}_accuracy", f"{unit.title}: accuracy in percent", columns)
             for view in _BIASES[1::2]:
-                yield _table(numbers, unit, view, is_one_language=True)
+                yield _table(numbers, unit, view._replace(series="model"))
 
     return BenchmarkReport(
         groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},
