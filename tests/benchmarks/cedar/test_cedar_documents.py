@@ -55,6 +55,12 @@ def test_labels_are_read_in_either_language_and_the_english_one_counts(tmp_path)
     assert misspelt == ["amusement", "disgust"]
 
 
+def test_an_unknown_label_is_named_with_its_row(tmp_path):
+    folder = write_folder(tmp_path, {"en": [row(1, "en", "awe"), row(2, "en", "awe", minority="reliefs")]})
+    with pytest.raises(DataError, match=r"row 2, field 'minority': cedar: 'reliefs' is no gold label. Did you mean"):
+        load("text", "en", folder)
+
+
 def test_missing_data_say_where_they_belong_and_a_check_goes_on(tmp_path):
     with pytest.raises(DataUnavailableError, match=r"not on the Hub. Put cedar/text/english_nq"):
         load("text", "en", None)

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar.benchmark import metrics as task_metrics
 from culture_tasks.benchmarks.cedar.metrics import replies_of
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.means import mean_and_error
@@ -101,6 +102,8 @@ def test_top2_macro_f1(predictions, golds, minorities, f1):
         replies = replies_of(("en", gold, *[label] * runs) for gold, label in zip(golds, predictions, strict=True))
         found = metrics.top2_macro_f1(replies, metrics.indicators(minorities))
         assert found == pytest.approx(f1, nan_ok=True)
+    [of_task] = [metric for metric in task_metrics("language") if metric.name == "top2_macro_f1"]
+    assert of_task.value(list(zip(golds, minorities, predictions, strict=True))) == pytest.approx(f1, nan_ok=True)
 
 
 @pytest.mark.parametrize(
