@@ -9,7 +9,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.cedar.report import report_of_culture
 from culture_tasks.benchmarks.interface import Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.benchmarks.reporting import RunFacts, TasksRun, groups_and_tasks
+from culture_tasks.benchmarks.reporting import RunFacts, ScoreUnit, TasksRun, groups_and_tasks
 from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.report.model import Number
 from culture_tasks.vocabulary import language, place
@@ -84,8 +84,9 @@ def test_tables_and_figures_show_numbers_that_there_are(name):
 
 
 def test_an_own_culture_like_cedar_has_accuracy_and_biases():
-    report = report_of_culture("korea", "Korea", "KR", {"text": "cedar_text"})
-    numbers = replace(numbers_of("cedar"), fields=report.groups, cells=lambda *_: {"m": CELL})
+    report = report_of_culture("korea", "Korea", "KR")
+    unit = {"cedar_text": ScoreUnit("cedar_text", ("cedar_text",))}
+    numbers = replace(numbers_of("cedar"), units=unit, fields=report.groups, cells=lambda *_: {"m": CELL})
     assert [(table.key, len(table.columns)) for table in report.tables(numbers)] == [
         ("cedar_text_accuracy", 3),
         ("cedar_text_lsepp", 14),

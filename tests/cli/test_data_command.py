@@ -7,17 +7,8 @@ import json
 import shutil
 
 import pytest
-from support.cedar_data import row, write_folder
 
-from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK as CEDAR
-from culture_tasks.benchmarks.cedar.documents import gold_counts
-from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.cli.main import main
-from culture_tasks.settings import Settings
-
-
-def cedar_check(folder):
-    return CEDAR.check(Settings(data=folder))
 
 
 @pytest.fixture
@@ -87,24 +78,6 @@ def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_sa
         "ja: questions",
     ):
         assert problem in said
-
-
-# CEDAR, whose numbers by label and language are known
-
-
-def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
-    content = {}
-    for language in LANGUAGES:
-        emotions = [name for name, count in gold_counts("text")[language].items() for _ in range(count)]
-        content[language] = [row(number, language, emotion) for number, emotion in enumerate(emotions)]
-    report = cedar_check(write_folder(tmp_path, content))
-    assert report.usable
-    assert [line.name for line in report.counts if line.differs] == []
-    moved = next(number for number, one in enumerate(content["hi"]) if one["english_ver_answer"] == "fear")
-    content["hi"][moved] = row(moved, "hi", "pain")
-    report = cedar_check(write_folder(tmp_path, content))
-    differing = {line.name: (line.found, line.paper) for line in report.counts if line.differs}
-    assert differing == {"text: hindi fear": ("101", "102"), "text: hindi pain": ("13", "12")}
 
 
 def test_all_benchmarks_are_checked_and_one_that_is_missing_stops_no_other(tmp_path, fixture_data, capsys):

@@ -102,10 +102,8 @@ def test_tables_and_figures_have_all_methods_beside_the_papers(tmp_path):
     assert set(figures["crosscult_retention"].panels) == titles
     # with and without the insertion, for all that insert
     assert set(figures["crosscult_insertion"].panels) == {f"m + {method}" for method in SEVEN[1:]}
-    assert {name: list(panel["m + mcki"]) for name, panel in figures["crosscult_reliability"].panels.items()} == {
-        "By topic": ["Social", "Religious", "Ethical"],
-        "By language": ["Chinese", "Arabic"],
-    }
+    overs = [column.over for column in tables_of(report)["crosscult_reliability"].columns]
+    assert overs == ["By topic"] * 3 + ["By language"] * 3
 
 
 def test_diagnostic_has_languages_topics_and_all(tmp_path):

@@ -9,31 +9,26 @@ from typing import Any
 from PIL import Image
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER
-from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, RawCase, RawCases
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, row_model
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS
 from culture_tasks.data.files import Rows
 
 
-def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
+def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> Rows[RawCase]:
     """Returns cases without images; ``scenarios`` maps names to topics."""
-    made = [
-        RawCase(
-            id=f"{scenario}-{number}",
-            scenario=scenario,
-            topic=topic,
-            samples={
-                code: QuestionAnswer(f"q {code} {scenario} {number}", f"a {code} {scenario} {number}")
-                for code in PAPER.codes
-            },
-            **fields,
-        )
-        for scenario, topic in scenarios.items()
-        for number in range(cases)
-    ]
-    return RawCases(Rows("made up", [{}] * len(made)), made, "0123456789abcdef")
+    ids = [f"{scenario}-{number}" for scenario in scenarios for number in range(cases)]
+    made = []
+    for identifier in ids:
+        scenario, _, number = identifier.rpartition("-")
+        row = {"scenario": scenario, "topic": scenarios[scenario], **fields}
+        for partition in PAPER.partitions:
+            row[partition.question] = f"q {partition.code} {scenario} {number}"
+            row[partition.answer] = f"a {partition.code} {scenario} {number}"
+        made.append(row_model(PAPER).model_validate(row))
+    return Rows("made up", made, ids=ids)
 
 
-def paper_sized() -> RawCases:
+def paper_sized() -> Rows[RawCase]:
     """Returns as many scenarios and cases as Table 1 has."""
     sizes = zip(TOPICS, (16, 19, 14), strict=True)
     return raw_cases({f"{topic} {number:02}": topic for topic, size in sizes for number in range(size)}, 200)

@@ -13,12 +13,12 @@ other documents are asked and logged all the same. The tasks of one language rep
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Len
 from pydantic import AfterValidator
@@ -27,15 +27,11 @@ from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import (
     NO_MINORITY,
     SOURCES,
-    CedarRow,
-    OwnCulture,
-    documents_of,
+    Source,
     label_problems,
     labels_of,
     load,
-    prompt_of,
-    render,
-    with_minorities,
+    prompt_file,
 )
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -49,7 +45,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
     pair_of,
 )
-from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, replies_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.metrics import Floats, Replies, indicators, replies_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.reading.spelling import fold
 from culture_tasks.benchmarks.interface import (
     Benchmark,
@@ -57,11 +53,12 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Doc,
-    Documents,
     Entry,
     Group,
     MeanScore,
     Metric,
+    Picture,
+    Prompt,
     Scale,
     Score,
     Task,
@@ -70,10 +67,12 @@ from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, 
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport, check_tables, count
 from culture_tasks.data.rows import one_of
-from culture_tasks.data.tables import Table
 from culture_tasks.metrics.means import Mean, mean_and_error
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
 
 ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
@@ -88,6 +87,11 @@ F1 = Scale("share", 0.0, 1.0, digits=3)
 Kind: TypeAlias = Literal["pooled", "language", "pairs"]
 """All languages together, one language, or all prompt languages on all data languages."""
 
+_ABOUT: Mapping[Kind, str] = {
+    "pooled": "emotion of a scene, all languages, GEPP and GRQB",
+    "language": "emotion of a scene, one language, LSEPP and LSRQB",
+    "pairs": "every prompt language on every data language (section 4.4)",
+}
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
 
@@ -116,41 +120,38 @@ class CedarFile(CultureFile):
     prompts: Annotated[Mapping[Modality, Annotated[str, AfterValidator(_with_slots)]], Len(min_length=1)]
 
 
+def _f1_of_people(predictions: Sequence[Any], golds: Sequence[Any]) -> float:
+    replies = replies_of((None, *labels) for labels in zip(golds, predictions, strict=True))
+    return top2_macro_f1(replies, indicators([None] * len(golds)))
+
+
 class CedarCulture(CultureBenchmark):
     """A language or scenes of the user's."""
 
     file_model = CedarFile
-    ratings = Ratings(  # Table 2
-        level="nominal",
-        labels=EMOTIONS,
-        measures={"macro F1": lambda first, second: top2_macro_f1(first, second, [None] * len(first))},
-    )
+    ratings = Ratings(level="nominal", labels=EMOTIONS, measures={"macro F1": _f1_of_people})  # Table 2
 
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
         super().__init__(folder, file, like)
         assert isinstance(file, CedarFile)
-        words = {fold(word).strip(): emotion for emotion in EMOTIONS for word in file.words[emotion]}
-        prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
-        self._own = OwnCulture(file.name, file.language, words, prompts)
-        self._labels = {**labels_of("en"), **words}
-        self._tasks = {modality: f"{self.name}_{modality}" for modality in self._own.prompts}
+        self.labels = {fold(word).strip(): emotion for emotion in EMOTIONS for word in file.words[emotion]}
+        self.prompts = {kind: PromptFile(f"{kind}_{file.name}.own", text) for kind, text in file.prompts.items()}
+
+    @cached_property
+    def words(self) -> OwnWords:
+        """Its words in replies."""
+        from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
+
+        return OwnWords(self.file.language, self.labels)
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality that has a prompt, and a group of them where there are both."""
-        tasks = [
-            task_of(
-                name,
-                "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}, {_SHOWN[modality]}",
-                modality,
-                (self.file.language,),
-                DataSet((self._table(modality),), partial(self._load, modality)),
-                own=self._own,
-            )
-            for modality, name in self._tasks.items()
-        ]
-        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        tasks = []
+        for modality in self.prompts:
+            name, title = f"{self.name}_{modality}", f"{self.title}, {_SHOWN[modality]}"
+            tasks.append(task_of(name, title, "language", [self._source(modality)], own=self))
+        about, members = "emotion of a scene, both modalities", tuple(task.name for task in tasks)
         group = Group(name=self.name, about=about, title=self.title, members=members)
         return tasks if len(tasks) == 1 else (group, *tasks)
 
@@ -158,21 +159,17 @@ class CedarCulture(CultureBenchmark):
         """Returns accuracy and both biases, without a published number beside them."""
         from culture_tasks.benchmarks.cedar.report import report_of_culture
 
-        return report_of_culture(self.file.name, self.file.title, self.file.place, self._tasks)
+        return report_of_culture(self.file.name, self.file.title, self.file.place)
 
-    def _table(self, modality: Modality) -> Table[CedarRow]:
-        """Returns the table of a modality; the words are looked at when it is read."""
-        return SOURCES[modality, "en"].of_culture(
+    def _source(self, modality: Modality) -> Source:
+        labels = {**labels_of("en"), **self.labels}
+        table = SOURCES[modality, "en"].table.of_culture(
             self.folder,
             modality,
-            rules=lambda found: label_problems(self._labels, found),
+            rules=partial(label_problems, labels),
             counts=lambda rows: [count(f"{modality}: items", len(rows))],
         )
-
-    def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table, language = self._table(modality), self.file.language
-        documents = documents_of(table, modality, self._labels, language, settings, set())
-        return replace(documents, rows=with_minorities(documents.rows))
+        return Source(modality, self.file.language, labels, table)
 
 
 class Cedar(LikeBenchmark):
@@ -190,7 +187,17 @@ class Cedar(LikeBenchmark):
         """Returns the pooled tasks and, for each modality, the tasks of one language and of section 4.4."""
         members = tuple(f"cedar_{modality}" for modality in MODALITIES)
         group = Group(name="cedar", about="emotion of a scene, both modalities", title=self.title, members=members)
-        return (group, *(entry for modality in MODALITIES for entry in _entries(modality)))
+        kinds: list[tuple[str, str, Kind, tuple[Language, ...]]] = [
+            ("", "", "pooled", LANGUAGES),
+            *((f"_{code}", f", {LANGUAGE_NAMES[code]}", "language", (code,)) for code in LANGUAGES),
+            ("_matrix", ", prompts and data in all languages", "pairs", LANGUAGES),
+        ]
+        entries: list[Entry] = [group]
+        for modality in MODALITIES:
+            for ending, words, kind, languages in kinds:
+                name, title = f"cedar_{modality}{ending}", f"{self.title}, {_SHOWN[modality]}{words}"
+                entries.append(task_of(name, title, kind, [SOURCES[modality, language] for language in languages]))
+        return entries
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
@@ -200,48 +207,23 @@ class Cedar(LikeBenchmark):
 
     def check(self, settings: Settings) -> DataReport:
         """Checks the modalities that there are files of; counts that differ from Table 4 are no problem."""
-        there = {modality for (modality, _), table in SOURCES.items() if table.files(settings)} or set(MODALITIES)
-        tables = [table for (modality, _), table in SOURCES.items() if modality in there]
+        there = {source.modality for source in SOURCES.values() if source.table.files(settings)} or set(MODALITIES)
+        tables = [source.table for source in SOURCES.values() if source.modality in there]
         return check_tables(self.name, settings, tables)
 
 
-def _entries(modality: Modality) -> Iterator[Entry]:
-    name, title = f"cedar_{modality}", f"{Cedar.title}, {_SHOWN[modality]}"
-
-    def task(ending: str, about: str, words: str, languages: tuple[Language, ...], kind: Kind) -> Task:
-        sources = tuple(SOURCES[modality, language] for language in languages)
-        data = DataSet(sources, partial(load, modality, languages, prompts=languages if kind == "pairs" else ()))
-        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, languages, data, kind=kind)
-
-    about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
-    yield task("", about, "", LANGUAGES, "pooled")
-    about = "emotion of a scene, one language, LSEPP and LSRQB"
-    for language in LANGUAGES:
-        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,), "language")
-    about = "every prompt language on every data language (section 4.4)"
-    yield task("_matrix", about, ", prompts and data in all languages", LANGUAGES, "pairs")
-
-
-def task_of(
-    name: str,
-    about: str,
-    title: str,
-    modality: Modality,
-    languages: tuple[str, ...],
-    data: DataSet,
-    *,
-    kind: Kind = "language",
-    own: OwnCulture | None = None,
-) -> Task:
+def task_of(name: str, title: str, kind: Kind, sources: Sequence[Source], own: CedarCulture | None = None) -> Task:
     """Returns a task of CEDAR, or of an own culture."""
+    modality = sources[0].modality
+    build = partial(load, sources, prompts=LANGUAGES if kind == "pairs" else (), is_own=own is not None)
     return Task(
         name=name,
-        about=about,
+        about=f"{_ABOUT[kind]} ({_FIGURE[modality]})" if kind == "pooled" else _ABOUT[kind],
         title=title,
-        languages=languages,
+        languages=tuple(source.language for source in sources),
         metric=ACC,
         metrics=partial(metrics, kind),
-        data=data,
+        data=DataSet(tuple(source.table for source in sources), build),
         prompt=partial(render, own=own),
         score=partial(score, kind=kind, own=own),
         decoding=Decoding(max_tokens=128, top_p=1.0),  # Appendix C
@@ -250,43 +232,47 @@ def task_of(
     )
 
 
+def _prompt_of(doc: Doc, own: CedarCulture | None) -> PromptFile:
+    return own.prompts[doc["modality"]] if own else prompt_file(doc["prompt_language"], doc["modality"])
+
+
+def render(doc: Doc, own: CedarCulture | None = None) -> Prompt:
+    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
+
+    An empty narrative leaves its line empty, as filling in the paper's template does.
+    """
+    text = _prompt_of(doc, own).fill({"narrative": doc["narrative"], "question": doc["question"]})
+    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
+
+
 @cache
 def metrics(kind: Kind) -> tuple[Metric, ...]:
     """Returns the metrics of the tasks of all languages together, of one language, or of pairs.
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
-    found = _metrics(is_pooled=kind == "pooled")
-    return (
-        tuple(replace(metric, groups={"pair": tuple(PAIRS)}) for metric in found) if kind == "pairs" else tuple(found)
-    )
-
-
-def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
-    groups = {"language": LANGUAGES} if is_pooled else {}
-    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups=groups)
-    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share)
-    if is_pooled:
-        title = "accuracy, mean over languages"
-        yield _metric("acc_avg", title, PERCENT, lambda replies: measures.acc_avg(replies.scores, replies.languages))
-        yield ComputedScore(
-            name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance
-        )
+    is_pooled = kind == "pooled"
     propensity, bias = ("gepp", "grqb") if is_pooled else ("lsepp", "lsrqb")
+    found: list[Metric] = [
+        MeanScore(name=ACC, title="accuracy", scale=PERCENT, groups={"language": LANGUAGES} if is_pooled else {}),
+        _mean_of("replies without an emotion", UNREAD, measures.unparsed_share, name=UNPARSED),
+    ]
+    if is_pooled:
+        found += [
+            _mean_of("accuracy, mean over languages", PERCENT, _average, name="acc_avg"),
+            ComputedScore(name="acc_var", title="variance of accuracy over languages", scale=VARIANCE, value=_variance),
+        ]
     for emotion in EMOTIONS:
-        title = f"{propensity.upper()} of {emotion}"
-        yield _metric(f"{propensity}_{emotion}", title, RATIO, partial(_of_part, measures.gepp, emotion))
+        measure = partial(_of_part, measures.gepp, emotion)
+        found.append(_mean_of(f"{propensity.upper()} of {emotion}", RATIO, measure, name=f"{propensity}_{emotion}"))
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        title = f"{bias.upper()} of quadrant {quadrant}"
-        yield _metric(f"{bias}_q{number}", title, BIAS, partial(_of_part, measures.grqb, quadrant))
-    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2)
+        measure = partial(_of_part, measures.grqb, quadrant)
+        found.append(_mean_of(f"{bias.upper()} of quadrant {quadrant}", BIAS, measure, name=f"{bias}_q{number}"))
+    found.append(ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=F1, value=_top2))
+    return tuple(replace(metric, groups={"pair": tuple(PAIRS)}) if kind == "pairs" else metric for metric in found)
 
 
-def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
-    return measure(replies)[part]
-
-
-def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Floats]) -> ComputedScore:
+def _mean_of(title: str, scale: Scale, measure: Callable[[Replies], Floats], *, name: str) -> ComputedScore:
     """Returns a metric that is the mean of one value for each document."""
 
     def mean(values: Sequence[Any], clusters: Sequence[Hashable] | None = None) -> Mean:
@@ -301,6 +287,14 @@ def _metric(name: str, title: str, scale: Scale, measure: Callable[[Replies], Fl
     )
 
 
+def _of_part(measure: Callable[[Replies], Mapping[Any, Floats]], part: str, replies: Replies) -> Floats:
+    return measure(replies)[part]
+
+
+def _average(replies: Replies) -> Floats:
+    return measures.acc_avg(replies.scores, replies.languages)
+
+
 _replies = lru_cache(maxsize=64)(replies_of)  # all metrics of a task, or of its pairs, are of the same documents
 
 
@@ -311,12 +305,11 @@ def _variance(values: Sequence[Any]) -> float:
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:
     """Macro F1 against the two most frequent annotations (Appendix B), from gold label, minority and predictions."""
-    replies = [(prediction, gold, minority) for gold, minority, *runs in values for prediction in runs]
-    predictions, golds, minorities = zip(*replies, strict=True) if replies else ((), (), ())
-    return top2_macro_f1(predictions, golds, minorities)
+    replies = replies_of((None, gold, *runs) for gold, _, *runs in values)
+    return top2_macro_f1(replies, indicators([minority for _, minority, *_ in values]))
 
 
-def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: OwnCulture | None = None) -> Score:
+def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: CedarCulture | None = None) -> Score:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
@@ -333,7 +326,7 @@ def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: O
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Score(
-        item=" ".join((*((own.name,) if own else languages), doc["id"])),
+        item=" ".join((*((own.file.name,) if own else languages), doc["id"])),
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -345,12 +338,12 @@ def score(doc: Doc, responses: Sequence[str], *, kind: Kind = "language", own: O
             "supported": str(doc["supported"]),
             **({"pair": pair_of(*languages)} if kind == "pairs" else {}),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
-            **({"culture": own.name} if own else {}),
+            **({"culture": own.file.name} if own else {}),
         },
         cluster=f"{doc['modality']} {doc['id']}",
         image=doc["id"] if doc["modality"] == "multimodal" else "",
         data={"data": doc["data"]},
-        prompt=prompt_of(doc, own),
+        prompt=_prompt_of(doc, own),
         facts={"modality": doc["modality"]},
         labels=predictions,
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial, reduce
-from importlib import resources
+from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cedar.labels import (
-    EMOTIONS,
     FILE_NAMES,
     LANGUAGES,
     MISSPELLINGS,
@@ -24,8 +19,8 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.spelling import fold
-from culture_tasks.benchmarks.interface import Doc, Documents, Picture, Prompt
-from culture_tasks.data.checking import Count, count
+from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.data.checking import count
 from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
 from culture_tasks.data.tables import Release, Table
@@ -34,10 +29,8 @@ from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
-
 NO_MINORITY = "none"
+# Such as multilingual/arabic_inq_sample_10.json; text-only files, which are unpublished, have "nq".
 _FILES: Mapping[Modality, str] = {"text": "text/{}_nq*", "multimodal": "multilingual/{}_inq*"}
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
@@ -57,37 +50,6 @@ class CedarRow(TableRow):
 def prompt_file(prompt_language: str, modality: str) -> PromptFile:
     """Returns the prompt file of a language and modality, with its text and SHA-256."""
     return load_prompt(__package__, f"{modality}_{prompt_language}.v1")
-
-
-@dataclass(frozen=True)
-class OwnCulture:
-    """An own culture: its words for emotions, and a prompt for each modality in its own words."""
-
-    name: str
-    language: str
-    labels: Mapping[str, Emotion]  # by folded word
-    prompts: Mapping[Modality, PromptFile]
-
-    @cached_property
-    def words(self) -> OwnWords:
-        """Its words in replies."""
-        from culture_tasks.benchmarks.cedar.reading.reader import OwnWords
-
-        return OwnWords(self.language, self.labels)
-
-
-def prompt_of(doc: Doc, own: OwnCulture | None) -> PromptFile:
-    """Returns the prompt file of a document."""
-    return own.prompts[doc["modality"]] if own else prompt_file(doc["prompt_language"], doc["modality"])
-
-
-def render(doc: Doc, own: OwnCulture | None = None) -> Prompt:
-    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
-
-    An empty narrative leaves its line empty, as filling in the paper's template does.
-    """
-    text = prompt_of(doc, own).fill({"narrative": doc["narrative"], "question": doc["question"]})
-    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
 
 
 # Labels
@@ -124,41 +86,33 @@ def label_problems(labels: Mapping[str, Emotion], found: Rows[CedarRow]) -> Iter
 # Tables
 
 
-@cache
-def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
-    """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
-    file = resources.files(__package__) / "gold_counts.json"
-    counts = json.loads(file.read_text(encoding="utf-8"))["counts"]
-    return cast("Mapping[Language, Mapping[Emotion, int]]", counts[modality])
+class Source(NamedTuple):
+    """A table in one language, and the English labels of its words."""
+
+    modality: Modality
+    language: str
+    labels: Mapping[str, Emotion]
+    table: Table[CedarRow]
 
 
-def _beside_table_4(modality: Modality, language: Language, rows: Sequence[CedarRow]) -> Iterator[Count]:
-    """Compares a language with Table 4, complete data label by label."""
-    items = Counter(translated(row.english_ver_answer or row.answer, labels_of(language)) for row in rows)
-    published, name = gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
-    yield count(f"{name} items", len(rows), ITEMS[modality])
-    for emotion in EMOTIONS if len(rows) >= ITEMS[modality] else ():
-        if items[emotion] != published[emotion]:
-            yield count(f"{name} {emotion}", items[emotion], published[emotion])
-
-
-def _table_of(modality: Modality, language: Language) -> Table[CedarRow]:
-    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
-    return Table(
+def _source(modality: Modality, language: Language) -> Source:
+    name = FILE_NAMES[language]
+    table = Table(
         model=CedarRow,
         folder="cedar",
-        stems=(_FILES[modality].format(FILE_NAMES[language]),),
+        stems=(_FILES[modality].format(name),),
         id="id",
         image_column="image" if modality == "multimodal" else None,
         image_of=lambda row, _: row.image or f"{row.id}.png",
         release=Release(ITEMS[modality]),
         rules=partial(label_problems, labels_of(language)),
-        counts=partial(_beside_table_4, modality, language),
+        counts=lambda rows: [count(f"{modality}: {name} items", len(rows), ITEMS[modality])],
     )
+    return Source(modality, language, labels_of(language), table)
 
 
-SOURCES: Mapping[tuple[Modality, Language], Table[CedarRow]] = {
-    (modality, language): _table_of(modality, language) for modality in MODALITIES for language in LANGUAGES
+SOURCES: Mapping[tuple[Modality, Language], Source] = {
+    (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
 }
 
 
@@ -178,67 +132,46 @@ def supported_languages(codes: Collection[str] | None) -> Collection[str]:
 
 
 def load(
-    modality: Modality, languages: Sequence[Language], settings: Settings, *, prompts: Sequence[Language] = ()
+    sources: Sequence[Source], settings: Settings, *, prompts: Sequence[Language] = (), is_own: bool = False
 ) -> Documents:
-    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all.
+    """Loads tables of a modality by turns, so that a run with ``--limit`` has documents of them all.
 
-    Each question is asked in its own language, or once in each of the prompts' languages.
+    Each question is asked in its own language, or once in each of the prompts' languages. All documents have a minority
+    label, or :data:`NO_MINORITY`, if one has.
     """
-    supported = supported_languages(settings.languages)
-    images: set[Path] = set()
-    parts = [
-        documents_of(SOURCES[modality, language], modality, labels_of(language), language, settings, images)
-        for language in languages
-    ]
-    reading = reduce(or_, (part.reading for part in parts))
-    rows = with_minorities([row for part in parts for row in part.rows])
-    rows = [{**row, "prompt_language": prompt} for prompt in prompts for row in rows] or rows
-    parts *= len(prompts) or 1
-    turns = [turn for part in parts for turn in range(len(part.rows))]
-    order = sorted(range(len(rows)), key=turns.__getitem__)
-    documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
-    if modality == "text":
-        return Documents(documents, reading=reading)
-
-    import datasets
-
-    return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order), reading)
-
-
-def documents_of(
-    table: Table[CedarRow],
-    modality: Modality,
-    labels: Mapping[str, Emotion],
-    language: str,
-    settings: Settings,
-    images: set[Path],
-) -> Documents:
-    """Returns the documents of a table's rows, with their images where the modality has them, but for those checked.
-
-    ``gold`` and ``minority`` are English labels. ``supported`` is whether the evaluated model supports the language
-    officially, as far as the user says. ``prompt_language`` is that of the instruction and the options (section 4.4).
-    """
-    found = table.rows(settings, images=images if modality == "multimodal" else None)
-    data = found.fingerprint()
+    supported = {source.language for source in sources} if is_own else supported_languages(settings.languages)
+    images: set[Path] | None = set() if sources[0].modality == "multimodal" else None
+    tables = [source.table.rows(settings, images=images) for source in sources]
     documents = [
-        {
+        {**document, "supported": source.language in supported}
+        for source, table in zip(sources, tables, strict=True)
+        for document in _documents(source, table)
+    ]
+    if any(document["minority"] for document in documents):
+        documents = [{**document, "minority": document["minority"] or NO_MINORITY} for document in documents]
+    documents = [{**document, "prompt_language": prompt} for prompt in prompts for document in documents] or documents
+    repeats = len(prompts) or 1
+    turns = [turn for table in tables for turn in range(len(table.rows))] * repeats
+    order = sorted(range(len(documents)), key=turns.__getitem__)
+    shown = None
+    if images is not None:
+        import datasets
+
+        shown = datasets.concatenate_datasets([table.images for table in tables] * repeats).select(order)
+    return Documents([documents[row] for row in order], shown, reduce(or_, (table.reading for table in tables)))
+
+
+def _documents(source: Source, table: Rows[CedarRow]) -> Iterator[dict[str, Any]]:
+    data = table.fingerprint()
+    for identifier, row in table:
+        yield {
             "id": identifier,
-            "modality": modality,
-            "language": language,
-            "prompt_language": language,
+            "modality": source.modality,
+            "language": source.language,
+            "prompt_language": source.language,  # of the instruction and the options (section 4.4)
             "narrative": row.narrative,
             "question": row.question,
-            "gold": translated(row.english_ver_answer or row.answer, labels),
-            "minority": translated(row.minority, labels) or "",
-            "supported": True,
+            "gold": translated(row.english_ver_answer or row.answer, source.labels),
+            "minority": translated(row.minority, source.labels) or "",
             "data": data,
         }
-        for identifier, row in found
-    ]
-    return Documents(documents, found.images, found.reading)
-
-
-def with_minorities(rows: Sequence[Doc]) -> list[dict[str, Any]]:
-    """Returns documents in which all have a minority label, or :data:`NO_MINORITY`, if one has."""
-    none = NO_MINORITY if any(row["minority"] for row in rows) else ""
-    return [{**row, "minority": row["minority"] or none} for row in rows]

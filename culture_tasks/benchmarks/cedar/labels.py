@@ -40,15 +40,9 @@ QUADRANTS: Final[Mapping[Quadrant, tuple[Emotion, ...]]] = {
 """Quadrants of Russell's circumplex as section 2.5 lists them: I pleasant and activated, II unpleasant and
 activated, III unpleasant and deactivated, IV pleasant and deactivated."""
 
-FILE_NAMES: Final[Mapping[Language, str]] = {
-    "ar": "arabic",
-    "en": "english",
-    "es": "spanish",
-    "hi": "hindi",
-    "ja": "japanese",
-    "sw": "swahili",
-    "zh": "chinese",
-}
+FILE_NAMES: Final[Mapping[Language, str]] = dict(
+    zip(LANGUAGES, ("arabic", "english", "spanish", "hindi", "japanese", "swahili", "chinese"), strict=True)
+)
 """How the released files spell each language."""
 
 LANGUAGE_NAMES: Final[Mapping[str, str]] = {language: name.title() for language, name in FILE_NAMES.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGE_NAMES,
     LANGUAGES,
-    MODALITIES,
     PAIRS,
     PREDICTION,
     QUADRANT_NAMES,
@@ -31,6 +31,7 @@ from culture_tasks.benchmarks.reporting import (
     Floats,
     FurtherScore,
     Groups,
+    Question,
     ScoreUnit,
     TasksRun,
     groups_and_tasks,
@@ -40,7 +41,8 @@ from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Pa
 Values: TypeAlias = Mapping[str, "Floats | float"]
 
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
-_TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
+_TITLES: Mapping[Modality, str] = {"multimodal": "Multimodal", "text": "Text-only"}
+_PROPENSITIES = {"multimodal": 7, "text": 8}  # the paper's tables of GEPP
 _NEUTRAL = (
     "1 is neutral; above, the emotion is named more often than the gold labels have it. "
     "A dash: it is named, and no gold label has it."
@@ -49,15 +51,41 @@ _NO_BIAS = (
     "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
     "labels have them. The four add up to minus the share of replies from which no emotion could be read."
 )
-_EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
-_QUADRANTS: Mapping[str, str] = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
-_BIASES: Mapping[str, tuple[str, str, str, Mapping[str, str], str]] = {
-    "gepp": ("emotion prediction propensity (GEPP)", "Figure 3", "emotion", _EMOTIONS, _NEUTRAL),
-    "lsepp": ("emotion prediction propensity by language (LSEPP)", "Figure 4", "emotion", _EMOTIONS, _NEUTRAL),
-    "grqb": ("bias towards Russell's quadrants (GRQB)", "Figure 5", "quadrant", _QUADRANTS, _NO_BIAS),
-    "lsrqb": ("bias towards Russell's quadrants by language (LSRQB)", "Figure 6", "quadrant", _QUADRANTS, _NO_BIAS),
-}
-"""Bias statistics: title, figure in the paper, field and labels of the groups, and how the numbers are read."""
+_RATIO, _SHARE = "named / gold (ratio)", "percent of gold labels"
+
+
+class _View(NamedTuple):
+    """A statistic as a figure of the paper shows it: a series for each model, or for each language of a model."""
+
+    name: str
+    title: str
+    figure: int
+    series: str
+    groups: str
+    value: str
+    note: str = ""
+    question: Question = "biases"
+
+    @property
+    def source(self) -> str:
+        return f"CEDAR, Figure {self.figure}"
+
+
+_BIASES = (
+    _View("gepp", "global emotion prediction propensity (GEPP)", 3, "model", "emotion", _RATIO, _NEUTRAL),
+    _View("lsepp", "emotion prediction propensity by language (LSEPP)", 4, "language", "emotion", _RATIO, _NEUTRAL),
+    _View("grqb", "bias towards Russell's quadrants (GRQB)", 5, "model", "quadrant", _SHARE, _NO_BIAS),
+    _View("lsrqb", "bias towards Russell's quadrants by language (LSRQB)", 6, "language", "quadrant", _SHARE, _NO_BIAS),
+)
+_MATRIX = _View(
+    "matrix",
+    "accuracy by prompt and data language",
+    7,
+    "prompt language",
+    "data language",
+    "accuracy (percent)",
+    question="changes",
+)
 
 
 # Numbers, by metrics.py
@@ -86,18 +114,10 @@ def _languages(answers: Answers) -> NDArray[np.intp]:
     return languages
 
 
-def _runs(answers: Answers) -> list[str]:
-    """Returns the fields with the emotion that was read, one per run."""
-    return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
-
-
 def _replies(answers: Answers) -> metrics.Replies:
-    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
+    runs = [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
+    predicted: Floats = np.mean([answers.groups_of(run).indicators(EMOTIONS) for run in runs], axis=0)
     return metrics.Replies(predicted, answers.groups_of("gold").indicators(EMOTIONS), _languages(answers))
-
-
-def _average(answers: Answers) -> Values:
-    return {"": metrics.acc_avg(answers.scores, _languages(answers))}
 
 
 def _variance(answers: Answers) -> Values:
@@ -109,8 +129,9 @@ def _propensity(answers: Answers) -> Values:
     """Returns the propensity of each emotion that is predicted or a gold label."""
     replies = _replies(answers)
     totals: Floats = (replies.predicted + replies.gold).sum(axis=0)
-    named = dict(zip(EMOTIONS, totals, strict=True))
-    return {emotion: values for emotion, values in metrics.gepp(replies).items() if named[emotion]}
+    return {
+        emotion: values for total, (emotion, values) in zip(totals, metrics.gepp(replies).items(), strict=True) if total
+    }
 
 
 def _quadrant_bias(answers: Answers) -> Values:
@@ -124,74 +145,60 @@ def _across_languages(compute: Callable[[Answers], Values]) -> Callable[[Answers
 
 def _top2(answers: Answers) -> Values:
     """Returns nothing where the data have no minority labels."""
-    if "minority" not in answers.groups:
-        return {}
-    runs = _runs(answers)
-    columns = {field: answers.groups_of(field) for field in (*runs, "gold", "minority")}
-    emotions: dict[str, list[Any]] = {
-        field: [texts.names[code] if texts.names[code] in EMOTIONS else None for code in texts.codes]
-        for field, texts in columns.items()
-    }
-    predictions = [emotion for run in runs for emotion in emotions[run]]
-    golds, minorities = (emotions[field] * len(runs) for field in ("gold", "minority"))
-    return {"": metrics.top2_macro_f1(predictions, golds, minorities)}
+    minority = answers.groups_of("minority").indicators(EMOTIONS)
+    return {"": metrics.top2_macro_f1(_replies(answers), minority)} if "minority" in answers.groups else {}
 
 
+_derived = partial(Derived, units=_is_no_matrix)
 _STATISTICS = (
-    Derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion", units=_is_no_matrix),
-    Derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant", units=_is_no_matrix),
-    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_matrix),
-    Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_matrix),
-    Derived("acc_avg", _PERCENT, _average, units=_is_no_matrix),
-    Derived("acc_var", _VARIANCE, _variance, units=_is_no_matrix),
-    Derived(TOP2, F1, _top2, units=_is_no_matrix),
-    Derived(TOP2, F1, _top2, within=("language",), units=_is_no_matrix),
+    _derived("gepp", RATIO, _across_languages(_propensity), dimension="emotion"),
+    _derived("grqb", _BIAS, _across_languages(_quadrant_bias), dimension="quadrant"),
+    _derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",)),
+    _derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",)),
+    _derived("acc_avg", _PERCENT, lambda answers: {"": metrics.acc_avg(answers.scores, _languages(answers))}),
+    _derived("acc_var", _VARIANCE, _variance),
+    _derived(TOP2, F1, _top2),
+    _derived(TOP2, F1, _top2, within=("language",)),
 )
 
 
 # Tables and figures
 
 
+def _units_of(numbers: BenchmarkNumbers, view: _View | None = None) -> dict[Modality, ScoreUnit]:
+    keys = {modality: f"cedar_{modality}{'_matrix' if view is _MATRIX else ''}" for modality in _TITLES}
+    return {modality: numbers.units[key] for modality, key in keys.items() if key in numbers.units}
+
+
 def _tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
-    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in numbers.units]:
-        yield _accuracy(numbers, accuracy)
-    for modality in reversed(MODALITIES):
-        if unit := numbers.units.get(f"cedar_{modality}"):
-            yield from _biases(numbers, modality, unit)
-            yield numbers.table(
-                f"{unit.key}_top2",
-                f"{unit.title}: macro F1, either of the two most frequent labels being right",
-                numbers.by("language", unit.key, TOP2, printed={"modality": modality}, total="All"),
-                source="CEDAR, Table 5",
-                notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
-                papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone
-            )
-    for modality in reversed(MODALITIES):
-        if unit := numbers.units.get(f"cedar_{modality}_matrix"):
-            yield numbers.lines(
-                unit.key,
-                f"CEDAR, {modality}: accuracy in percent, by the languages of prompt and data",
-                {(prompt,): columns for prompt, columns in _matrix(numbers, unit).items()},
-                ("Prompt",),
-                source="CEDAR, section 4.4",
-                question="changes",
-            )
+    units = _units_of(numbers)
+    if units:
+        yield _accuracy(numbers, units)
+    for modality, unit in units.items():
+        for view in _BIASES:
+            yield _table(numbers, unit, view, modality)
+        yield numbers.table(
+            f"{unit.key}_top2",
+            f"{unit.title}: macro F1, either of the two most frequent labels being right",
+            numbers.by("language", unit.key, TOP2, printed={"modality": modality}, total="All"),
+            source="CEDAR, Table 5",
+            notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
+            papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone
+        )
+    for unit in _units_of(numbers, _MATRIX).values():
+        yield _table(numbers, unit, _MATRIX)
 
 
-def _accuracy(numbers: BenchmarkNumbers, modalities: Iterable[str]) -> Table:
+def _accuracy(numbers: BenchmarkNumbers, units: Mapping[Modality, ScoreUnit]) -> Table:
     columns: list[Column] = []
-    for modality in modalities:
-        unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
-        languages: dict[str, str] = {language: language.upper() for language in LANGUAGES}
-        columns += numbers.by("language", unit, groups=languages, over=over, prefix=f"{modality}_", printed=printed)
+    capitals: dict[str, str] = {language: language.upper() for language in LANGUAGES}
+    for modality, unit in units.items():
+        over, prefix, printed = _TITLES[modality], f"{modality}_", {"modality": modality}
+        columns += numbers.by("language", unit.key, groups=capitals, over=over, prefix=prefix, printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
-            keys = {**printed, "language": name}
-            columns.append(
-                numbers.column(
-                    f"{modality}_{name}", label, unit, statistic, over=over, printed=keys, sums_up=name == "average"
-                )
-            )
-        columns.append(numbers.column(f"{modality}_{UNPARSED}", "Unparsed", unit, UNPARSED, over=over))
+            more: Any = {"printed": {**printed, "language": name}, "sums_up": name == "average"}
+            columns.append(numbers.column(f"{prefix}{name}", label, unit.key, statistic, over=over, **more))
+        columns.append(numbers.column(f"{prefix}{UNPARSED}", "Unparsed", unit.key, UNPARSED, over=over))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
@@ -207,35 +214,13 @@ def _accuracy(numbers: BenchmarkNumbers, modalities: Iterable[str]) -> Table:
     )
 
 
-def _biases(numbers: BenchmarkNumbers, modality: Modality, unit: ScoreUnit) -> Iterator[Table]:
-    for statistic, (title, figure, field, groups, note) in _BIASES.items():
-        more: Any = {"notes": (note,), "question": "biases"}
-        if statistic.startswith("ls"):
-            by_language = _by_language(numbers, unit.key, statistic)
-            lines: dict[tuple[str, ...], list[Column]] = {(name,): columns for name, columns in by_language.items()}
-            key, title = f"{unit.key}_{statistic}", f"{unit.title}: {title}"
-            yield numbers.lines(key, title, lines, ("Language",), source=f"CEDAR, {figure}", **more)
-        elif statistic == "gepp":
-            key, place = ("cedar_table_7", "Table 7") if modality == "multimodal" else ("cedar_table_8", "Table 8")
-            columns = numbers.by(field, unit.key, statistic, groups=groups, printed={"modality": modality})
-            title = f"{unit.title}: global {title}"
-            yield numbers.table(key, title, columns, source=f"CEDAR, {place}", papers=(key,), **more)
-        else:
-            columns = numbers.by(field, unit.key, statistic, groups=groups)
-            title = f"{unit.title}: {title}"
-            yield numbers.table(f"{unit.key}_{statistic}", title, columns, source=f"CEDAR, {figure}", **more)
-
-
-def _by_language(numbers: BenchmarkNumbers, unit: str, statistic: str) -> dict[str, list[Column]]:
-    _, _, field, groups, _ = _BIASES[statistic]
-    return {
-        name: numbers.by(field, unit, statistic, groups=groups, within=(("language", code),))
-        for code, name in LANGUAGE_NAMES.items()
-    }
-
-
-def _matrix(numbers: BenchmarkNumbers, unit: ScoreUnit) -> dict[str, list[Column]]:
-    """Returns a column for each language of the data, by the language of the prompt."""
+def _lines(numbers: BenchmarkNumbers, unit: ScoreUnit, view: _View) -> dict[str, list[Column]]:
+    """Returns the columns of each language of a view."""
+    if view is not _MATRIX:
+        return {
+            name: numbers.by(view.groups, unit.key, view.name, within=(("language", code),))
+            for code, name in LANGUAGE_NAMES.items()
+        }
     return {
         prompt: [
             numbers.column(data, name, unit.key, where=(("pair", pair_of(code, data)),), over="Data")
@@ -245,61 +230,55 @@ def _matrix(numbers: BenchmarkNumbers, unit: ScoreUnit) -> dict[str, list[Column
     }
 
 
-def _figures(numbers: BenchmarkNumbers) -> Iterator[Figure]:
-    units = {modality: f"cedar_{modality}" for modality in _TITLES if f"cedar_{modality}" in numbers.units}
-    for statistic, (title, source, field, _, _) in _BIASES.items():
-        by_language = statistic.startswith("ls")
-        panels: dict[str, Panel] = {}
-        for modality, unit in units.items():
-            if by_language:
-                panels |= numbers.panels(_by_language(numbers, unit, statistic), f" · {_TITLES[modality].lower()}")
-            else:
-                panels[_TITLES[modality]] = series_of(numbers.by(field, unit, statistic))
-        quantity = ": named / gold (ratio)" if field == "emotion" else " (percent of gold labels)"
-        yield Figure(
-            key=f"cedar_{statistic}",
-            title=f"CEDAR: {title}",
-            panels=panels,
-            value=f"{statistic.upper()}{quantity}",
-            groups=field,
-            series="language" if by_language else "model",
-            source=f"CEDAR, {source}",
-            question="biases",
-        )
-    matrices = {
-        title: numbers.units[key]
-        for modality, title in _TITLES.items()
-        if (key := f"cedar_{modality}_matrix") in numbers.units
+def _table(numbers: BenchmarkNumbers, unit: ScoreUnit, view: _View, modality: str = "") -> Table:
+    """Returns the table of a view, which is the published one of a modality where there is one."""
+    key = unit.key if view is _MATRIX else f"{unit.key}_{view.name}"
+    more: Any = {"source": view.source, "notes": (view.note,) if view.note else (), "question": view.question}
+    if view.name == "gepp":
+        key = f"cedar_table_{_PROPENSITIES[modality]}"
+        more |= {"source": f"CEDAR, Table {_PROPENSITIES[modality]}", "papers": (key,)}
+    title = f"{unit.title}: {view.title}"
+    if view.series == "model":
+        columns = numbers.by(view.groups, unit.key, view.name, printed={"modality": modality})
+        return numbers.table(key, title, columns, **more)
+    lines: dict[tuple[str, ...], list[Column]] = {
+        (name,): columns for name, columns in _lines(numbers, unit, view).items()
     }
-    yield Figure(
-        key="cedar_matrix",
-        title="CEDAR: accuracy by prompt and data language",
-        panels={
-            title: panel
-            for modality, unit in matrices.items()
-            for title, panel in numbers.panels(_matrix(numbers, unit), f" · {modality.lower()}").items()
-        },
-        value="Accuracy (percent)",
-        kind="heat",
-        groups="data language",
-        series="prompt language",
-        source="CEDAR, Figure 7",
-        question="changes",
-    )
+    return numbers.lines(key, title, lines, (view.series.capitalize(),), **more)
+
+
+def _figures(numbers: BenchmarkNumbers) -> Iterator[Figure]:
+    for view in (*_BIASES, _MATRIX):
+        panels: dict[str, Panel] = {}
+        for modality, unit in _units_of(numbers, view).items():
+            if view.series == "model":
+                panels[_TITLES[modality]] = series_of(numbers.by(view.groups, unit.key, view.name))
+            else:
+                panels |= numbers.panels(_lines(numbers, unit, view), f" · {_TITLES[modality].lower()}")
+        yield Figure(
+            key=f"cedar_{view.name}",
+            title=f"CEDAR: {view.title}",
+            panels=panels,
+            value=view.value.capitalize(),
+            kind="heat" if view is _MATRIX else "dots",
+            groups=view.groups,
+            series=view.series,
+            source=view.source,
+            question=view.question,
+        )
 
 
 _EMOTION_GROUPS = {
-    "emotion": Groups(_EMOTIONS),
-    "quadrant": Groups({name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}),
+    "emotion": Groups({emotion: emotion for emotion in EMOTIONS}),
+    "quadrant": Groups({quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}),
 }
 _UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
-_PAIR_NAMES = {pair: f"{LANGUAGE_NAMES[prompt]} on {LANGUAGE_NAMES[data]}" for pair, (prompt, data) in PAIRS.items()}
 
 REPORT = BenchmarkReport(
     groups={
         "language": Groups(LANGUAGE_NAMES),
         "prompt_language": Groups(LANGUAGE_NAMES),
-        "pair": Groups(_PAIR_NAMES),
+        "pair": Groups({pair: f"{LANGUAGE_NAMES[of]} on {LANGUAGE_NAMES[data]}" for pair, (of, data) in PAIRS.items()}),
         **_EMOTION_GROUPS,
     },
     splits=(("language",), ("pair",)),
@@ -314,22 +293,16 @@ REPORT = BenchmarkReport(
 )
 
 
-def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
+def report_of_culture(name: str, title: str, place: str) -> BenchmarkReport:
     """Returns how an own culture is reported: the numbers of one language, without published ones."""
+    labels = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
 
     def tables(numbers: BenchmarkNumbers) -> Iterator[Table]:
-        for modality, unit in tasks.items():
-            if unit not in numbers.units:
-                continue
-            subject = f"CEDAR, {title}, {_TITLES[modality].lower()}"
-            labels = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
-            columns = [numbers.column(statistic, label, unit, statistic) for statistic, label in labels.items()]
-            yield numbers.table(f"{unit}_accuracy", f"{subject}: accuracy in percent", columns)
-            for statistic in ("lsepp", "lsrqb"):
-                bias, _, field, groups, note = _BIASES[statistic]
-                columns = numbers.by(field, unit, statistic, groups=groups)
-                more: Any = {"notes": (note,), "question": "biases"}
-                yield numbers.table(f"{unit}_{statistic}", f"{subject}: {bias}", columns, **more)
+        for unit in numbers.units.values():
+            columns = [numbers.column(statistic, label, unit.key, statistic) for statistic, label in labels.items()]
+            yield numbers.table(f"{unit.key}_accuracy", f"{unit.title}: accuracy in percent", columns)
+            for view in _BIASES[1::2]:
+                yield _table(numbers, unit, view._replace(series="model"))
 
     return BenchmarkReport(
         groups={"culture": Groups({name: title}, places={name: place}), **_EMOTION_GROUPS},

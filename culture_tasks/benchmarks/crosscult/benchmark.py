@@ -6,15 +6,14 @@ the same order, everything about a chain stays on one rank, and ``--limit`` keep
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
-from culture_tasks.benchmarks.crosscult.documents import Release, training_cases
-from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
-from culture_tasks.benchmarks.crosscult.raw_cases import load, table_of
+from culture_tasks.benchmarks.crosscult.documents import Release, load, training_cases
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order, Partition
+from culture_tasks.benchmarks.crosscult.raw_cases import table_of
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, Role, Setting
@@ -24,7 +23,6 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Doc,
-    Documents,
     Entry,
     Group,
     Harness,
@@ -70,36 +68,43 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         The means of ``…_single`` and ``…_sequential`` over their tasks, each weighing the same, are Overall (equations
         8 and 12).
         """
-        edition = self.edition
+        codes = self.edition.codes
         single = [
-            self._task("single", f"_{role}", f": {_words(role)}", edition.codes, partial(Release.single, role=role))
+            self._task("single", f"_{role}", f": {_words(role)}", codes, partial(Release.single, role=role))
             for role in SINGLE_ROLES
         ]
         groups = [self._group("single", "", "", single)]
-        tasks = [self._task("diagnostic", "", "", edition.codes, Release.diagnostic), *single]
-        chains: dict[Setting, list[tuple[str, str, list[Task]]]] = {}
-        for role in SEQUENTIAL_ROLES:
-            ending, title = f"_{role}", f": {_words(role)}"
-            members = []
-            for code in edition.orders[0]:
-                build = partial(Release.sequential, role=role, partition=code)
-                words = f"{title}, {edition.languages[code]}"
-                members.append(self._task("sequential", f"{ending}_{code}", words, (code,), build))
-            chains.setdefault("sequential", []).append((ending, title, members))
-        for order in edition.orders:
-            ending, title = f"_{'_'.join(order)}", f" in the order {edition.in_order(order)}"
-            members = []
-            for after in range(1, len(order) + 1):
-                for code in order[:after]:
-                    build = partial(Release.retention, order=order, partition=code, after=after)
-                    words = f"{title}: {edition.languages[code]} after step {after}"
-                    members.append(self._task("retention", f"{ending}_{code}_after_{after}", words, (code,), build))
-            chains.setdefault("retention", []).append((ending, title, members))
-        for setting, parts in chains.items():
+        tasks = [self._task("diagnostic", "", "", codes, Release.diagnostic), *single]
+        chains: tuple[tuple[Setting, list[tuple[str, str, list[Task]]]], ...] = (
+            ("sequential", [self._steps(role) for role in SEQUENTIAL_ROLES]),
+            ("retention", [self._retention(order) for order in self.edition.orders]),
+        )
+        for setting, parts in chains:
             below = [self._group(setting, *part) for part in parts]
             groups += [self._group(setting, "", "", below), *below]
             tasks += [task for _, _, members in parts for task in members]
         return (*groups, *tasks)
+
+    def _steps(self, role: Role) -> tuple[str, str, list[Task]]:
+        """Returns the tasks of a role, one for each step of a chain, with the ends of their group's name and title."""
+        ending, title = f"_{role}", f": {_words(role)}"
+        tasks = []
+        for code in self.edition.orders[0]:
+            build = partial(Release.sequential, role=role, partition=code)
+            words = f"{title}, {self.edition[code].language}"
+            tasks.append(self._task("sequential", f"{ending}_{code}", words, (code,), build))
+        return ending, title, tasks
+
+    def _retention(self, order: Order) -> tuple[str, str, list[Task]]:
+        """Returns the tasks of an order of insertions: after each step, one for each partition that is inserted."""
+        ending, title = f"_{'_'.join(order)}", f" in the order {self.edition.in_order(order)}"
+        tasks = []
+        for after in range(1, len(order) + 1):
+            for code in order[:after]:
+                build = partial(Release.retention, order=order, partition=code, after=after)
+                words = f"{title}: {self.edition[code].language} after step {after}"
+                tasks.append(self._task("retention", f"{ending}_{code}_after_{after}", words, (code,), build))
+        return ending, title, tasks
 
     def _group(self, setting: Setting, ending: str, title: str, members: Iterable[Task | Group]) -> Group:
         return Group(
@@ -128,7 +133,7 @@ class InsertionBenchmark(Benchmark, OffersTraining):
             languages=languages,
             metric=JUDGED,
             metrics=partial(metrics, setting, edition),
-            data=DataSet((table_of(edition),), partial(_documents, build, edition)),
+            data=DataSet((table_of(edition),), partial(load, build, edition)),
             prompt=partial(_prompt, edition),
             score=partial(score, edition=edition),
             decoding=Decoding(max_tokens=64),  # Appendix E.2
@@ -150,28 +155,15 @@ class InsertionBenchmark(Benchmark, OffersTraining):
 
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
-        return training_cases(open_release(settings, self.edition), limit)
+        return training_cases(settings, self.edition, limit)
 
 
 class CrossCultFile(CultureFile):
-    """What ``culture.toml`` says of a culture like CrossCult-KIBench.
+    """What ``culture.toml`` says of a culture like CrossCult-KIBench."""
 
-    Attributes:
-        system: The system prompt in its language (Figure 9).
-        contrasts: The paper's partitions that the cases have beside it; one in its own language doesn't count.
-    """
-
-    system: Line
+    system: Line  # the system prompt in its language (Figure 9)
+    # the paper's partitions that the cases have beside it; one in its own language doesn't count
     contrasts: Sequence[Annotated[str, one_of(PAPER.codes)]] = PAPER.codes
-
-    def partitions(self) -> tuple[Partition, ...]:
-        """Returns the partitions of its cases, its own last."""
-        from culture_tasks.vocabulary import language
-
-        contrasts = (PAPER[code] for code in dict.fromkeys(self.contrasts) if code != self.language)
-        name, system = language(self.language).name, self.system
-        own = Partition(code=self.language, language=name, place=self.place, name=self.name, system=system)
-        return (*contrasts, own)
 
 
 class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
@@ -181,18 +173,21 @@ class CrossCultCulture(CultureBenchmark, InsertionBenchmark):
     ratings = Ratings(level="nominal")  # verdicts on answers, of which the paper has none
 
     def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
+        from culture_tasks.vocabulary import language
+
         super().__init__(folder, file, like)
         assert isinstance(file, CrossCultFile)
-        partitions = file.partitions()
-        if len(partitions) < 2:
+        contrasts = [code for code in dict.fromkeys(file.contrasts) if code != file.language]
+        if not contrasts:
             found = f"found {list(file.contrasts)!r}. Expected a partition in another language than {file.language!r}"
             raise DataError(f"{folder / FILE}, key 'contrasts': {found}. Correct it.")
+        own = Partition(file.language, language(file.language).name, file.place, file.name, file.system)
         self.edition = Edition(
             name=self.name,
             title=self.title,
-            partitions=partitions,
+            partitions=(*(PAPER[code] for code in contrasts), own),
             targets=(file.language,),
-            orders=(tuple(partition.code for partition in partitions),),
+            orders=((*contrasts, file.language),),
             diagnostic=self.name,
             root=self.folder,
         )
@@ -216,37 +211,6 @@ def _words(role: Role) -> str:
 def _prompt(edition: Edition, doc: Doc) -> Prompt:
     """Returns the prompt for a request: image and question, with the system prompt of its language (Figure 9)."""
     return Prompt((Picture(), doc["question"]), system=edition[doc["language"]].system_prompt)
-
-
-def _documents(build: Callable[[Release], Iterable[Doc]], edition: Edition, settings: Settings) -> Documents:
-    """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
-    import datasets
-
-    release = open_release(settings, edition)
-    docs = list(build(release))
-    files = release.raw.images(doc["image_id"] for doc in docs)
-    insertion_files = release.raw.images(doc["insertion_image_id"] for doc in docs)
-    images = datasets.Dataset.from_dict({"image": files, "insertion_image": insertion_files})
-    images = images.cast_column("image", datasets.Image()).cast_column("insertion_image", datasets.Image(decode=False))
-    return Documents(docs, images, release.raw.table.reading)
-
-
-_lock = threading.Lock()
-
-
-def open_release(settings: Settings, edition: Edition = PAPER) -> Release:
-    """Returns the release that all tasks of an edition are made of, read once as long as its files stay as they are."""
-    stats = [
-        (path, path.stat()) for path in table_of(edition).files(settings)
-    ]  # of a replaced file, the time of change may be the old one
-    state = tuple((path, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in stats)
-    with _lock:
-        return _read(settings, edition, state)
-
-
-@lru_cache(maxsize=4)
-def _read(settings: Settings, edition: Edition, state: object) -> Release:  # noqa: ARG001 - the state of the files
-    return Release(load(settings, edition))
 
 
 BENCHMARK = CrossCult()

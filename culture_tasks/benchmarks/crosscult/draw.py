@@ -7,21 +7,22 @@ the items are drawn by a fixed seed, the same everywhere.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases
+from culture_tasks.benchmarks.crosscult.editions import Edition
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
 from culture_tasks.errors import DataError
 
-Test = Literal["single", "sequential"]
-
 _TEST_SHARE = 10 / 49  # of the release's scenarios, in each test (Table 1)
 _FEWEST = 2  # scenarios of a test, since locality on other scenarios needs another one
-_TESTS: tuple[Test, ...] = ("single", "sequential")
+_TESTS: tuple[Part, ...] = ("single", "sequential")
 
 
-def pairs_of(raw: RawCases, split: Mapping[str, Part]) -> dict[Test, list[dict[str, Any]]]:
+def pairs_of(
+    cases: Mapping[str, RawCase], split: Mapping[str, Part], edition: Edition
+) -> dict[str, list[dict[str, Any]]]:
     """Pairs the cases by the parts of their scenarios; raises DataError if there are too few.
 
     ``single`` are the cases of ``train`` and ``single``, one for each target (Appendix C.1.1): ``generality`` is
@@ -30,62 +31,67 @@ def pairs_of(raw: RawCases, split: Mapping[str, Part]) -> dict[Test, list[dict[s
     ``generality`` is one case for all steps, since the paper's item has one image, and ``locality`` one for each.
     Each case has a seed made of its id, so the draw doesn't depend on the order of the rows.
     """
-    members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
-    for case in sorted(raw.cases, key=lambda case: case.id):
-        members[case.scenario].append(case.id)
-    others = {
-        scenario: [
-            identifier
-            for other, ids in members.items()
-            if other != scenario and split[other] == split[scenario]
-            for identifier in ids
-        ]
-        for scenario in members
-    }
-    pairs: dict[Test, list[dict[str, Any]]] = {"single": [], "sequential": []}
-    for case in raw.cases:
-        outsiders, part = others[case.scenario], split[case.scenario]
-        siblings = [identifier for identifier in members[case.scenario] if identifier != case.id]
-        if not siblings or not outsiders:
-            raise DataError(
-                f"crosscult: scenario {case.scenario!r} has {len(siblings) + 1} cases, and {len(outsiders)} of other "
-                f"scenarios are in its part {part!r}. Expected another case of the scenario for generality, and "
-                "another scenario of the part for locality. Add some, or leave the scenario out."
-            )
-        if part == "sequential":
-            rng = random.Random(f"0-chain-{case.id}")  # noqa: S311
-            generality, steps = rng.choice(siblings), len(raw.edition.orders[0])
-            items = rng.sample(outsiders, steps) if len(outsiders) >= steps else rng.choices(outsiders, k=steps)
-            pairs["sequential"].append({"case": case.id, "generality": generality, "locality": items})
+    pairs: dict[str, list[dict[str, Any]]] = {"single": [], "sequential": []}
+    for case_id, siblings, others in _candidates(cases, split):
+        if split[cases[case_id].scenario] == "sequential":
+            rng = random.Random(f"0-chain-{case_id}")  # noqa: S311
+            generality, steps = rng.choice(siblings), len(edition.orders[0])
+            items = rng.sample(others, steps) if len(others) >= steps else rng.choices(others, k=steps)
+            pairs["sequential"].append({"case": case_id, "generality": generality, "locality": items})
             continue
-        for target in raw.edition.targets:
-            rng = random.Random(f"0-{target}-{case.id}")  # noqa: S311
+        for target in edition.targets:
+            rng = random.Random(f"0-{target}-{case_id}")  # noqa: S311
             pair = {
-                "case": case.id,
+                "case": case_id,
                 "target": target,
                 "generality": rng.choice(siblings),
-                "cross_language": rng.choice([code for code in raw.edition.codes if code != target]),
-                "cross_scenario": rng.sample(outsiders, 1)[0],
+                "cross_language": rng.choice([code for code in edition.codes if code != target]),
+                "cross_scenario": rng.sample(others, 1)[0],
             }
             pairs["single"].append(pair)
     return pairs
 
 
-def split_scenarios(cases: Sequence[RawCase]) -> Mapping[str, Part]:
+def _candidates(cases: Mapping[str, RawCase], split: Mapping[str, Part]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yields each case with the other cases of its scenario, and those of other scenarios of its part."""
+    members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
+    for case_id in sorted(cases):
+        members[cases[case_id].scenario].append(case_id)
+    outsiders = {
+        scenario: [
+            case_id
+            for other, ids in members.items()
+            if other != scenario and split[other] == split[scenario]
+            for case_id in ids
+        ]
+        for scenario in members
+    }
+    for case_id, case in cases.items():
+        siblings = [sibling for sibling in members[case.scenario] if sibling != case_id]
+        others = outsiders[case.scenario]
+        if not siblings or not others:
+            raise DataError(
+                f"crosscult: scenario {case.scenario!r} has {len(siblings) + 1} cases, and {len(others)} of other "
+                f"scenarios are in its part {split[case.scenario]!r}. Expected another case of the scenario for "
+                "generality, and another scenario of the part for locality. Add some, or leave the scenario out."
+            )
+        yield case_id, siblings, others
+
+
+def split_scenarios(cases: Collection[RawCase]) -> Mapping[str, Part]:
     """Returns the part of each scenario: the release's own where the cases name one, else a draw by a fixed seed.
 
     Of 49 scenarios, 10 go to each test, and each topic has its share of them. Of another number, the same share does.
     """
-    released = {case.scenario: case.part for case in cases}
-    parts = {scenario: part for scenario, part in released.items() if part is not None}
-    if missing := sorted(released.keys() - parts.keys()) if parts else []:
+    topics = {case.scenario: case.topic for case in cases}
+    parts: dict[str, Any] = {case.scenario: case.split for case in cases if case.split}
+    if missing := sorted(topics.keys() - parts.keys()) if parts else []:
         raise DataError(
-            f"crosscult: {len(parts)} of {len(released)} scenarios have a value in the column 'split', and "
+            f"crosscult: {len(parts)} of {len(topics)} scenarios have a value in the column 'split', and "
             f"{missing[0]!r} has none. Give every scenario one, or remove the column."
         )
     if parts:
         return parts
-    topics = {case.scenario: case.topic for case in cases}
     quota = max(_FEWEST, round(len(topics) * _TEST_SHARE))
     if len(topics) < len(_TESTS) * quota:
         raise DataError(

@@ -6,13 +6,11 @@ method (Table 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from operator import attrgetter
 from typing import get_args
 
-from culture_tasks import vocabulary
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES, TOPICS, Role
 from culture_tasks.benchmarks.interface import Scale
@@ -31,10 +29,12 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, Table, series_of
 
-_OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
 """Each statistic's key in columns and published tables, and its header."""
 
+_VALUES = {"score": "Score (0 to 10)", "rouge_l": "ROUGE-L (percent)"}
+_RETENTIONS = {"score": "retention", "rouge_l": "retention_rouge_l"}  # tables and figures
+_BOTH = "ROUGE-L in percent and the judge's score from 0 to 10"
 _ROLES: Mapping[str, Mapping[str, str]] = {
     "single": dict(
         zip(SINGLE_ROLES, ("Reliability", "Generality", "Cross-Lang. Loc.", "Cross-Scen. Loc."), strict=True)
@@ -43,8 +43,7 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 }
 """The roles of each setting that has a table of them, with their headers."""
 
-_NUMBERS = {"single": 2, "sequential": 3}  # their tables in the paper
-_SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
+_BASE_MODEL = "Base Model"
 
 
 def _base_model(facts: RunFacts) -> str:
@@ -52,46 +51,53 @@ def _base_model(facts: RunFacts) -> str:
     return facts.label.replace(f" + {method}", "", 1) if method else facts.label
 
 
-_BASE_MODEL = "Base Model"
 _METHODS = {"Base model": _base_model, "Method": lambda facts: facts.method or _BASE_MODEL}
-_METHODS_AND_JUDGE = {**_METHODS, "Judge": WITH_JUDGE["Judge"]}
-
-
-def _retention_of(edition: Edition) -> str:
-    return f"{edition.name}_retention"
 
 
 def _units(edition: Edition, tasks_run: TasksRun) -> Iterator[ScoreUnit]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no numbers."""
-    retention = _retention_of(edition)
-    without_chains = replace(
-        tasks_run,
-        tasks=tuple(task for task in tasks_run.tasks if not task.startswith(retention)),
-        groups={group: tasks for group, tasks in tasks_run.groups.items() if not group.startswith(retention)},
-    )
-    yield from groups_and_tasks(without_chains)
+    retention = f"{edition.name}_retention"
+    for unit in groups_and_tasks(tasks_run):
+        if not unit.key.startswith(retention):
+            yield unit
     for group, tasks in tasks_run.groups.items():
         if group.startswith(f"{retention}_") and tasks_run.anywhere.intersection(tasks):
             yield ScoreUnit(group, tasks, headline=False)
 
 
 def _tables(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Table]:
-    for setting in _ROLES:
+    for number, (setting, roles) in enumerate(_ROLES.items(), start=2):
         if unit := numbers.units.get(f"{edition.name}_{setting}"):
-            yield _role_table(edition, numbers, unit, setting)
+            groups = [(role, header, (("role", role),)) for role, header in roles.items()]
+            yield numbers.table(
+                f"{edition.name}_table_{number}",
+                f"{unit.title}: {_BOTH}",
+                _score_columns(numbers, unit, setting, [*groups, ("overall", "Overall", ())]),
+                source=f"CrossCult-KIBench, Table {number}",
+                question="changes",
+                notes=("Overall: the mean over the roles, each weighing the same.",),
+                papers=(f"crosscult_table_{number}",) if edition is PAPER else (),
+            )
     if unit := numbers.units.get(edition.diagnostic):
         yield _diagnostic_table(edition, numbers, unit)
-    if single := _single_units(edition, numbers):
-        yield _costs_table(edition, numbers, single[0])
-        columns = [column for unit in single[:1] for column in _reliability(numbers, unit)]
-        title = f"{edition.title}: single-insert reliability, {_SCORE.lower()}"
-        yield numbers.table(f"{edition.name}_reliability", title, columns, source="CrossCult-KIBench, Figure 5")
-    for statistic, quantity in (("score", "the judge's score from 0 to 10"), ("rouge_l", "ROUGE-L in percent")):
-        if lines := _chains(edition, numbers, statistic):
+    if unit := next((unit for key, unit in numbers.units.items() if _is_single(edition, key)), None):
+        yield _costs_table(edition, numbers, unit)
+        reliability: Where = (("role", "reliability"),)
+        yield numbers.table(
+            f"{edition.name}_reliability",
+            f"{edition.title}: single-insert reliability, {_VALUES['score'].lower()}",
+            [
+                *numbers.by("topic", unit.key, within=reliability, over="By topic"),
+                *numbers.by("partition", unit.key, within=reliability, over="By language"),
+            ],
+            source="CrossCult-KIBench, Figure 5",
+        )
+    for statistic, quantity in _VALUES.items():
+        if chains := _chains(edition, numbers, statistic):
             yield numbers.lines(
-                _retention_of(edition) + _ending(statistic),
+                f"{edition.name}_{_RETENTIONS[statistic]}",
                 f"{edition.title}: reliability after each insertion, {quantity}",
-                lines,
+                {(chain, name): columns for chain, lines in chains.items() for name, columns in lines.items()},
                 ("Insertions", "Language"),
                 source="CrossCult-KIBench, Figures 6 and 11-13",
                 question="changes",
@@ -102,61 +108,39 @@ def _tables(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Table]:
             )
 
 
-def _ending(statistic: str) -> str:
-    return "" if statistic == "score" else f"_{statistic}"
-
-
-def _both_scores(
-    numbers: BenchmarkNumbers,
-    unit: str,
-    group: str,
-    header: str,
-    where: Where,
-    *,
-    setting: str = "",
-    sums_up: bool = False,
-) -> Iterator[Column]:
-    """Yields the columns of ROUGE-L and of the judge's score in a group; published tables have them for a setting."""
-    for statistic, (key, label) in _SCORES.items():
-        printed = {"setting": setting, "role": group, "score": key} if setting else {}
-        yield numbers.column(
-            f"{group}_{key}", label, unit, statistic, where, over=header, printed=printed, sums_up=sums_up
+def _score_columns(
+    numbers: BenchmarkNumbers, unit: ScoreUnit, setting: str, groups: Iterable[tuple[str, str, Where]]
+) -> list[Column]:
+    """Returns the columns of ROUGE-L and of the judge's score in each group, which has a name and a header."""
+    return [
+        numbers.column(
+            f"{group}_{key}",
+            label,
+            unit.key,
+            statistic,
+            where,
+            over=header,
+            printed={"setting": setting, "role": group, "score": key},
+            sums_up=not where,
         )
-
-
-def _role_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit, setting: str) -> Table:
-    columns = [
-        column
-        for role, header in _ROLES[setting].items()
-        for column in _both_scores(numbers, unit.key, role, header, (("role", role),), setting=setting)
+        for group, header, where in groups
+        for statistic, (key, label) in _SCORES.items()
     ]
-    columns += _both_scores(numbers, unit.key, "overall", "Overall", (), setting=setting, sums_up=True)
-    return numbers.table(
-        f"{edition.name}_table_{_NUMBERS[setting]}",
-        f"{unit.title}: ROUGE-L in percent and the judge's score from 0 to 10",
-        columns,
-        source=f"CrossCult-KIBench, Table {_NUMBERS[setting]}",
-        question="changes",
-        notes=("Overall: the mean over the roles, each weighing the same.",),
-        papers=(f"crosscult_table_{_NUMBERS[setting]}",) if edition is PAPER else (),
-    )
 
 
 def _diagnostic_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
+    from culture_tasks.vocabulary import place
+
     groups: list[tuple[str, str, Where]] = [
-        *((code, edition.languages[code], (("partition", code),)) for code in edition.codes),
+        *((one.code, one.language, (("partition", one.code),)) for one in edition.partitions),
         *((topic, topic.title(), (("topic", topic),)) for topic in TOPICS),
         ("all", "All", ()),
     ]
-    cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
-    if edition is not PAPER:
-        cultures = ", ".join(
-            f"{partition.language} of {vocabulary.place(partition.place).name}" for partition in edition.partitions
-        )
+    cultures = ", ".join(f"{one.language} ({place(one.place).name})" for one in edition.partitions)
     return numbers.table(
         f"{edition.diagnostic}_by_language",
-        f"{unit.title}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
-        [column for group in groups for column in _both_scores(numbers, unit.key, *group)],
+        f"{unit.title}: {_BOTH}, by language and by topic",
+        _score_columns(numbers, unit, "diagnostic", groups),
         headers=WITH_JUDGE,
         source="CrossCult-KIBench, Figure 1b",
         notes=(f"Each language asks of its own culture: {cultures}.",),
@@ -180,14 +164,13 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
 
 
 def _costs_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -> Table:
-    columns = [
-        numbers.column(cost.name, label, unit.key, cost.name, printed={"quantity": quantity} if quantity else {})
-        for cost, (label, quantity) in _COSTS.items()
-    ]
     return numbers.table(
         f"{edition.name}_table_4",
         f"{unit.title}: time, memory and size",
-        columns,
+        [
+            numbers.column(cost.name, label, unit.key, cost.name, printed={"quantity": quantity} if quantity else {})
+            for cost, (label, quantity) in _COSTS.items()
+        ],
         headers={**_METHODS, "Measured": attrgetter("timing")},
         source="CrossCult-KIBench, Table 4",
         question="runs",
@@ -201,78 +184,48 @@ def _costs_table(edition: Edition, numbers: BenchmarkNumbers, unit: ScoreUnit) -
     )
 
 
-def _single_units(edition: Edition, numbers: BenchmarkNumbers) -> list[ScoreUnit]:
-    return [unit for key, unit in numbers.units.items() if _is_single(edition, key)]
-
-
 def _is_single(edition: Edition, unit: str) -> bool:
     return unit.startswith(f"{edition.name}_single")
 
 
-def _reliability(numbers: BenchmarkNumbers, unit: ScoreUnit) -> list[Column]:
-    """Returns the columns of reliability by topic, then by language."""
-    within: Where = (("role", "reliability"),)
-    return [
-        *numbers.by("topic", unit.key, within=within, over="By topic"),
-        *numbers.by("partition", unit.key, within=within, over="By language"),
-    ]
-
-
-def _chains(edition: Edition, numbers: BenchmarkNumbers, statistic: str) -> dict[tuple[str, ...], Sequence[Column]]:
+def _chains(edition: Edition, numbers: BenchmarkNumbers, statistic: str) -> dict[str, dict[str, list[Column]]]:
     """Returns the columns of the steps, by chain and language of the insertion."""
-    lines: dict[tuple[str, ...], Sequence[Column]] = {}
+    chains = {}
     for order in edition.orders:
-        unit = "_".join((_retention_of(edition), *order))
-        for code in order if unit in numbers.units else ():
-            lines[edition.in_order(list(order), " → "), edition.languages[code]] = [
-                numbers.column(
-                    f"after_{step}",
-                    str(step),
-                    unit,
-                    statistic,
-                    (("partition", code), ("after", str(step))),
-                    over="Step",
-                )
-                for step in range(1, len(order) + 1)
-            ]
-    return lines
+        unit = "_".join((edition.name, "retention", *order))
+        if unit in numbers.units:
+            steps = [str(step) for step in range(1, len(order) + 1)]
+            chains[edition.in_order(order, " → ")] = {
+                edition[code].language: [
+                    numbers.column(
+                        f"after_{step}", step, unit, statistic, (("partition", code), ("after", step)), over="Step"
+                    )
+                    for step in steps
+                ]
+                for code in order
+            }
+    return chains
 
 
 def _figures(edition: Edition, numbers: BenchmarkNumbers) -> Iterator[Figure]:
-    columns = [column for unit in _single_units(edition, numbers)[:1] for column in _reliability(numbers, unit)]
-    yield Figure(
-        key=f"{edition.name}_reliability",
-        title=f"{edition.title}: single-insert reliability",
-        panels={
-            over: series_of(column for column in columns if column.over == over) for over in ("By topic", "By language")
-        },
-        value=_SCORE,
-        groups="topic and language",
-        source="CrossCult-KIBench, Figure 5",
-        question="changes",
-    )
     if unit := numbers.units.get(edition.diagnostic):
         yield Figure(
             key=f"{edition.name}_diagnostic",
             title=f"{edition.title}: scores with nothing inserted",
             panels={unit.title: series_of(numbers.by("partition", unit.key))},
-            value=_SCORE,
+            value=_VALUES["score"],
             groups="language",
             source="CrossCult-KIBench, Figure 1b",
         )
-    for statistic, value, suffix in (("score", _SCORE, ""), ("rouge_l", _ROUGE_L, ", by ROUGE-L")):
-        lines = _chains(edition, numbers, statistic)
-        panels = {
-            title: panel
-            for chain in dict.fromkeys(chain for chain, _ in lines)
-            for title, panel in numbers.panels(
-                {language: columns for (name, language), columns in lines.items() if name == chain}, f" · {chain}"
-            ).items()
-        }
+    for statistic, value in _VALUES.items():
         yield Figure(
-            key=_retention_of(edition) + _ending(statistic),
-            title=f"{edition.title}: retention after each insertion{suffix}",
-            panels=panels,
+            key=f"{edition.name}_{_RETENTIONS[statistic]}",
+            title=f"{edition.title}: retention after each insertion, {value}",
+            panels={
+                title: panel
+                for chain, lines in _chains(edition, numbers, statistic).items()
+                for title, panel in numbers.panels(lines, f" · {chain}").items()
+            },
             value=value,
             kind="lines",
             groups="insertions so far",
@@ -297,7 +250,7 @@ def _without_and_with(edition: Edition) -> ContrastSpec:
         fixed=(("role", "reliability"),),
         words=("without the insertion", "with it"),
         parts=("Base", "Edited"),
-        values={"score": _SCORE, "rouge_l": _ROUGE_L},
+        values=_VALUES,
         groups="topic and language",
     )
 
@@ -305,27 +258,27 @@ def _without_and_with(edition: Edition) -> ContrastSpec:
 @cache
 def report_of(edition: Edition) -> BenchmarkReport:
     """Returns how an edition is reported."""
+    languages = {partition.code: partition.language for partition in edition.partitions}
     places = {partition.code: partition.place for partition in edition.partitions}
-    longest = max(map(len, edition.orders), default=1)
     return BenchmarkReport(
         groups={
             "role": Groups(get_args(Role)),
             "topic": Groups(TOPICS),
-            "partition": Groups(edition.languages, places=places),
-            "language": Groups(edition.languages),
-            "after": Groups(tuple(map(str, range(longest + 1)))),
+            "partition": Groups(languages, places=places),
+            "language": Groups(languages),
+            "after": Groups([str(step) for step in range(len(edition.orders[0]) + 1)]),
         },
         splits=(
             *(("role",), ("topic",), ("partition",)),
             *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
         ),
         culture="partition",
-        further=(_OVERLAP,),
+        further=(FurtherScore("rouge_l", Scale("percent", 0.0, 100.0)),),
         costs=tuple(_COSTS),
         units=partial(_units, edition),
         tables=partial(_tables, edition),
         figures=partial(_figures, edition),
         contrasts=(_without_and_with(edition),),
-        headers=_METHODS_AND_JUDGE,
+        headers={**_METHODS, "Judge": WITH_JUDGE["Judge"]},
         source="CrossCult-KIBench",
     )

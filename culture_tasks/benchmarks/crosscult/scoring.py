@@ -34,7 +34,7 @@ class InsertionResponse(NamedTuple):
 
     text: str
     base: str
-    routing: str
+    routing: str = "{}"
 
 
 class Insertions:
@@ -54,18 +54,14 @@ class Insertions:
 def _answer(run: Any) -> InsertionResponse:
     if not isinstance(run, (list, tuple)):
         text = "" if run is None else str(run)
-        return InsertionResponse(text, text, "{}")
+        return InsertionResponse(text, text)
     if len(run) not in (2, 3):
         raise ValueError(f"crosscult: a response is a list of {len(run)}; expected [answer, base answer, routing]")
-    return InsertionResponse(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
+    return InsertionResponse(*map(str, run))
 
 
 def metrics(setting: Setting, edition: Edition = PAPER) -> list[Metric]:
-    """Returns the metrics of a setting's tasks.
-
-    They have means for parts of the data (Figures 1b and 5), but for the tasks of chains, which are about one partition
-    each.
-    """
+    """Returns the metrics of a setting's tasks, with means for parts of data that are of several partitions."""
     partitions = {"diagnostic": edition.codes, "single": edition.targets}.get(setting)
     groups = {"topic": TOPICS, "partition": partitions} if partitions else {}
     return [
@@ -77,7 +73,7 @@ def metrics(setting: Setting, edition: Edition = PAPER) -> list[Metric]:
 def score(doc: Doc, responses: Sequence[str], edition: Edition = PAPER) -> Score:
     """Scores the answers to a request, the texts of :class:`Insertions`; without any, it is not answered yet."""
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
-    answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
+    answers = [InsertionResponse(*texts[start : start + 3]) for start in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
     return Score(

@@ -14,7 +14,6 @@ TOPIC_NAMES: Mapping[Topic, str] = {
 }
 
 Part = Literal["train", "single", "sequential"]  # of the scenarios (Table 1); the last two are for the tests
-PARTS: tuple[Part, ...] = get_args(Part)
 
 Setting = Literal["diagnostic", "single", "sequential", "retention"]
 """The insertions before a request: nothing, one insertion, all insertions of a chain, or the first few of them."""

@@ -9,7 +9,7 @@ from PIL import Image
 from support.cedar_data import row, rows, write_folder
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
-from culture_tasks.benchmarks.cedar.documents import labels_of, supported_languages, translated
+from culture_tasks.benchmarks.cedar.documents import SOURCES, labels_of, supported_languages, translated
 from culture_tasks.benchmarks.cedar.documents import load as load_documents
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
@@ -17,7 +17,7 @@ from culture_tasks.settings import Settings
 
 
 def load(modality, language, folder):
-    return load_documents(modality, [language], Settings(data=folder))
+    return load_documents([SOURCES[modality, language]], Settings(data=folder))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -35,17 +35,8 @@ def test_every_gold_label_maps_to_its_english_one_in_any_unicode_form(tmp_path, 
 def test_a_document_holds_its_row(tmp_path):
     (doc,) = load("text", "en", write_folder(tmp_path, {"en": [row(7, "en", "pain", narrative="")]})).rows
     assert len(doc.pop("data")) >= 12
-    assert doc == {
-        "id": "7",
-        "modality": "text",
-        "language": "en",
-        "prompt_language": "en",
-        "narrative": "",
-        "question": "Q en 7?",
-        "gold": "pain",
-        "minority": "",
-        "supported": True,
-    }
+    facts = {"modality": "text", "language": "en", "prompt_language": "en", "minority": "", "supported": True}
+    assert doc == {"id": "7", "narrative": "", "question": "Q en 7?", "gold": "pain", **facts}
 
 
 def test_labels_are_read_in_either_language_and_the_english_one_counts(tmp_path):
@@ -59,13 +50,15 @@ def test_labels_are_read_in_either_language_and_the_english_one_counts(tmp_path)
     documents = load("text", "es", write_folder(tmp_path, {"es": content})).rows
     assert [doc["minority"] for doc in documents] == ["pain", "relief", "none", "none"]
     assert [doc["gold"] for doc in documents] == ["fear", "awe", "awe", "embarrassment"]
-    # without nukta, and misspelt in the paper
-    for word, language, label in (
-        ("मजा", "hi", "amusement"),
-        ("تسليية", "ar", "amusement"),
-        ("اشمزاز", "ar", "disgust"),
-    ):
-        assert translated(word, labels_of(language)) == label
+    assert translated("मजा", labels_of("hi")) == "amusement"  # without nukta
+    misspelt = [translated(word, labels_of("ar")) for word in ("تسليية", "اشمزاز")]  # in the paper
+    assert misspelt == ["amusement", "disgust"]
+
+
+def test_an_unknown_label_is_named_with_its_row(tmp_path):
+    folder = write_folder(tmp_path, {"en": [row(1, "en", "awe"), row(2, "en", "awe", minority="reliefs")]})
+    with pytest.raises(DataError, match=r"row 2, field 'minority': cedar: 'reliefs' is no gold label. Did you mean"):
+        load("text", "en", folder)
 
 
 def test_missing_data_say_where_they_belong_and_a_check_goes_on(tmp_path):

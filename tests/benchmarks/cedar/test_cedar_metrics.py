@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.papers import table_rows
 
 from culture_tasks.benchmarks.cedar import metrics
-from culture_tasks.benchmarks.cedar.documents import gold_counts
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS
+from culture_tasks.benchmarks.cedar.benchmark import metrics as task_metrics
 from culture_tasks.benchmarks.cedar.metrics import replies_of
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.means import mean_and_error
@@ -43,21 +41,18 @@ def test_average_and_variance_over_languages():
     assert metrics.acc_avg(replies.scores, replies.languages).mean() == pytest.approx(2 / 3)
     # deviations -1/6, -1/6, 1/3: squares sum to 1/6
     assert metrics.acc_var(replies.scores, replies.languages) == pytest.approx(1 / 6 / 2)
-    for languages, variance in ((("ar", "en"), 0.0), (("ja",), math.nan)):
-        some = replies_of(in_languages(*languages))
+    for documents, variance in ((in_languages("ar", "en"), 0.0), (in_languages("ja"), math.nan), ([], math.nan)):
+        some = replies_of(documents)
         assert metrics.acc_var(some.scores, some.languages) == pytest.approx(variance, nan_ok=True)
 
 
 def test_propensities():
     gepp = means(metrics.gepp, DOCUMENTS)
-    assert gepp["anger"] == 2.0  # predicted twice, gold once
-    assert gepp["relief"] == 0.5
-    assert gepp["sadness"] == 0.0  # its one gold label met an unparsed reply
+    # anger is predicted twice and gold once; the one gold label of sadness met an unparsed reply
+    assert (gepp["anger"], gepp["relief"], gepp["sadness"]) == (2.0, 0.5, 0.0)
     assert math.isnan(gepp["surprise"])  # predicted, never gold: not infinity
-    assert math.isnan(gepp["pain"])
-    lsepp = means(metrics.gepp, in_languages("ja"))
-    assert lsepp["awe"] == 1.0
-    assert math.isnan(lsepp["anger"])
+    assert means(metrics.gepp, in_languages("ja"))["awe"] == 1.0
+    assert all(math.isnan(number) for number in means(metrics.gepp, []).values())
 
 
 def test_quadrant_biases():
@@ -65,6 +60,7 @@ def test_quadrant_biases():
     # predicted: I happiness, surprise = 2; II anger 2 = 2; III 0; IV relief, awe 2 = 3
     assert means(metrics.grqb, DOCUMENTS) == {"I": 0.125, "II": 0.0, "III": -0.125, "IV": -0.125}
     assert means(metrics.grqb, in_languages("ar")) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
+    assert all(math.isnan(number) for number in means(metrics.grqb, []).values())
 
 
 def test_a_document_counts_once_with_the_shares_of_its_runs():
@@ -76,54 +72,47 @@ def test_a_document_counts_once_with_the_shares_of_its_runs():
 
 
 def test_errors_of_propensities_and_biases_are_those_of_ratios_and_means():
-    error = mean_and_error(metrics.gepp(replies_of(DOCUMENTS))["relief"]).error
+    replies = replies_of(DOCUMENTS)
     # predicted 1 of gold 2, so that the ratio is 1/2: the residuals are 1 - 1/2 and 0 - 1/2, of a total of 2
-    assert error == pytest.approx(math.sqrt(8 / 7 * (1 / 4 + 1 / 4)) / 2)
-    error = mean_and_error(metrics.grqb(replies_of(DOCUMENTS))["IV"]).error
+    propensity = math.sqrt(8 / 7 * (1 / 4 + 1 / 4)) / 2
+    assert mean_and_error(metrics.gepp(replies)["relief"]).error == pytest.approx(propensity)
     # one of 8 documents loses quadrant IV: the sample standard deviation of seven times 0 and -1, over the root of 8
-    assert error == pytest.approx(math.sqrt(7 / 64 / 7))
+    assert mean_and_error(metrics.grqb(replies)["IV"]).error == pytest.approx(math.sqrt(7 / 64 / 7))
 
 
-def test_top2_macro_f1():
-    # relief: hit; awe: hit by the minority label; fear predicted for (anger, pain): miss; unparsed for happiness: miss
-    value = metrics.top2_macro_f1(
-        ["relief", "awe", "fear", None], ["relief", "surprise", "anger", "happiness"], ["awe", "awe", "pain", None]
-    )
-    # F1: relief 1, awe 1, fear 0 (FP 1), anger 0 (FN 1), happiness 0 (FN 1); surprise and pain never count
-    assert value == pytest.approx(2 / 5)
-    # contentment TP 1, FN 1: 2/3; awe FP 1: 0
-    mixed = metrics.top2_macro_f1(["contentment", "awe"], ["contentment", "contentment"], [None, "relief"])
-    assert mixed == pytest.approx((2 / 3 + 0) / 2)
-    assert metrics.top2_macro_f1(["awe"], ["fear"], ["awe"]) == 1.0
-    assert metrics.top2_macro_f1([None], ["fear"], ["awe"]) == 0.0
-    assert math.isnan(metrics.top2_macro_f1([], [], []))
-
-
-def test_empty_input_is_nan():
-    replies = replies_of([])
-    numbers = [*means(metrics.gepp, []).values(), *means(metrics.grqb, []).values()]
-    numbers.append(metrics.acc_var(replies.scores, replies.languages))
-    assert all(math.isnan(number) for number in numbers)
+@pytest.mark.parametrize(
+    ("predictions", "golds", "minorities", "f1"),
+    [
+        # F1: relief 1, awe 1 by the minority label, fear 0 (FP 1), anger 0 (FN 1), happiness 0 (FN 1, unparsed)
+        (
+            ["relief", "awe", "fear", None],
+            ["relief", "surprise", "anger", "happiness"],
+            ["awe", "awe", "pain", None],
+            2 / 5,
+        ),
+        # contentment TP 1, FN 1: 2/3; awe FP 1: 0
+        (["contentment", "awe"], ["contentment", "contentment"], [None, "relief"], (2 / 3 + 0) / 2),
+        (["awe"], ["fear"], ["awe"], 1.0),
+        ([None], ["fear"], [None], 0.0),
+        ([], [], [], math.nan),
+    ],
+)
+def test_top2_macro_f1(predictions, golds, minorities, f1):
+    for runs in (1, 7):
+        replies = replies_of(("en", gold, *[label] * runs) for gold, label in zip(golds, predictions, strict=True))
+        found = metrics.top2_macro_f1(replies, metrics.indicators(minorities))
+        assert found == pytest.approx(f1, nan_ok=True)
+    [of_task] = [metric for metric in task_metrics("language") if metric.name == "top2_macro_f1"]
+    assert of_task.value(list(zip(golds, minorities, predictions, strict=True))) == pytest.approx(f1, nan_ok=True)
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (("en", "anger", "angr"), r"^cedar: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
-        (("english", "anger", "anger"), r"^cedar: language 'english'"),
+        (("en", "anger", "angr"), r"^cedar: 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
+        (("english", "anger", "anger"), r"^cedar: 'english'"),
     ],
 )
 def test_a_label_that_is_none_is_named(document, message):
     with pytest.raises(DataError, match=message):
         replies_of([document])
-
-
-def test_gold_counts_are_table_4():
-    order = ("ar", "zh", "en", "hi", "ja", "es", "sw")
-    rows = {row[0]: row[1:] for row in table_rows("cedar", "table_4")}
-    assert tuple(rows) == EMOTIONS
-    for offset, modality in ((0, "multimodal"), (8, "text")):
-        for emotion in EMOTIONS:
-            cells = [gold_counts(modality)[language][emotion] for language in order]
-            assert [str(cell) for cell in cells] == rows[emotion][offset : offset + 7]
-            assert sum(cells) / 7 == pytest.approx(float(rows[emotion][offset + 7]), abs=0.0501)

@@ -5,7 +5,7 @@ left out, such as shock and ``contento`` (es). Its other entries are phrases for
 ``not_in`` has those in which a word names no emotion ("pain relief").
 
 Each emotion word that a reply names and doesn't deny is replaced by a mark, one character per label, so that rules are
-patterns of marks and  The first rule that finds a label decides, and its labels must agree: a reply that names
+patterns of marks and words. The first rule that finds a label decides, and its labels must agree: a reply that names
 several emotions without a choice is unparsed.
 """
 
