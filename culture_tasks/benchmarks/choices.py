@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Doc, MeanScore, Scale, Score
+from culture_tasks import prompt_files
+from culture_tasks.benchmarks.interface import Doc, MeanScore, Picture, Prompt, Scale, Score
 from culture_tasks.benchmarks.option_names import (
     BE,
     BOTH,
@@ -169,6 +170,16 @@ def _only(line: str, plain: str, labels: Sequence[str]) -> set[int]:
     return set()
 
 
+def filled(package: str, name: str, *before: Picture) -> Callable[[Doc], Prompt]:
+    """Returns what fills a prompt file with a document's fields, and its slots ``{a}``, ``{b}`` … with the options."""
+
+    def prompt(doc: Doc) -> Prompt:
+        options = {letter.lower(): option for letter, option in lettered(doc.get("options", ())).items()}
+        return Prompt((*before, prompt_files.load(package, name).fill({**doc, **options})))
+
+    return prompt
+
+
 def share(labels: Sequence[str | None], label: str | None) -> float:
     """Returns the share of labels that are this one."""
     return labels.count(label) / len(labels)
@@ -195,9 +206,8 @@ def score_options(
     """
     labels, right = [read_choice(response, options) for response in responses], doc["answer"]
     references = (f"{right}. {options[right]}" if options[right] else right,)
-    return score_choices(
-        doc, responses, labels, right, groups, **{"values": values(labels), "references": references, **fields}
-    )
+    fields = {"values": values(labels), "references": references, **fields}
+    return score_choices(doc, responses, labels, right, groups, **fields)
 
 
 def score_choices(
@@ -207,20 +217,12 @@ def score_choices(
     right: str,
     groups: Mapping[str, Groups],
     *,
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any],
     **fields: Any,
 ) -> Score:
-    """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
+    """Returns a document with the share of its labels that are right; None is a reply without a certain choice.
 
-    There is one label per response, None where no choice is certain. ``values`` are for further metrics than
-    :data:`ACCURACY` and :data:`UNPARSED`; the rest is as in :meth:`Score.of`.
+    ``values`` are for further metrics than :data:`ACCURACY` and :data:`UNPARSED`; the rest is as in :meth:`Score.of`.
     """
-    return Score.of(
-        doc,
-        responses,
-        groups,
-        labels=tuple(labels),
-        score=share(labels, right),
-        values={**(values or {}), UNPARSED.name: share(labels, None)},
-        **fields,
-    )
+    values = {**values, UNPARSED.name: share(labels, None)}
+    return Score.of(doc, responses, groups, labels=tuple(labels), score=share(labels, right), values=values, **fields)

@@ -118,11 +118,10 @@ def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
 
     A user's task has the metrics of the first task of its benchmark with the same main metric.
     """
-    entry_of_task = entries().get(task)
-    candidates = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
-    for entry in (entry_of_task, *candidates):
-        if isinstance(entry, Task) and (entry is entry_of_task or entry.metric == metric):
-            return {definition.name: definition for definition in entry.metrics()}
+    own = [entry for entry in (entries().get(task),) if isinstance(entry, Task)]
+    tasks = benchmarks()[benchmark].tasks() if benchmark in benchmarks() else ()
+    for candidate in (*own, *(other for other in tasks if other.metric == metric)):
+        return {definition.name: definition for definition in candidate.metrics()}
     return {}
 
 
@@ -166,7 +165,7 @@ def check_revisions(settings: Settings) -> None:
     """Raises SettingsError if a revision was chosen of a data set that no benchmark reads."""
     if not settings.revisions:
         return
-    tables = [table for name in entries() for task in tasks_below(name) for table in task.data.sources]
+    tables = [table for benchmark in benchmarks().values() for task in benchmark.tasks() for table in task.data.sources]
     offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
     tables += [offer.human_ratings().source for offer in offers]
     data_sets = dict.fromkeys(table.hub for table in tables if table.hub)

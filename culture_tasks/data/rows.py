@@ -79,17 +79,32 @@ def checked(
 ) -> Generator[tuple[int, Row] | str, None, None]:
     """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
 
-    Args:
-        table: The rows.
-        model: The pydantic model of a row. A field without default is a column that must be there.
-        aliases: Other column names, each with its field; case and spaces of a column don't matter.
-        settings: The user's settings, which say whether unknown columns of the user's own files are refused.
+    A field without default is a column that must be there. Case and spaces of a column don't matter. Where columns are
+    wrong, that is all that is said: their rows would be, too.
     """
-    if not table.rows:
-        return
     fields = model.model_fields
     names = _fields_of(set[str]().union(*table.rows), fields, aliases or {})
-    columns = set(names.values())
+    if problems := list(_column_problems(table, names, model, settings)) if table.rows else []:
+        yield from problems
+        return
+    for index, row in enumerate(table.rows):
+        try:
+            yield index, model.model_validate({names[name]: row[name] for name in row if names[name] in fields})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in problem["loc"]) or "row"
+            value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+            yield (
+                f"{table.where(index)}, field {place!r}: found {value}. {expectation(problem)}. Correct the row, or "
+                "remove it."
+            )
+
+
+def _column_problems(
+    table: Rows[Any], names: Mapping[str, str], model: type[Row], settings: Settings | None
+) -> Iterator[str]:
+    """Yields what is wrong with columns: missing, there under two names, or unknown in a file of the user's."""
+    fields, columns = model.model_fields, set(names.values())
     required = [name for name, field in fields.items() if field.is_required()]
     if missing := [name for name in required if name not in columns]:
         yield (
@@ -109,18 +124,6 @@ def checked(
             f"{', '.join(fields)}. Rename or remove it"
             f"{', or ignore all unknown columns with CULTURE_TASKS_EXTRA_COLUMNS=allow' if settings else ''}."
         )
-    known = {name: field for name, field in names.items() if field in fields}
-    for index, row in enumerate(table.rows):
-        try:
-            yield index, model.model_validate({known[name]: value for name, value in row.items() if name in known})
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in problem["loc"]) or "row"
-            value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-            yield (
-                f"{table.where(index)}, field {place!r}: found {value}. {expectation(problem)}. Correct the row, or "
-                "remove it."
-            )
 
 
 def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
@@ -152,7 +155,7 @@ _EXPECTED = {
 
 
 def expectation(problem: Mapping[str, Any]) -> str:
-    """Returns what was expected, of an error of pydantic's, in the words of this package."""
+    """Returns what was expected, of an error of pydantic's."""
     return str(_EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip(".")))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
 from itertools import zip_longest
 from operator import attrgetter, or_
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -28,18 +28,9 @@ _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
 QUESTIONS = 500  # with short answers, of each region
-Wording = Literal["inst-4", "pers-3"]
-"""The paper's prompts: for an answer, and for that of a person from the region."""
-
-TOPICS: Mapping[str, str] = {
-    "Food": "food",
-    "Sport": "sport",
-    "Family": "family",
-    "Education": "education",
-    "Holidays/Celebration/Leisure": "holidays",
-    "Work life": "work_life",
-}
-"""The topics, as the data spell them."""
+_SPELLED = ("Food", "Sport", "Family", "Education", "Holidays/Celebration/Leisure", "Work life")
+TOPICS = {topic: topic.partition("/")[0].lower().replace(" ", "_") for topic in _SPELLED}
+"""The topics by their names in the data."""
 
 
 class Region(NamedTuple):
@@ -195,7 +186,7 @@ def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[R
     return there or regions
 
 
-def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> PromptFile:
+def _prompt_in(region: Region | None, wording: str, settings: Settings) -> PromptFile:
     """Returns the paper's prompt in a region's language; without a region in English."""
     stem = wording.replace("-", "_")
     if region is None:  # with {question} and, in pers-3, {region}
@@ -210,7 +201,7 @@ def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> P
     return PromptFile(f"{stem}.{region.name.lower()}", text)
 
 
-def load_questions(regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool) -> Documents:
+def load_questions(regions: Sequence[Region], wording: str, settings: Settings, *, english: bool) -> Documents:
     """Loads the valid short-answer questions of regions by turns.
 
     ``english`` asks in English and looks for English answers alone, as the paper does in its second setting.
@@ -219,7 +210,7 @@ def load_questions(regions: Sequence[Region], wording: Wording, settings: Settin
     return Documents(_by_turns(part.rows for part in parts), reading=reduce(or_, map(attrgetter("reading"), parts)))
 
 
-def _of_one_region(region: Region, wording: Wording, settings: Settings, english: bool) -> Documents:
+def _of_one_region(region: Region, wording: str, settings: Settings, english: bool) -> Documents:
     prompt = _prompt_in(None if english else region, wording, settings)
     found, topic_rows = (table(region, kind).rows(settings) for kind in ("annotations", "short-answer-questions"))
     topics = {row.id: row.topic for row in topic_rows.rows}

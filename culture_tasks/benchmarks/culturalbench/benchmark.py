@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated, Any
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, lettered, score_options, share
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -21,11 +21,10 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Score,
     Task,
-    filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, names_in
-from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, metric_columns
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import Count, count
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
@@ -238,7 +237,7 @@ class CulturalBench(Benchmark):
         yield numbers.table(
             "culturalbench",
             "CulturalBench: questions answered right in percent",
-            self.columns(numbers, {**labels, UNPARSED.name: "Unparsed"}, printed),
+            metric_columns(self, numbers, {**labels, UNPARSED.name: "Unparsed"}, printed),
             papers=("culturalbench_abstract",),
             notes=(
                 "Hard: a question counts if all of its four options are judged right. Options: the share of single "

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, read_choice, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -19,7 +19,6 @@ from culture_tasks.benchmarks.interface import (
     Score,
     Tag,
     Variant,
-    filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, names_in
