@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 class TableRow(BaseModel):
-    """A row of a table, in which only columns that it names are allowed.
+    """A row of a table, in which only columns that it names are allowed; a model may say ``extra="ignore"``.
 
     Its validator is made when the first row is checked: harnesses import the rows of all benchmarks when they start.
     """
@@ -115,7 +115,8 @@ def _column_problems(
     for field in sorted(columns):
         if len(same := sorted(name for name in names if names[name] == field)) > 1:
             yield f"{table.origin}: the columns {' and '.join(map(repr, same))} mean the same. Remove or rename one."
-    unknown = sorted(columns - set(fields)) if table.local else []
+    is_strict = table.local and model.model_config.get("extra") != "ignore"
+    unknown = sorted(columns - set(fields)) if is_strict else []
     if unknown and settings and settings.extra_columns == "allow":
         _warn_of_columns(table.origin, tuple(unknown))
     elif unknown:
