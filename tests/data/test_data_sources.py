@@ -174,7 +174,6 @@ def test_a_misspelt_column_is_told_once_and_not_with_each_of_its_rows(tmp_path):
     assert "test.json: unknown column 'A name'." in problem
 
 
-
 @pytest.mark.parametrize("change", ["repeated", "misspelt", "without"])
 def test_a_loading_stops_at_the_first_problem_that_the_check_lists(tmp_path, fixture_data, change):
     ours = [benchmark for benchmark in benchmarks().values() if benchmark.task_files is None]

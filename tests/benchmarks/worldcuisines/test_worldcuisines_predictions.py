@@ -23,17 +23,17 @@ def write(path, rows):
 
 
 def question(each, lang):
-    return {
-        "qa_id": f"9{each.code}",
+    asked = {
+        "prompt_type": each.code,
+        "image_url": f"https://example.org/{each.code}.jpg",
         "lang": lang,
         "food_id": "7",
-        "prompt_type": each.code,
-        "multi_choice_prompt": f"What is it?\n{OPTIONS}",
-        "open_ended_prompt": "What is it?\n\nPrint only the answer.",
-        "image_url": f"https://example.org/{each.code}.jpg",
-        "answer": "Pita",
-        "multi_choice_answer": 2,
     }
+    prompts = {
+        "multi_choice_prompt": f"What is it?\n{OPTIONS}",
+        "open_ended_prompt": "What is it?\n\nPrint only the a.",
+    }
+    return {"qa_id": f"9{each.code}", **asked, **prompts, "answer": "Pita", "multi_choice_answer": 2}
 
 
 @pytest.fixture
@@ -43,10 +43,8 @@ def copy(tmp_path):
         for lang in ("en", "nan"):
             rows = [question(each, lang) for each in types]
             unasked = {**question(types[0], lang), "qa_id": "1"}
-            write(
-                tmp_path / script.QUESTIONS / f"large_eval_{part}" / f"{lang}_large_eval_{part}.jsonl",
-                [*rows, unasked],
-            )
+            folder = tmp_path / script.QUESTIONS / f"large_eval_{part}"
+            write(folder / f"{lang}_large_eval_{part}.jsonl", [*rows, unasked])
         for short, right, wrong in (("mc", "2", "1"), ("oe", "It is pita.", float("nan"))):
             path = tmp_path / script.RESULTS / f"{part}_{short}_gpt-4o-2024-08-06_pred_small.jsonl"
             asked = [(each, code) for each in types for code in ("en", float("nan"))]
@@ -74,11 +72,9 @@ def test_scores_are_compared_with_the_published_ones_and_written_as_any_run_s(co
     monkeypatch.setattr(script, "load", lambda _: Table)
     assert script.main([str(copy), "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr().out.splitlines()
-    assert printed[:2] == [
+    assert printed[:4] == [
         "GPT-4o: acc_authors, 5 of 5 scores as published",
         "  worldcuisines has 62.50, published 62.5",
-    ]
-    assert printed[2:4] == [
         "GPT-4o: contains, 0 of 5 scores as published",
         "  worldcuisines_open has 62.50, published 12.3",
     ]
