@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.cedar.reading.reader import read_reply
-from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.choice_reader import read_choice
 from culture_tasks.benchmarks.likelihood import most_likely
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.benchmarks.worldcuisines.benchmark import options_of

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, read_choice, score_choices, share
+from culture_tasks.benchmarks.choice_reader import read_choice
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,

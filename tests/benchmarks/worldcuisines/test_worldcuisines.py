@@ -11,7 +11,7 @@ import datasets
 import pytest
 from PIL import Image
 
-from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.choice_reader import read_choice
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.benchmarks.worldcuisines.benchmark import (
     AUTHORS,
