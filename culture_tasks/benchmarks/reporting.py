@@ -238,6 +238,16 @@ class ContrastSpec:
         return {*(field for field, _ in self.fixed), *([self.rows[0]] if self.rows else [])}
 
 
+def in_two_languages(*, native: str, **fields: Any) -> ContrastSpec:
+    """Returns the contrast of tasks that ask in English, with ``en`` in their names, and those that ask natively."""
+
+    def beside(first: RunFacts, second: RunFacts) -> bool:
+        return first.row == second.row and first.task.replace("_en", "", 1) == second.task != first.task
+
+    words, parts = ("asked in English", f"asked in {native}"), ("English", "Native")
+    return ContrastSpec(kind="language", beside=beside, words=words, parts=parts, **fields)
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
     """How a benchmark is reported; the defaults fit any benchmark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -174,12 +174,6 @@ def or_raise(found: Generator[_Item | str, None, None]) -> Iterator[_Item]:
             if isinstance(item, str):
                 raise DataError(item)
             yield item
-
-
-def split(found: Iterable[_Item | str]) -> tuple[list[_Item], list[str]]:
-    """Returns what isn't a problem, and the problems."""
-    items = list(found)
-    return [item for item in items if not isinstance(item, str)], [item for item in items if isinstance(item, str)]
 
 
 def id_problems(table: Rows[Any], identifiers: Sequence[str | None], field: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from culture_tasks.data.files import SUFFIXES, Rows, find, from_dataset, read_fi
 from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.images import Images
 from culture_tasks.data.reading import DataReading
-from culture_tasks.data.rows import Row, checked, id_problems, or_raise, split
+from culture_tasks.data.rows import Row, checked, id_problems, or_raise
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ class Table(Generic[Row]):
 
     def check(self, settings: Settings, images: set[Path]) -> tuple[list[Row], list[str]]:
         """Returns the valid rows, and all problems; raises DataError where the table can't be read."""
-        return split(self._rows_and_problems(self.read(settings), settings, images))
+        found = list(self._rows_and_problems(self.read(settings), settings, images))
+        return [row for row in found if not isinstance(row, str)], [row for row in found if isinstance(row, str)]
 
     def _rows_and_problems(
         self, found: Rows[Mapping[str, Any]], settings: Settings, images: set[Path] | None

@@ -46,7 +46,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
-from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, in_two_languages
 from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.prompt_files import PromptFile
@@ -100,23 +100,15 @@ class Blend(Benchmark):
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers by region and topic, and in the region's language beside English."""
-        languages = ContrastSpec(
-            kind="language",
+        languages = in_two_languages(
+            native="the region's language",
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
-            beside=_is_beside,
             splits=(("region",),),
-            words=("asked in English", "asked in the region's language"),
-            parts=("English", "Native"),
             values={"score": "SEM-B (percent)"},
             groups="region",
         )
         return replace(super().report(), contrasts=(languages,))
-
-
-def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run asks in English the questions that another run of the model asks in the region's language."""
-    return first.task == re.sub(rf"^blend({OFFICIAL})?", r"\g<0>_en", second.task) and first.row == second.row
 
 
 # Tasks

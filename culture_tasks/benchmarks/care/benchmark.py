@@ -28,7 +28,7 @@ from culture_tasks.benchmarks.interface import (
     Variant,
 )
 from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Line, Ratings
-from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts, ScoreUnit
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, in_two_languages
 from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, series_of
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
@@ -213,20 +213,12 @@ class _AskedAsInCare(Benchmark):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers by culture, category and scope, and natively beside English (Figure 6a)."""
-
-        def beside(first: RunFacts, second: RunFacts) -> bool:
-            """Whether one run asks in English the questions that another run asks in the culture's own language."""
-            return first.task == second.task.replace(self.name, f"{self.name}_en", 1) and first.row == second.row
-
-        in_english = ContrastSpec(
-            kind="language",
+        in_english = in_two_languages(
+            native="the culture's own language",
             key=f"{self.name}_languages",
             title=f"{self.title} asked in English and natively",
             source="CARE, Figure 6a",
-            beside=beside,
             splits=(("language",), ("language", "category")),
-            words=("asked in English", "asked in the culture's own language"),
-            parts=("English", "Native"),
             values={"score": _RATING},
             groups="category",
             rows=("language", "Culture"),
