@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
+from culture_tasks.benchmarks.reporting import Groups
 from culture_tasks.data.checking import Count, DataReport
 from culture_tasks.data.files import Rows
 from culture_tasks.data.rows import Identifier, Label, TableRow, one_of, validated
@@ -160,6 +161,10 @@ class CultureBenchmark(Benchmark):
         self.paper, self.judge = f"made like {like.paper}", like.judge
         digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
         self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
+        if self.culture_field:
+            group = file.language if self.culture_field == "language" else file.name
+            own = Groups({group: file.title}, places={group: file.place})
+            self.groups = {**self.groups, self.culture_field: own}
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""

@@ -75,9 +75,9 @@ class Table(Generic[Row]):
     aliases: Mapping[str, str] = field(default_factory=dict)  # other column names, each with its field
     unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None  # makes a row's columns as it is read
     id: str = ""
-    """Name of the rows' id in messages, which must be different in each row; empty where rows have none. A JSON file
-    may be an object of rows by their ids."""
-    id_of: Callable[[Row], str | None] = attrgetter("id")
+    """Column of the rows' id, which must be different in each row; empty where rows have none. A JSON file may be an
+    object of rows by their ids."""
+    id_of: Callable[[Row], str | None] | None = None  # gives a row's id; by default the field of that name
     image_column: str | None = None  # holds images or the names of their files
     image_of: Callable[[Row, Path], str | None] = lambda row, _: getattr(row, "image", None)
     """Gives the name of a row's image file in a folder."""
@@ -106,7 +106,7 @@ class Table(Generic[Row]):
         """
         found: Rows[Any] = self.read(settings)
         rows = list(or_raise(self._rows_and_problems(found, settings, images)))
-        ids = [self.id_of(row) if self.id else None for row in rows]
+        ids = self._ids(rows)
         reading = found.reading
         if found.local and self.release and (difference := self.release.difference(rows)):
             reading |= DataReading(differences={Path(found.origin).name: difference})
@@ -137,10 +137,15 @@ class Table(Generic[Row]):
         valid: Rows[Any] = found if len(rows) == len(found.rows) else found.part(list(rows))
         models = replace(valid, rows=list(rows.values()))
         if self.id:
-            yield from id_problems(models, list(map(self.id_of, models.rows)), self.id)
+            yield from id_problems(models, self._ids(models.rows), self.id)
         yield from self.rules(models)
         if images is not None and self.image_column:
             yield from self._images(models, models.rows).problems(settings.image_pixels, images)
+
+    def _ids(self, rows: Sequence[Row]) -> list[str | None]:
+        if not self.id:
+            return [None] * len(rows)
+        return list(map(self.id_of or attrgetter(self.id.lower()), rows))
 
     def _images(self, found: Rows[Any], rows: Sequence[Row]) -> Images:
         return Images(found, [self.image_of(row, found.folder) for row in rows])

@@ -125,7 +125,7 @@ VARIANTS = (
 
 
 def _short_answers(variant: Variant, *, official: bool) -> Task:
-    """Returns the task in the regions' languages, where the paper's matcher knows them if it is asked for, or English."""
+    """Returns the task in English, or in the regions' languages: with the paper's matcher, in those that it knows."""
     english, matcher = variant.facts["english"], ["the paper's matcher"] * official
     if english:
         regions = [region for region in REGIONS if region.language != "en"]

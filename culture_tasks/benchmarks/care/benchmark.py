@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated
 
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
@@ -301,10 +300,6 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
         scale=(1, 10),
         measures={"Pearson's r": "pearson", "Spearman's rho": "spearman", "Kendall's tau": "kendall_tau_b"},
     )
-
-    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
-        super().__init__(folder, file, like)
-        self.groups = {**GROUPS, "language": Groups({file.language: file.title}, places={file.language: file.place})}
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

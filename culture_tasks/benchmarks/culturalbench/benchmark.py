@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Annotated, Any
 
 from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, lettered, score_options, share
@@ -91,7 +90,6 @@ EASY = Table(
     hub="kellycyy/CulturalBench",
     config="CulturalBench-Easy",
     id="question_idx",
-    id_of=attrgetter("question_idx"),
     release=Release(QUESTIONS),
     counts=lambda rows: [count("Easy: questions", len(rows), QUESTIONS)],
 )

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +41,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, Ratings
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, names_in
 from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
@@ -126,7 +125,6 @@ QUESTION_TABLE = Table(
     hub="mair-lab/CulturalVQA",
     additions=("answers",),
     id="u_id",
-    id_of=attrgetter("u_id"),
     image_column="image",
     release=Release(QUESTIONS),
     counts=lambda rows: [
@@ -136,21 +134,21 @@ QUESTION_TABLE = Table(
         *tally("facet {}", (facet_of(row.facet) for row in rows), FACETS),
     ],
 )
-ANSWERS_TABLE = Table(model=_AnswerRow, folder="culturalvqa", stems=("answers",), id="u_id", id_of=attrgetter("u_id"))
+ANSWERS_TABLE = Table(model=_AnswerRow, folder="culturalvqa", stems=("answers",), id="u_id")
 
 
 def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Rows[CulturalVqaRow]:
     if not (paths := ANSWERS_TABLE.files(settings)):
         return found
-    answers = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}
+    answers, rows = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}, []
     for index, row in enumerate(found.rows):
-        if row.u_id not in answers:
+        if (answer := answers.get(row.u_id or "")) is None:
             raise DataError(
                 f"{paths[0]}: found no answer for {found.where(index)}, whose u_id is {row.u_id!r}. Expected a row for "
                 "each question, and questions with a column 'u_id'. Add it."
             )
-    known = [answers[str(row.u_id)].model_dump(exclude={"u_id"}, exclude_none=True) for row in found.rows]
-    return replace(found, rows=[row.model_copy(update=update) for row, update in zip(found.rows, known, strict=True)])
+        rows.append(row.model_copy(update=answer.model_dump(exclude={"u_id"}, exclude_none=True)))
+    return replace(found, rows=rows)
 
 
 # Documents
@@ -316,7 +314,7 @@ VARIANTS = [
 class _AskedAsInCulturalVqa(Benchmark):
     """What CulturalVQA and cultures like it share."""
 
-    culture_field = "country"
+    groups, culture_field = GROUPS, "country"
 
     def report(self) -> BenchmarkReport:
         """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""
@@ -346,10 +344,6 @@ class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
 
     ratings = Ratings(level="ordinal", scale=(1, 5), measures={"Spearman's rho": "spearman"})
 
-    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
-        super().__init__(folder, file, like)
-        self.groups = {**GROUPS, "country": Groups({file.name: file.title}, places={file.name: file.place})}
-
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
@@ -364,7 +358,6 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
     judge, data = "LAVE, GPT-4o", "Hub mair-lab/CulturalVQA"
     made_from = ("CANDLE",)
     culture = CulturalVqaCulture
-    groups = GROUPS
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

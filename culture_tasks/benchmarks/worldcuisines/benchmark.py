@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
@@ -40,7 +39,6 @@ from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.benchmarks.worldcuisines.dishes import KNOWLEDGE_BASE, Dishes
 from culture_tasks.data.checking import DataReport, check_tables, count
-from culture_tasks.data.images import Images
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalLabel, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
@@ -317,16 +315,8 @@ class WorldCuisines(Benchmark):
         return [entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form)]
 
     def check(self, settings: Settings) -> DataReport:
-        """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        tables = [question_table(*part) for part in QUESTIONS]
-        report = check_tables(self.name, settings, tables)
-        for table in tables:
-            with suppress(DataError):  # which the check of the table tells
-                found = table.rows(settings)
-                own = [index for index, row in enumerate(found.rows) if row.image]
-                images = Images(found.part(own), [found.rows[index].image for index in own])
-                report.problems += images.problems(settings.image_pixels, set())
-        return report
+        """Checks the questions of both sets. Images, which all rows of a dish share, are checked by each run."""
+        return check_tables(self.name, settings, [question_table(*part) for part in QUESTIONS])
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""
