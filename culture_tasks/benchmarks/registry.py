@@ -118,11 +118,11 @@ def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
 
     A user's task has the metrics of the first task of its benchmark with the same main metric.
     """
-    own = [entry for entry in (entries().get(task),) if isinstance(entry, Task)]
-    tasks = benchmarks()[benchmark].tasks() if benchmark in benchmarks() else ()
-    for candidate in (*own, *(other for other in tasks if other.metric == metric)):
-        return {definition.name: definition for definition in candidate.metrics()}
-    return {}
+    own = entries().get(task)
+    tasks = [own] if isinstance(own, Task) else []
+    if benchmark in benchmarks():
+        tasks += [other for other in benchmarks()[benchmark].tasks() if other.metric == metric]
+    return {definition.name: definition for definition in tasks[0].metrics()} if tasks else {}
 
 
 @cache
