@@ -78,10 +78,6 @@ def _arabic() -> Lemmatiser:
     return lambda text: str(lemmatizer.lemmatize(text))  # a text, which is taken apart into characters
 
 
-def _assamese() -> Lemmatiser:
-    return import_module("indicnlp.tokenize.indic_tokenize").trivial_tokenize  # type: ignore[no-any-return]
-
-
 def _english() -> Lemmatiser:
     pipeline = import_module("spacy").load("en_core_web_sm")
     return lambda text: [token.lemma_ for token in pipeline(text)]
@@ -105,7 +101,7 @@ def _chinese() -> Lemmatiser:
 
 _LEMMATISERS: Mapping[str, tuple[str, Callable[[], Lemmatiser]]] = {
     "ar": ("qalsadi", _arabic),
-    "as": ("indic-nlp-library", _assamese),
+    "as": ("indic-nlp-library", lambda: import_module("indicnlp.tokenize.indic_tokenize").trivial_tokenize),
     "en": ("spacy", _english),
     "ha": ("hausastemmer", _hausa),
     "ko": ("konlpy", _korean),

@@ -15,7 +15,6 @@ from culture_tasks.benchmarks.choice_reader import read_choice
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.benchmarks.worldcuisines.benchmark import (
     AUTHORS,
-    BENCHMARK,
     DUAL,
     LANGUAGES,
     SINGLE,
@@ -108,15 +107,6 @@ def test_what_cannot_be_used_is_named(folder, rows, message):
     with pytest.raises(DataError) as error:
         loaded(folder)
     assert message in str(error.value)
-
-
-def test_the_check_counts_and_names_what_is_wrong(folder, fixture_data):
-    report = BENCHMARK.check(Settings(data=fixture_data))
-    assert report.usable
-    assert {count.name: count.found for count in report.counts}["large set, task1: rows"] == "27"
-    write(folder / "small_task2.jsonl", row(prompt_type="2"), row(prompt_type="2"))
-    problems = "\n".join(BENCHMARK.check(Settings(data=folder.parent)).problems)
-    assert "small_task2.jsonl, row 2, field 'qa_id': '1 in en' is also the id of" in problems
 
 
 # Scores
