@@ -84,8 +84,9 @@ class Blend(Benchmark):
         """Returns a task for each way of asking, two of multiple choice, and the ways with the paper's matcher."""
         choice = _multiple_choice()
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
-        default, official = ([_short_answers(way, official=paper_s) for way in VARIANTS] for paper_s in (False, True))
-        return (*default, choice, likelihood, *official)
+        tasks = [_short_answers(variant, official=False) for variant in VARIANTS]
+        official = [_short_answers(variant, official=True) for variant in VARIANTS]
+        return (*tasks, choice, likelihood, *official)
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
