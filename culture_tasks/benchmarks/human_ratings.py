@@ -28,34 +28,21 @@ class PublishedAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRatings:
-    """Rated responses, and the layout of files of them.
+    """Rated responses, and the layout of files of them."""
 
-    Attributes:
-        about: What they are, for the help of a command.
-        aliases: Their names of columns, each with our name of the column.
-        known_by: Columns by which a user's file is known to be in their layout.
-        categories: Their categories, in the order of the paper's tables.
-        category_named: Gives the category that a text names, or None for any other word; raises DataError for a
-            word that looks like a misspelt one.
-        native_language: Gives the English name of the language that a culture, as a row describes it, asks in; None
-            where it doesn't tell.
-        kind_of_culture: Says whose culture it is, as a row describes it; None where it doesn't tell.
-        tests: Names of the tasks whose questions a model that learns from rated responses mustn't have seen.
-        published_in: Where the paper reports the published figures.
-    """
-
-    about: str
+    about: str  # what they are, for the help of a command
     source: Table[Any]
-    aliases: Mapping[str, str]
-    known_by: frozenset[str]
-    categories: Sequence[str]
-    category_named: Callable[[str], str | None]
+    aliases: Mapping[str, str]  # their names of columns, each with our name of the column
+    known_by: frozenset[str]  # columns by which a user's file is known to be in their layout
+    categories: Sequence[str]  # in the order of the paper's tables
+    category_named: Callable[[str], str | None]  # None for another word; DataError for one that looks misspelt
     rubric_for: Callable[[str], Rubric]
     native_language: Callable[[str], str | None]
-    kind_of_culture: Callable[[str], CultureKind | None]
-    tests: Sequence[str]
+    """Gives the English name of the language that a culture, as a row describes it, asks in, where it tells."""
+    kind_of_culture: Callable[[str], CultureKind | None]  # as a row describes the culture; None where it doesn't tell
+    tests: Sequence[str]  # tasks whose questions a model that learns from rated responses mustn't have seen
     published: Sequence[PublishedAgreement]
-    published_in: str
+    published_in: str  # where the paper reports these figures
 
 
 class OffersHumanRatings(ABC):

@@ -16,25 +16,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from culture_tasks import prompt_files
-from culture_tasks.benchmarks.reporting import (
-    MODEL,
-    WITH_JUDGE,
-    BenchmarkReport,
-    FurtherScore,
-    Groups,
-    ScoreUnit,
-    groups_of,
-)
-from culture_tasks.benchmarks.tables import Figure, series_of
+from culture_tasks.benchmarks.reporting import MODEL, WITH_JUDGE, BenchmarkReport, FurtherScore, Groups, groups_of
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, Figure, standard_figures, standard_tables
+from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.reading import DataReading
 from culture_tasks.text import NO_RESPONSE, storable
 
 if TYPE_CHECKING:
     import datasets
 
-    from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column
-    from culture_tasks.benchmarks.tables import Table as ReportTable
+    from culture_tasks.benchmarks.reporting import ScoreUnit
     from culture_tasks.data.checking import DataReport
     from culture_tasks.data.tables import Table
     from culture_tasks.judges.rubric.rubrics import Rubric
@@ -44,8 +35,7 @@ if TYPE_CHECKING:
 Harness = Literal["lm_eval", "lmms_eval"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
 
-Doc = Mapping[str, Any]
-"""One document of a task: a row of its data set."""
+Doc = Mapping[str, Any]  # one document of a task: a row of its data set
 
 
 # What a model is asked
@@ -53,47 +43,25 @@ Doc = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that a prompt shows.
-
-    Attributes:
-        row: Row of the data set that has the image; None means the document's own.
-    """
+    """An image that a prompt shows: that of a row of the data set, by default the document's own."""
 
     row: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is shown of a document.
+    """What a model is shown of a document: texts and images of the user's message, in order, and a system message.
 
-    Attributes:
-        parts: Texts and images of the user's message, in order.
-        system: The system message, for models that have one; other models read it before the first text.
+    Models that have no system message read it before the first text.
     """
 
     parts: tuple[str | Picture, ...]
     system: str = ""
 
 
-def filled(package: str, name: str, *before: Picture) -> Callable[[Doc], Prompt]:
-    """Returns what fills a prompt file with a document's fields, and its slots ``{a}``, ``{b}`` … with the options."""
-
-    def prompt(doc: Doc) -> Prompt:
-        options = {chr(ord("a") + number): option for number, option in enumerate(doc.get("options", ()))}
-        return Prompt((*before, prompt_files.load(package, name).fill({**doc, **options})))
-
-    return prompt
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How a model generates.
-
-    Attributes:
-        max_tokens: Most tokens of an answer.
-        temperature: Temperature of sampling; 0 is greedy decoding.
-        top_p: Nucleus of sampling; None leaves it to the model.
-    """
+    """How a model generates; temperature 0 is greedy decoding, and without ``top_p`` the model's own is used."""
 
     max_tokens: int
     temperature: float = 0.0
@@ -105,27 +73,16 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of a task, checked.
-
-    Attributes:
-        rows: One mapping a document, all with the same fields.
-        images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
-        reading: What they were read from.
-    """
+    """The documents of a task, checked: mappings with the same fields, and what they were read from."""
 
     rows: Sequence[Doc]
-    images: datasets.Dataset | None = None
+    images: datasets.Dataset | None = None  # image columns of the same documents, not decoded yet
     reading: DataReading = field(default_factory=DataReading)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Where the documents of a task come from.
-
-    Attributes:
-        sources: The tables that are needed.
-        load: Reads and checks them, by the user's settings; raises DataError if they can't be used.
-    """
+    """Where the documents of a task come from; ``load`` reads and checks them, and raises DataError."""
 
     sources: tuple[Table[Any], ...]
     load: Callable[[Settings], Documents]
@@ -136,25 +93,15 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale that a number is on.
+    """The scale that a number is on."""
 
-    Attributes:
-        unit: How the number is meant, such as ``share``, ``percent``, ``rating``, ``ratio``.
-        low: Lowest value that is possible; None where there is none.
-        high: Highest value that is possible; None where there is none.
-        better: Which end is better; None where a value in between is neutral.
-        neutral: The value that means "no bias", where there is one.
-        digits: Digits after the point that are worth showing.
-        times: What 1 of a harness's number is on the scale: 100 where harnesses have fractions and the paper percent.
-    """
-
-    unit: str
-    low: float | None = None
+    unit: str  # how the number is meant, such as `share`, `percent`, `rating`, `ratio`
+    low: float | None = None  # lowest value that is possible; None where there is none
     high: float | None = None
-    better: Literal["higher", "lower"] | None = "higher"
-    neutral: float | None = None
-    digits: int = 2
-    times: float = 1.0
+    better: Literal["higher", "lower"] | None = "higher"  # None where a value in between is neutral
+    neutral: float | None = None  # the value that means "no bias", where there is one
+    digits: int = 2  # after the point, as many as are worth showing
+    times: float = 1.0  # what 1 of a harness's number is on the scale: 100 where the paper has percent
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -169,33 +116,22 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a harness is running, for metrics that write files.
-
-    Attributes:
-        model: Name of the evaluated model.
-        output: Folder that the harness writes to, where it says so.
-        settings: The user's settings.
-    """
+    """What a harness is running."""
 
     model: str
-    output: Path | None
+    output: Path | None  # folder that the harness writes to, where it says so
     settings: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A number of a task, and the scale that it is on.
-
-    Attributes:
-        name: Its name in result files.
-        title: Its name in reports, without a unit, such as ``exact match``; empty for the name itself.
-        groups: Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Score.groups`.
-    """
+    """A number of a task, by its name in result files."""
 
     name: str
     scale: Scale
-    title: str = ""
+    title: str = ""  # its name in reports, without a unit, such as `exact match`; empty for the name itself
     groups: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Groups of documents with a number each, ``<name>_<group>``, by field of :attr:`Score.groups`."""
 
     @property
     def in_words(self) -> str:
@@ -206,17 +142,13 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanScore(Metric):
-    """The mean of a score that is known at once.
-
-    Attributes:
-        equal_groups: The field whose groups weigh the same in the mean of all documents; empty where documents do.
-        per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Score.cluster`): ``min`` where
-            a question counts only if all of its rows are right. The mean is over clusters then; one with a document
-            that has no verdict is left out. None: every document has a score by itself.
-    """
+    """The mean of a score that is known at once."""
 
     equal_groups: str = ""
+    """The field whose groups weigh the same in the mean of all documents; empty where documents do."""
     per_cluster: Callable[[Sequence[float]], float] | None = None
+    """Makes one score of the scores of each cluster's documents: ``min`` where a question counts only if all of its
+    rows are right. The mean is over clusters then; one with a document that has no verdict is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,60 +166,37 @@ class ComputedScore(Metric):
 
     For a task's main metric the values are the records of the documents that have a score. Its interval and tests in
     the report are those of a bootstrap over clusters, for which it is worked out of a thousand resamples of records.
-
-    Attributes:
-        value: Works it out, from any number of values, in any order.
-        stderr: Works out its standard error, in the same unit, from the values and the cluster of each; None where
-            there is none, and for a main metric that of the bootstrap.
-        is_score: Whether the mean of several tasks' numbers means something.
-        finish: Called once with the values, the task's name and the run, when a harness has its results.
     """
 
-    value: Callable[[Sequence[Any]], float]
+    value: Callable[[Sequence[Any]], float]  # from any number of values, in any order
     stderr: Callable[[Sequence[Any], Sequence[Hashable]], float] | None = None
-    is_score: bool = True
+    """The standard error, in the same unit, from the values and the cluster of each. None: there is none, and for a
+    main metric it is the bootstrap's."""
+    is_score: bool = True  # whether the mean of several tasks' numbers means something
     finish: Callable[[Sequence[Any], str, Run], None] | None = None
+    """Called once with the values, the task's name and the run, when a harness has its results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One document with the answers to it: all that its record will say, but for the judge's verdicts.
+    """One document with the answers to it: all that its record will say, but for the judge's verdicts."""
 
-    Attributes:
-        item: The question, the same for every model and harness.
-        responses: The answers, one a run; several where the harness repeats a request.
-        question: What was asked, as a judge or reader is shown it.
-        references: Answers that count as right.
-        groups: The groups that the document belongs to, by field, such as ``{"country": "brazil"}``.
-        cluster: The image, scene, scenario or question that it shares with other documents of the benchmark's tasks;
-            empty without one.
-        image: Identifier of its image, the same wherever the image is the same; empty without one.
-        data: Fingerprints of the data, by name.
-        prompt: The prompt file, where a benchmark has several.
-        facts: Further facts of the document for its record.
-        rubric: How a judge grades the answers; None where no judge is needed.
-        judge_language: Name of the language, where the rubric's prompt tells the judge.
-        labels: The label read from each answer where no judge is needed; None where nothing could be read.
-        score: The score of the task's metric where no judge is needed; None where the document doesn't count.
-        values: Its values for the task's other metrics, by name. A metric that no document has a value for is no part
-            of the results.
-    """
-
-    item: str
-    responses: Sequence[str]
-    question: str = ""
+    item: str  # the question, the same for every model and harness
+    responses: Sequence[str]  # one a run; several where the harness repeats a request
+    question: str = ""  # as a judge or reader is shown it
     references: Sequence[str] = ()
-    groups: Mapping[str, str | None] = field(default_factory=dict)
-    cluster: str = ""
-    image: str = ""
-    data: Mapping[str, str] = field(default_factory=dict)
-    prompt: PromptFile | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    rubric: Rubric | None = None
-    judge_language: str = ""
-    labels: Sequence[str | None] = ()
-    score: float | None = None
+    groups: Mapping[str, str | None] = field(default_factory=dict)  # by field, such as {"country": "brazil"}
+    cluster: str = ""  # the image, scene, scenario or question that it shares with other documents
+    image: str = ""  # identifier of its image, the same wherever the image is the same
+    data: Mapping[str, str] = field(default_factory=dict)  # fingerprints of the data, by name
+    prompt: PromptFile | None = None  # where a benchmark has several
+    facts: Mapping[str, Any] = field(default_factory=dict)  # further ones for the record
+    rubric: Rubric | None = None  # how a judge grades the answers, where one is needed
+    judge_language: str = ""  # its name, where the rubric's prompt tells the judge
+    labels: Sequence[str | None] = ()  # read from each answer where no judge is needed; None where nothing could be
+    score: float | None = None  # that of the task's metric where no judge is needed; None: it doesn't count
     values: Mapping[str, Any] = field(default_factory=dict)
+    """Its values for the task's other metrics. One that no document has a value for is no part of the results."""
 
     @classmethod
     def of(cls, doc: Doc, responses: Sequence[str], groups: Mapping[str, Groups], **fields: Any) -> Score:
@@ -297,10 +206,7 @@ class Score:
 
 
 class KeepAll:
-    """Response filter that keeps every response of a request, so that repeated runs are scored together.
-
-    Both harnesses keep only the first by default.
-    """
+    """Response filter that keeps every response of a request; both harnesses keep only the first by default."""
 
     def __init__(self, **_: object) -> None:
         """Takes what the harnesses pass, and needs none of it."""
@@ -310,52 +216,39 @@ class KeepAll:
         return [list(responses) for responses in resps]
 
 
+def responses_of(results: Sequence[Any]) -> list[str]:
+    """Returns the responses to one document, whichever way a harness nests them; None, or none at all, has failed."""
+    flat = results[0] if len(results) == 1 and isinstance(results[0], (list, tuple)) else results
+    return [NO_RESPONSE if response is None else storable(str(response)) for response in flat] or [NO_RESPONSE]
+
+
 # Names that can be passed to --tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task of a harness.
-
-    Attributes:
-        name: Its name; the stem of its YAML file.
-        about: The quantity that it and the tasks like it measure, in a few words.
-        title: Its name in reports, such as ``CARE, asked in English``; empty for the name itself.
-        languages: Codes of the languages in which the model is asked: those of two letters (ISO 639-1), or of three
-            (ISO 639-3) where there is none of two. Registers and dialects are groups.
-        metrics: Its metrics, the main one included.
-        metric: Name of its main metric, under which its records are logged; empty for the first.
-        data: Its documents.
-        prompt: Gives the prompt for a document.
-        score: Scores the answers to a document, one a run.
-        decoding: How the model generates, if it does.
-        shows_images: Whether its documents have images.
-        target: Gives the right answers of a document, for the harness's log.
-        choices: Gives the replies that a document allows, where the model writes none: ``score`` is given the one that
-            it finds the most likely. None means that the model writes its reply.
-        responses: Filter that the responses go through before they are scored.
-        harnesses: The harnesses that have it.
-        tag: A name for several tasks without a mean; may be empty.
-        version: Version in its metadata.
-    """
+    """A task of a harness; its name is the stem of its YAML file."""
 
     name: str
-    about: str
+    about: str  # the quantity that it and the tasks like it measure, in a few words
     languages: tuple[str, ...]
-    metrics: Callable[[], Sequence[Metric]]
+    """Codes of the languages in which the model is asked: of two letters (ISO 639-1), or of three (ISO 639-3) where
+    there is none of two. Registers and dialects are groups."""
+    metrics: Callable[[], Sequence[Metric]]  # the main one included
     data: DataSet
     prompt: Callable[[Any], Prompt]
-    score: Callable[[Any, Sequence[str]], Score]
+    score: Callable[[Any, Sequence[str]], Score]  # of a document with the answers to it, one a run
     decoding: Decoding
     shows_images: bool = False
-    target: Callable[[Any], str | list[str]] = lambda _: ""
+    target: Callable[[Any], str | list[str]] = lambda _: ""  # the right answers, for the harness's log
     choices: Callable[[Any], Sequence[str]] | None = None
-    responses: type = KeepAll
+    """Gives the replies that a document allows, where the model writes none: ``score`` is given the most likely."""
+    responses: type = KeepAll  # filter that the responses go through before they are scored
     harnesses: tuple[Harness, ...] = HARNESSES
-    title: str = ""
-    tag: str = ""
+    title: str = ""  # its name in reports, such as `CARE, asked in English`; empty for the name itself
+    tag: str = ""  # a name for several tasks without a mean
     version: float = 1.0
-    metric: str = ""
+    metric: str = ""  # its main metric, under which its records are logged; the first by default
 
     def __post_init__(self) -> None:
         if not self.metric:
@@ -363,15 +256,9 @@ class Task:
 
 
 class Variant:
-    """One of the ways in which a benchmark asks its questions.
+    """One of the ways in which a benchmark asks its questions; ``facts`` are what else differs, by name.
 
-    Attributes:
-        suffix: The end of its tasks' names.
-        title: The way in a few words, for the titles of its tasks.
-        prompt: The prompt file.
-        decoding: How the model generates.
-        about: The quantity that its tasks measure; the title by default.
-        facts: What else differs, by name.
+    Its tasks' names end with the suffix, and their titles with its title; ``about`` is the title by default.
     """
 
     def __init__(
@@ -392,24 +279,14 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Several tasks under one name, with a row in the results where their mean means something.
-
-    Attributes:
-        name: Its name; the stem of its YAML file.
-        about: The quantity that it measures, in a few words.
-        title: Its name in reports; empty for the name itself.
-        members: Names of its tasks or groups.
-        means: Metrics whose mean over the members means something.
-        weight_by_size: Whether every document weighs the same in these means, rather than every member.
-        harnesses: The harnesses that have it.
-    """
+    """Several tasks or groups under one name, with a row in the results where their mean means something."""
 
     name: str
     about: str
     members: tuple[str, ...]
-    means: tuple[str, ...] = ()
+    means: tuple[str, ...] = ()  # metrics whose mean over the members means something
     title: str = ""
-    weight_by_size: bool = True
+    weight_by_size: bool = True  # whether every document weighs the same in these means, rather than every member
     harnesses: tuple[Harness, ...] = HARNESSES
 
 
@@ -458,6 +335,10 @@ class Benchmark(ABC):
     def entries(self) -> Sequence[Entry]:
         """Returns its tasks, groups and tags, in the order of the task table."""
 
+    def tasks(self) -> Sequence[Task]:
+        """Returns its tasks alone."""
+        return [entry for entry in self.entries() if isinstance(entry, Task)]
+
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics that its judges grade by."""
         return ()
@@ -470,10 +351,14 @@ class Benchmark(ABC):
         """
         from culture_tasks.data.checking import check_tables
 
-        tasks = (entry for entry in self.entries() if isinstance(entry, Task))
-        return check_tables(
-            self.name, settings, list(dict.fromkeys(table for task in tasks for table in task.data.sources))
-        )
+        sources = dict.fromkeys(table for task in self.tasks() for table in task.data.sources)
+        return check_tables(self.name, settings, list(sources))
+
+    def metrics_of(self, unit: ScoreUnit) -> Mapping[str, Metric]:
+        """Returns the metrics of a unit's first task by statistic, the main one as ``score``, also of a user's task."""
+        tasks = self.tasks()
+        task = next((task for task in tasks if task.name in unit.tasks), tasks[0])
+        return {"score" if metric.name == task.metric else metric.name: metric for metric in task.metrics()}
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported: what follows from its groups and metrics, and its tables.
@@ -483,67 +368,19 @@ class Benchmark(ABC):
         return _report_of(self)
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterable[ReportTable]:
-        """Yields the tables of the units that were run: by default one for each field of its groups.
-
-        Of several tasks it has no column for all groups: their score may be a mean over tasks.
-        """
-        for unit in numbers.units.values():
-            metric = self.metrics_of(unit)["score"]
-            for name, groups in self.groups.items():
-                if groups.shown and groups:
-                    columns = numbers.by(name, unit.key, printed={}, total="All" if len(unit.tasks) == 1 else "")
-                    yield numbers.table(f"{unit.key}_by_{name}", f"{unit.title}: {metric.in_words}, by {name}", columns)
+        """Yields the tables of the units that were run: by default one for each field of its groups."""
+        return standard_tables(self, numbers)
 
     def figures(self, numbers: BenchmarkNumbers) -> Iterable[Figure]:
         """Yields its figures: by default one for each field of its groups and each metric, with a panel per unit."""
-        units: dict[str, list[ScoreUnit]] = {}
-        for unit in numbers.units.values():
-            units.setdefault(self.metrics_of(unit)["score"].name, []).append(unit)
-        first = next(entry.metric for entry in self.entries() if isinstance(entry, Task))
-        for name, groups in self.groups.items():
-            for key, members in units.items() if groups.shown and groups else ():
-                metric = self.metrics_of(members[0])["score"]
-                yield Figure(
-                    key=f"{self.name}_{f'{key}_' if key != first else ''}{name}",
-                    title=f"{self.title}{f', {metric.title},' if key != first else ''} by {name}",
-                    panels={unit.title: series_of(numbers.by(name, unit.key)) for unit in members},
-                    value=metric.in_words[:1].upper() + metric.in_words[1:],
-                    groups=groups.axis or name,
-                    source=numbers.source,
-                )
-
-    def metrics_of(self, unit: ScoreUnit) -> Mapping[str, Metric]:
-        """Returns the metrics of a unit's first task by statistic, the main one as ``score``, also of a user's task."""
-        tasks = {entry.name: entry for entry in self.entries() if isinstance(entry, Task)}
-        task = next((tasks[name] for name in unit.tasks if name in tasks), next(iter(tasks.values())))
-        return {"score" if metric.name == task.metric else metric.name: metric for metric in task.metrics()}
-
-    def columns(
-        self, numbers: BenchmarkNumbers, labels: Mapping[str, str], printed: Mapping[str, Mapping[str, str]]
-    ) -> list[Column]:
-        """Returns a column for each metric of each unit that has a label.
-
-        Args:
-            numbers: The numbers.
-            labels: Labels of the statistics, in the order of the columns.
-            printed: Keys of the column of published tables, by unit and statistic as in ``cvqa_en_acc_macro``.
-        """
-        return [
-            numbers.column(
-                key := f"{unit.key}_{name}", labels[name], unit.key, name, over=unit.title, printed=printed.get(key, {})
-            )
-            for unit in numbers.units.values()
-            for name in labels
-            if name in self.metrics_of(unit)
-        ]
+        return standard_figures(self, numbers)
 
 
 @cache
 def _report_of(benchmark: Benchmark) -> BenchmarkReport:
-    tasks = [entry for entry in benchmark.entries() if isinstance(entry, Task)]
     further = {
         metric.name: FurtherScore(metric.name, metric.scale)
-        for task in tasks
+        for task in benchmark.tasks()
         for metric in task.metrics()
         if metric.name != task.metric and isinstance(metric, MeanScore)
     }
@@ -557,9 +394,3 @@ def _report_of(benchmark: Benchmark) -> BenchmarkReport:
         headers=WITH_JUDGE if benchmark.judge else MODEL,
         source=f"{benchmark.title} ({benchmark.paper})",
     )
-
-
-def responses_of(results: Sequence[Any]) -> list[str]:
-    """Returns the responses to one document, whichever way a harness nests them; None, or none at all, has failed."""
-    flat = results[0] if len(results) == 1 and isinstance(results[0], (list, tuple)) else results
-    return [NO_RESPONSE if response is None else storable(str(response)) for response in flat] or [NO_RESPONSE]

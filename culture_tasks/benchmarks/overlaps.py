@@ -22,25 +22,13 @@ class Question(NamedTuple):
     text: str
 
 
-class SharedQuestion(NamedTuple):
-    """Two questions of two benchmarks; the similarity is 1 where they are the same but for case and punctuation."""
-
-    first: Question
-    second: Question
-    similarity: float
-
-
-class TaskOverlap(NamedTuple):
-    """The questions that two benchmarks share; ``sizes`` are their numbers of different questions."""
+class Overlap(NamedTuple):
+    """The questions that two benchmarks share, with the numbers of different questions that each has."""
 
     benchmarks: tuple[str, str]
     sizes: tuple[int, int]
-    questions: Sequence[SharedQuestion]
-
-    @property
-    def same(self) -> int:
-        """Questions that are the same."""
-        return sum(question.similarity == 1 for question in self.questions)
+    same: Sequence[tuple[Question, Question]]  # but for case and punctuation
+    alike: Sequence[tuple[Question, Question, float]]  # with their similarity, below 1
 
 
 def questions_of(task: Task, settings: Settings) -> tuple[list[Question], DataReading]:
@@ -54,7 +42,7 @@ def questions_of(task: Task, settings: Settings) -> tuple[list[Question], DataRe
     return questions, documents.reading
 
 
-def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[TaskOverlap]:
+def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Overlap]:
     """Yields the questions that each two benchmarks share; a question counts once, however many tasks ask it."""
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
@@ -62,11 +50,11 @@ def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Task
         for question in questions_of(task, settings)[0]:
             questions.setdefault(" ".join(tokens(question.text)) or question.text, question)
     for (first_name, first), (second_name, second) in itertools.combinations(by_benchmark.items(), 2):
-        shared = [SharedQuestion(first[key], second[key], 1.0) for key in first if key in second]
         first_texts, second_texts = list(first), list(second)
-        for pair in near_duplicates(first_texts, second_texts):
-            text, similar_text = first_texts[pair.first], second_texts[pair.second]
-            if text != similar_text:
-                similarity = min(round(pair.similarity, 3), 0.999)
-                shared.append(SharedQuestion(first[text], second[similar_text], similarity))
-        yield TaskOverlap((first_name, second_name), (len(first), len(second)), shared)
+        alike = [
+            (first[first_texts[pair.first]], second[second_texts[pair.second]], min(round(pair.similarity, 3), 0.999))
+            for pair in near_duplicates(first_texts, second_texts)
+            if first_texts[pair.first] != second_texts[pair.second]
+        ]
+        same = [(first[text], second[text]) for text in first if text in second]
+        yield Overlap((first_name, second_name), (len(first), len(second)), same, alike)

@@ -20,9 +20,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark
+from culture_tasks.benchmarks.reporting import Groups
 from culture_tasks.data.checking import Count, DataReport
-from culture_tasks.data.files import Rows, read_file
-from culture_tasks.data.rows import Identifier, Label, TableRow, checked, id_problems, one_of, split, validated
+from culture_tasks.data.files import Rows
+from culture_tasks.data.rows import Identifier, Label, TableRow, one_of, validated
+from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.settings import Settings, user_cache_folder
 
@@ -33,9 +35,7 @@ if TYPE_CHECKING:
 FILE, DATA, IMAGES, RATINGS = "culture.toml", "data", "images", "ratings.csv"
 """The parts of a culture's folder; nothing else in it is read."""
 
-_TABLES = (".csv", ".jsonl", ".json")
-_MOST_BYTES = {FILE: 20_000, IMAGES: 50_000_000}
-_MOST_BYTES_OF_TABLES = 200_000_000
+_MOST_BYTES = {FILE: 20_000, IMAGES: 50_000_000, DATA: 200_000_000, RATINGS: 200_000_000}
 _JOINERS = "\u200c\u200d"  # within words of Persian, Sinhala and other languages
 
 
@@ -91,21 +91,15 @@ class AgreementRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ratings:
-    """What people rate or label of a culture, and how their agreement is told.
+    """What people rate or label of a culture, and how their agreement is told."""
 
-    Attributes:
-        level: The level of Krippendorff's alpha.
-        scale: Lowest and highest rating, in the column ``rating``; None for labels, in the column ``label``.
-        labels: The labels; empty for any.
-        measures: Measures of the agreement of two people, by their names: a statistic, or a function of both's values.
-    """
-
-    level: Level
-    scale: tuple[int, int] | None = None
-    labels: Collection[str] = ()
+    level: Level  # of Krippendorff's alpha
+    scale: tuple[int, int] | None = None  # lowest and highest `rating`; None where people give a `label`
+    labels: Collection[str] = ()  # empty for any
     measures: Mapping[str, Statistic | Callable[[Sequence[Any], Sequence[Any]], float]] = field(default_factory=dict)
+    """Measures of the agreement of two people, by their names: a statistic, or a function of both's values."""
 
-    def read(self, folder: Path, settings: Settings | None = None) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
+    def read(self, folder: Path, settings: Settings) -> tuple[Mapping[tuple[str, str], Any], list[str]]:
         """Returns the ratings or labels in a culture's folder by person and item, and the problems of all rows."""
         path, column = folder / RATINGS, "rating" if self.scale else "label"
         if not path.is_file():
@@ -114,13 +108,16 @@ class Ratings:
         if self.scale:
             kind = Annotated[float, Field(ge=self.scale[0], le=self.scale[1])]
         columns: dict[str, Any] = {column: (kind, ...)}
-        table = read_file(path)
-        model = create_model("RatingRow", __base__=_RatingRow, **columns)
-        rows, problems = split(checked(table, model, settings=settings))
-        keys = [(row.person, row.item) for _, row in rows]
-        valid = table.part([index for index, _ in rows])
-        problems += id_problems(valid, [f"{item} of {person}" for person, item in keys], "item")
-        return {key: getattr(row, column) for key, (_, row) in zip(keys, rows, strict=True)}, problems
+        table = Table(
+            model=create_model("RatingRow", __base__=_RatingRow, **columns),
+            folder="",
+            stems=(path.stem,),
+            root=folder,
+            id="item",
+            id_of=lambda row: f"{row.item} of {row.person}",
+        )
+        rows, problems = table.check(settings, set())
+        return {(row.person, row.item): getattr(row, column) for row in rows}, problems
 
     def agreement(self, values: Mapping[tuple[str, str], Any]) -> Iterator[AgreementRow]:
         """Yields Krippendorff's alpha of all people, and each measure of each pair of them and its mean over pairs."""
@@ -151,12 +148,7 @@ class Ratings:
 
 
 class CultureBenchmark(Benchmark):
-    """The benchmark of a culture in a folder, graded as the one that it is like, without published numbers.
-
-    Attributes:
-        file_model: What ``culture.toml`` says.
-        ratings: What people rate or label.
-    """
+    """The benchmark of a culture in a folder, graded as the one that it is like, without published numbers."""
 
     data = "own culture"
     file_model: type[CultureFile] = CultureFile
@@ -169,6 +161,10 @@ class CultureBenchmark(Benchmark):
         self.paper, self.judge = f"made like {like.paper}", like.judge
         digest = hashlib.sha256(f"{__version__} {file.model_dump_json()}".encode()).hexdigest()
         self.task_files = user_cache_folder() / "tasks" / f"{self.name}-{digest[:16]}"
+        if self.culture_field:
+            group = file.language if self.culture_field == "language" else file.name
+            own = Groups({group: file.title}, places={group: file.place})
+            self.groups = {**self.groups, self.culture_field: own}
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of the benchmark that it is like."""
@@ -196,8 +192,7 @@ class LikeBenchmark(Benchmark):
 def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBenchmark:
     """Returns the benchmark of the culture in a folder, made like one of some benchmarks.
 
-    Raises:
-        DataError: For the first problem of ``culture.toml``, or with every file that isn't read.
+    Raises DataError for the first problem of ``culture.toml``, or with every file that isn't read.
     """
     folder = folder.resolve()
     path = folder / FILE
@@ -220,7 +215,7 @@ def read_culture(folder: Path, likes: Mapping[str, LikeBenchmark]) -> CultureBen
 def _unsafe_files(folder: Path) -> Iterator[str]:
     """Yields the files of a culture that lead out of its folder, are no files, or are larger than any should be."""
     for part in (FILE, DATA, IMAGES, RATINGS):
-        most = _MOST_BYTES.get(part, _MOST_BYTES_OF_TABLES)
+        most = _MOST_BYTES[part]
         below = () if (folder / part).is_symlink() else sorted((folder / part).rglob("*"))
         for path in (folder / part, *below):
             if path.is_symlink():
@@ -230,4 +225,4 @@ def _unsafe_files(folder: Path) -> Iterator[str]:
             elif path.is_file() and path.stat().st_size > most:
                 yield f"{path}: {path.stat().st_size:,} bytes. Expected {most:,} at most. Make it smaller."
             elif part == DATA and path.suffix.lower() == ".parquet":
-                yield f"{path}: a Parquet file. Expected {', '.join(_TABLES)}. Save the table as one of these."
+                yield f"{path}: a Parquet file. Expected .csv, .jsonl, .json. Save the table as one of these."

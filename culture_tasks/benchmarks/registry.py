@@ -118,12 +118,11 @@ def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
 
     A user's task has the metrics of the first task of its benchmark with the same main metric.
     """
-    entry_of_task = entries().get(task)
-    candidates = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
-    for entry in (entry_of_task, *candidates):
-        if isinstance(entry, Task) and (entry is entry_of_task or entry.metric == metric):
-            return {definition.name: definition for definition in entry.metrics()}
-    return {}
+    own = entries().get(task)
+    tasks = [own] if isinstance(own, Task) else []
+    if benchmark in benchmarks():
+        tasks += [other for other in benchmarks()[benchmark].tasks() if other.metric == metric]
+    return {definition.name: definition for definition in tasks[0].metrics()} if tasks else {}
 
 
 @cache
@@ -166,7 +165,7 @@ def check_revisions(settings: Settings) -> None:
     """Raises SettingsError if a revision was chosen of a data set that no benchmark reads."""
     if not settings.revisions:
         return
-    tables = [table for name in entries() for task in tasks_below(name) for table in task.data.sources]
+    tables = [table for benchmark in benchmarks().values() for task in benchmark.tasks() for table in task.data.sources]
     offers = (benchmark for benchmark in benchmarks().values() if isinstance(benchmark, OffersHumanRatings))
     tables += [offer.human_ratings().source for offer in offers]
     data_sets = dict.fromkeys(table.hub for table in tables if table.hub)

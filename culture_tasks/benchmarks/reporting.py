@@ -3,7 +3,7 @@
 Every number of the report has an address: a unit (a task, or a group that counts as one), a statistic, and the groups
 that its samples belong to. Which numbers there are follows from a benchmark's groups and metrics: splits of the score,
 further scores of the records; it may add derived statistics. The report works the numbers out, ranks and tests them. A
-benchmark's tables and figures are functions of these :class:`BenchmarkNumbers`.
+benchmark's tables and figures are functions of these :class:`~culture_tasks.benchmarks.tables.BenchmarkNumbers`.
 """
 
 from __future__ import annotations
@@ -40,23 +40,17 @@ whether the judge can be trusted, and how it was run.
 
 @dataclass(frozen=True, eq=False)
 class Groups(Collection[str]):
-    """The groups of a field of the records, such as countries: a collection of their names, in the order shown.
-
-    Attributes:
-        names: The groups in the order in which they are shown, each with its label where that isn't the group itself
-            with a capital. Others come after them.
-        places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`), or a function that gives
-            these by the groups' names: the same place of several benchmarks has one row in the table of countries.
-        of: Gives the group of a document; None where that is in the document under the field's name.
-        axis: What the groups are along the axis of a figure; empty for the field's name.
-        shown: Whether the standard table and figure of the field are in the report.
-    """
+    """The groups of a field of the records, such as countries: a collection of their names, in the order shown."""
 
     names: Mapping[str, str] | Sequence[str] = ()
+    """The groups, each with its label where that isn't the group itself with a capital. Others come after them."""
     places: Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]] = field(default_factory=dict)
+    """Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`), or a function that gives these by the
+    groups' names: the same place of several benchmarks has one row in the table of countries."""
     of: Callable[[Mapping[str, Any]], str | None] | None = None
-    axis: str = ""
-    shown: bool = True
+    """Gives the group of a document; None where that is in the document under the field's name."""
+    axis: str = ""  # what the groups are along the axis of a figure; empty for the field's name
+    shown: bool = True  # whether the standard table and figure of the field are in the report
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -121,68 +115,48 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class FurtherScore:
-    """A second score of samples, split and averaged as the score is.
-
-    Attributes:
-        read: Gives it by a sample's record, or None where the sample has none; runs of which no sample has one show
-            nothing. Without it, every record has it by its name among its ``values``.
-    """
+    """A second score of samples, split and averaged as the score is."""
 
     name: str
     scale: Scale
     read: Callable[[Mapping[str, Any]], float | None] | None = None
+    """Gives it by a sample's record, or None where the sample has none; runs of which no sample has one show nothing.
+    Without it, every record has it by its name among its ``values``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A statistic that is no mean of a score.
-
-    Attributes:
-        compute: Gives, by group of its dimension, one value for each answer, so that their mean is the number and their
-            spread its sampling error (:func:`culture_tasks.metrics.means.ratio_contributions`), or the number alone
-            where its error isn't known. Nothing where there is nothing to compute.
-        dimension: The field of those groups; empty for one number alone, under the empty group.
-        within: Fields that are held fixed: each combination of their groups has its numbers.
-        units: Whether a unit, by its key, has it.
-    """
+    """A statistic that is no mean of a score."""
 
     name: str
     scale: Scale
     compute: Callable[[Answers], Mapping[str, Floats | float]]
-    dimension: str = ""
-    within: tuple[str, ...] = ()
-    units: Callable[[str], bool] = lambda _: True
+    """Gives, by group of its dimension, one value for each answer, so that their mean is the number and their spread
+    its sampling error (:func:`culture_tasks.metrics.means.ratio_contributions`), or the number alone where its error
+    isn't known. Nothing where there is nothing to compute."""
+    dimension: str = ""  # the field of those groups; empty for one number alone, under the empty group
+    within: tuple[str, ...] = ()  # fields that are held fixed: each combination of their groups has its numbers
+    units: Callable[[str], bool] = lambda _: True  # whether a unit, by its key, has it
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A number of a run as a whole, which a model of ours writes into the result file.
-
-    Attributes:
-        name: Its name there (:class:`culture_tasks.harness.model_costs.ModelCosts`).
-        of_single_requests: Whether it is the paper's quantity only where requests were answered one at a time.
-    """
+    """A number of a run as a whole, which a model of ours writes into the result file under this name."""
 
     name: str
     scale: Scale
     of_single_requests: bool = False
+    """Whether it is the paper's quantity only where requests were answered one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreUnit:
-    """A task or group that is measured as one number.
-
-    Attributes:
-        key: The task or group.
-        tasks: Its tasks, in order.
-        headline: Whether it is in the summary, and not only in the benchmark's tables.
-        title: Its name for readers, which the report knows.
-    """
+    """A task or group that is measured as one number."""
 
     key: str
-    tasks: tuple[str, ...]
-    headline: bool = True
-    title: str = ""
+    tasks: tuple[str, ...]  # in order
+    headline: bool = True  # whether it is in the summary, and not only in the benchmark's tables
+    title: str = ""  # its name for readers, which the report knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,35 +211,22 @@ WITH_JUDGE: Headers = {**MODEL, "Judge": attrgetter("judges")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastSpec:
-    """Two numbers of one model that a paper sets side by side, with their paired difference on common items.
+    """Two numbers of one model that a paper sets side by side, with their paired difference on common items."""
 
-    Attributes:
-        kind: Names the contrast.
-        key: Names its table and its figure; a further score's have the name of the score behind it.
-        title: Their title.
-        beside: Whether one run of a model gives the first number, and another run of it the second.
-        splits: Fields of the groups that are set side by side, each as the splits of the score have them.
-        fixed: Groups that must be held fixed.
-        words: Names of the first and the second number in sentences, such as ``asked in English``.
-        parts: Labels of the two numbers.
-        values: The quantity with its unit, by statistic.
-        groups: The groups, in words.
-        rows: Field whose groups have a row each, and the header of these; None for one row per model.
-        source: The paper's figure; empty for the benchmark.
-    """
-
-    kind: str
-    key: str
+    kind: str  # names the contrast
+    key: str  # names its table and its figure
     title: str
-    beside: Callable[[RunFacts, RunFacts], bool]
+    beside: Callable[[RunFacts, RunFacts], bool]  # whether two runs of a model give the first and the second number
     splits: tuple[tuple[str, ...], ...]
-    fixed: Where = ()
-    words: tuple[str, str]
-    parts: tuple[str, str]
-    values: Mapping[str, str]
-    groups: str
+    """Fields of the groups that are set side by side, each as the splits of the score have them."""
+    fixed: Where = ()  # groups that must be held fixed
+    words: tuple[str, str]  # names of the two numbers in sentences, such as `asked in English`
+    parts: tuple[str, str]  # labels of the two numbers
+    values: Mapping[str, str]  # the quantity with its unit, by statistic
+    groups: str  # in words
     rows: tuple[str, str] | None = None
-    source: str = ""
+    """Field whose groups have a row each, and the header of these; None for one row per model."""
+    source: str = ""  # the paper's figure; empty for the benchmark
 
     def key_of(self, statistic: str) -> str:
         """Returns the key of the table and the figure of a statistic."""
@@ -277,29 +238,25 @@ class ContrastSpec:
         return {*(field for field, _ in self.fixed), *([self.rows[0]] if self.rows else [])}
 
 
+def in_two_languages(*, native: str, **fields: Any) -> ContrastSpec:
+    """Returns the contrast of tasks that ask in English, with ``en`` in their names, and those that ask natively."""
+
+    def beside(first: RunFacts, second: RunFacts) -> bool:
+        return first.row == second.row and first.task.replace("_en", "", 1) == second.task != first.task
+
+    words, parts = ("asked in English", f"asked in {native}"), ("English", "Native")
+    return ContrastSpec(kind="language", beside=beside, words=words, parts=parts, **fields)
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """How a benchmark is reported; the defaults fit any benchmark.
+    """How a benchmark is reported; the defaults fit any benchmark."""
 
-    Attributes:
-        groups: The groups of samples, by field, as far as they are known.
-        splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
-            it by each field of the records.
-        culture: The field whose groups are cultures; empty where there is none.
-        further: Further scores of each sample.
-        derived: Statistics that are no means of a score.
-        costs: Numbers of runs as a whole.
-        units: Gives the units.
-        tables: Gives the benchmark's tables, by its numbers.
-        figures: Gives its figures.
-        contrasts: Numbers that its paper sets side by side.
-        headers: The texts before a row's numbers.
-        source: The benchmark and its paper.
-    """
-
-    groups: Mapping[str, Groups] = field(default_factory=dict)
+    groups: Mapping[str, Groups] = field(default_factory=dict)  # of samples, by field, as far as they are known
     splits: tuple[tuple[str, ...], ...] | None = None
-    culture: str = ""
+    """The splits of the score: the last field is the dimension, those before it are held fixed. None splits it by each
+    field of the records."""
+    culture: str = ""  # the field whose groups are cultures
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
@@ -308,7 +265,7 @@ class BenchmarkReport:
     figures: Callable[[BenchmarkNumbers], Iterable[Figure]] = lambda _: ()
     contrasts: tuple[ContrastSpec, ...] = ()
     headers: Headers = field(default_factory=lambda: WITH_JUDGE)
-    source: str = ""
+    source: str = ""  # the benchmark and its paper
 
     def field_named(self, name: str) -> Groups:
         """Returns the groups of a field, as far as they are known."""

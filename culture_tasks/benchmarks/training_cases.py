@@ -48,11 +48,7 @@ class OffersTraining(ABC):
 
     @abstractmethod
     def training_cases(self, settings: Settings, limit: int | None = None) -> TrainingCases:
-        """Loads the training cases, with their images checked.
-
-        Args:
-            settings: The user's settings.
-            limit: Take this many, evenly spaced over all; None takes all.
+        """Loads the training cases, with their images checked: all, or so many, evenly spaced over all.
 
         Raises:
             DataError: If the data can't be used, an image is missing or broken, or nothing is for training.

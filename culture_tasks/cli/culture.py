@@ -52,7 +52,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _agree(options: argparse.Namespace) -> int:
     ratings = culture_in(options.folder).ratings
-    values, problems = ratings.read(options.folder)
+    values, problems = ratings.read(options.folder, Settings.from_environment())
     if problems:
         raise DataError("\n".join(problems))
     rows = list(ratings.agreement(values))

@@ -65,10 +65,14 @@ def _check(options: argparse.Namespace) -> int:
             reports[name] = DataReport(benchmarks()[name].title, problems=[str(error)])
     unusable = [name for name, report in reports.items() if not report.usable]
     if options.json:
-        counts = {name: [count._asdict() for count in report.counts] for name, report in reports.items()}
         print_json(
             [
-                {"benchmark": name, "usable": report.usable, "counts": counts[name], "problems": report.problems}
+                {
+                    "benchmark": name,
+                    "usable": report.usable,
+                    "counts": [count._asdict() for count in report.counts],
+                    "problems": report.problems,
+                }
                 for name, report in reports.items()
             ]
         )
@@ -95,10 +99,7 @@ def _overlap(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     check_revisions(settings)
     overlaps = list(shared_questions(tasks, settings))
-    rows = [
-        [*overlap.benchmarks, *overlap.sizes, overlap.same, len(overlap.questions) - overlap.same]
-        for overlap in overlaps
-    ]
+    rows = [[*one.benchmarks, *one.sizes, len(one.same), len(one.alike)] for one in overlaps]
     if options.json:
         keys = ("first", "second", "first_questions", "second_questions", "same", "alike")
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
@@ -106,8 +107,10 @@ def _overlap(options: argparse.Namespace) -> int:
         header = ("first", "second", "questions", "questions", "the same", "much alike")
         print(as_text(header, [list(map(str, row)) for row in rows]))
     if options.output is not None:
-        pairs = sorted((pair for overlap in overlaps for pair in overlap.questions), key=lambda pair: -pair.similarity)
+        pairs = [(first, second, 1.0) for overlap in overlaps for first, second in overlap.same]
+        pairs += [pair for overlap in overlaps for pair in overlap.alike]
+        pairs.sort(key=lambda pair: -pair[2])
         columns = ["similarity", "first task", "first item", "first", "second task", "second item", "second"]
         with writing("data overlap", options.output):
-            write_csv(options.output, columns, [[pair.similarity, *pair.first, *pair.second] for pair in pairs])
+            write_csv(options.output, columns, [(alike, *first, *second) for first, second, alike in pairs])
     return 0

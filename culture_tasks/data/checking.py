@@ -69,10 +69,7 @@ def tally(name: str, values: Iterable[Any], groups: Iterable[str], paper: object
 def check_tables(title: str, settings: Settings, tables: Sequence[Table[Any]]) -> DataReport:
     """Checks all tables of a benchmark, whose name and folder is the title, without stopping at the first problem.
 
-    A missing table is a problem, since some of the tasks can't run.
-
-    Raises:
-        DataUnavailableError: If all tables are missing.
+    A missing table is a problem, since some of the tasks can't run; DataUnavailableError is raised if all are missing.
     """
     root = next((table.root for table in tables if table.root), None)
     where = root or (settings.data_folder / title if settings.data_folder else "the Hub")

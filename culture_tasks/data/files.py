@@ -28,31 +28,19 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True)
 class Rows(Generic[_Row]):
-    """Rows with their origin: mappings as they were read, or models once they are checked.
+    """Rows with their origin: mappings as they were read, or models once they are checked."""
 
-    Attributes:
-        origin: Path, or name of the Hub data set, for messages.
-        rows: The rows, without images.
-        embedded: Images embedded in the rows, not decoded; None if there are none.
-        local: Whether the rows are from a file, whose unknown columns are refused.
-        first_row: Number of the first row in messages; CSV files count the header, as spreadsheets do.
-        places: Origin and number of each row, where the rows are not those of the origin from first to last.
-        folder: Folder of the images that rows name.
-        reading: What the rows were read from.
-        ids: Ids of checked rows; their numbers, from 0, where they have none.
-        images: Images of checked rows as a column ``image``, not decoded; None where they weren't asked for.
-    """
-
-    origin: str
-    rows: Sequence[_Row]
-    embedded: datasets.Dataset | None = None
-    local: bool = True
-    first_row: int = 1
+    origin: str  # path, or name of the Hub data set, for messages
+    rows: Sequence[_Row]  # without images
+    embedded: datasets.Dataset | None = None  # images embedded in the rows, not decoded
+    local: bool = True  # whether the rows are from a file, whose unknown columns are refused
+    first_row: int = 1  # its number in messages: CSV files count the header, as spreadsheets do
     places: Sequence[str] | None = None
-    folder: Path = Path()
+    """Origin and number of each row, where the rows are not those of the origin from first to last."""
+    folder: Path = Path()  # of the images that rows name
     reading: DataReading = field(default_factory=DataReading)
-    ids: Sequence[str] = ()
-    images: datasets.Dataset | None = None
+    ids: Sequence[str] = ()  # of checked rows; their numbers, from 0, where they have none
+    images: datasets.Dataset | None = None  # of checked rows as a column `image`, not decoded
 
     def __iter__(self) -> Iterator[tuple[str, _Row]]:
         """Yields checked rows with their ids."""
@@ -95,8 +83,7 @@ def files_below(folder: Path) -> list[Path]:
 def find(folder: Path, stems: Sequence[str]) -> list[Path]:
     """Returns the files below a folder of the first stem that has any, in any case; a link counts once.
 
-    Raises:
-        DataError: If they are in two folders, or of two types.
+    Raises DataError if they are in two folders, or of two types.
     """
     files = {path.relative_to(folder).as_posix().lower(): path for path in files_below(folder)}
     for stem in stems:
@@ -111,15 +98,10 @@ def find(folder: Path, stems: Sequence[str]) -> list[Path]:
 
 
 def read_file(path: Path, image_column: str | None = None, key: str = "") -> Rows[Mapping[str, Any]]:
-    """Reads a JSON, JSONL, CSV or Parquet file.
+    """Reads a JSON, JSONL, CSV or Parquet file; raises DataError if it is missing, empty, broken, or of another type.
 
-    Args:
-        path: The file; JSON must hold one list of objects.
-        image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        key: With it, JSON may also hold an object of objects, whose keys fill this column.
-
-    Raises:
-        DataError: If the file is missing, empty, broken, or of another type.
+    JSON must hold one list of objects or, with a ``key``, an object of objects whose keys fill this column. Images
+    that are embedded in the ``image_column`` (Parquet only) are kept apart and not decoded.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or path.is_dir() or not path.exists():
@@ -138,7 +120,7 @@ def read_file(path: Path, image_column: str | None = None, key: str = "") -> Row
         raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
     except OSError as error:
         raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
-    except (ValueError, RecursionError, csv.Error) as error:
+    except ValueError as error:
         raise DataError(f"{path}, {error}. Correct it.") from None
     if not table.rows:
         raise DataError(f"{path}: the file holds no rows. Expected at least one.")
@@ -157,10 +139,9 @@ def _json_list(text: str, key: str) -> Iterable[Any]:
     return content
 
 
-def _json_lines(text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), start=1):  # at no other line break: JSON may contain U+2028
-        if line.strip():
-            yield _parsed(line, number)
+def _json_lines(text: str) -> list[Any]:
+    lines = enumerate(text.split("\n"), start=1)  # at no other line break: JSON may contain U+2028
+    return [_parsed(line, number) for number, line in lines if line.strip()]
 
 
 def _parsed(text: str, line: int = 0) -> Any:
@@ -190,11 +171,7 @@ def _csv_rows(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def read_parquet(path: Path) -> datasets.Dataset:
-    """Reads a Parquet file into memory; ``datasets`` would keep a copy, by the file's path and time of change.
-
-    Raises:
-        DataError: If the file is broken.
-    """
+    """Reads a Parquet file into memory; ``datasets`` would keep a copy, by the file's path and time of change."""
     import datasets
     import pyarrow.parquet
 
@@ -208,11 +185,7 @@ def read_parquet(path: Path) -> datasets.Dataset:
 def from_dataset(
     data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool
 ) -> Rows[Mapping[str, Any]]:
-    """Converts a ``datasets.Dataset`` to rows; embedded images are kept apart and not decoded.
-
-    Raises:
-        DataError: If the image column holds neither images nor file names.
-    """
+    """Converts a ``datasets.Dataset`` to rows; embedded images are kept apart and not decoded."""
     from pyarrow import types
 
     if image_column is None or image_column not in data.column_names:

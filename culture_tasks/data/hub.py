@@ -30,8 +30,7 @@ def load_split(
 ) -> tuple[datasets.Dataset, DataReading]:
     """Returns a split at a revision, and the commit that it was read from.
 
-    Raises:
-        DataUnavailableError: If neither the Hub nor its cache has the data; ``otherwise`` says what to do instead.
+    Raises DataUnavailableError if neither the Hub nor its cache has the data; ``otherwise`` says what to do instead.
     """
     import datasets
     from huggingface_hub import HfApi

@@ -48,8 +48,7 @@ def read_image(content: bytes) -> Image:
 def as_rgb(image: Image) -> Image:
     """Returns an image in RGB as people see it, with transparency on white; one in RGB is returned as it is.
 
-    Raises:
-        DataError: If it has more than eight bits, or a mode that Pillow can't convert.
+    Raises DataError if it has more than eight bits, or a mode that Pillow can't convert.
     """
     from PIL.Image import alpha_composite, new
 
@@ -68,15 +67,10 @@ def image_key(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class Images:
-    """The images of rows: embedded in them, or else files.
-
-    Attributes:
-        found: The rows.
-        names: For each row its image file, absolute or relative to the rows' folder or to ``images`` in it.
-    """
+    """The images of rows: embedded in them, or else files."""
 
     found: Rows[Any]
-    names: Sequence[str | None]
+    names: Sequence[str | None]  # of each row's file, absolute or relative to the rows' folder or `images` in it
 
     @cached_property
     def _embedded(self) -> datasets.Dataset | None:

@@ -11,15 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DataReading:
-    """What data were read from.
+    """What data were read from."""
 
-    Attributes:
-        commits: The commit of the Hub that was read, by data set.
-        differences: How a user's file differs from the authors' release, by file.
-    """
-
-    commits: Mapping[str, str] = field(default_factory=dict)
-    differences: Mapping[str, str] = field(default_factory=dict)
+    commits: Mapping[str, str] = field(default_factory=dict)  # of the Hub that was read, by data set
+    differences: Mapping[str, str] = field(default_factory=dict)  # of a user's file from the authors' release, by file
 
     def __or__(self, other: DataReading) -> DataReading:
         """Returns both as one."""

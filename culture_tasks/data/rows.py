@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 class TableRow(BaseModel):
-    """A row of a table, in which only columns that it names are allowed.
+    """A row of a table, in which only columns that it names are allowed; a model may say ``extra="ignore"``.
 
     Its validator is made when the first row is checked: harnesses import the rows of all benchmarks when they start.
     """
@@ -79,17 +79,32 @@ def checked(
 ) -> Generator[tuple[int, Row] | str, None, None]:
     """Yields each row that a pydantic model accepts with its place in the table, and the problems of the others.
 
-    Args:
-        table: The rows.
-        model: The pydantic model of a row. A field without default is a column that must be there.
-        aliases: Other column names, each with its field; case and spaces of a column don't matter.
-        settings: The user's settings, which say whether unknown columns of the user's own files are refused.
+    A field without default is a column that must be there. Case and spaces of a column don't matter. Where columns are
+    wrong, that is all that is said: their rows would be, too.
     """
-    if not table.rows:
-        return
     fields = model.model_fields
     names = _fields_of(set[str]().union(*table.rows), fields, aliases or {})
-    columns = set(names.values())
+    if problems := list(_column_problems(table, names, model, settings)) if table.rows else []:
+        yield from problems
+        return
+    for index, row in enumerate(table.rows):
+        try:
+            yield index, model.model_validate({names[name]: row[name] for name in row if names[name] in fields})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in problem["loc"]) or "row"
+            value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+            yield (
+                f"{table.where(index)}, field {place!r}: found {value}. {expectation(problem)}. Correct the row, or "
+                "remove it."
+            )
+
+
+def _column_problems(
+    table: Rows[Any], names: Mapping[str, str], model: type[Row], settings: Settings | None
+) -> Iterator[str]:
+    """Yields what is wrong with columns: missing, there under two names, or unknown in a file of the user's."""
+    fields, columns = model.model_fields, set(names.values())
     required = [name for name, field in fields.items() if field.is_required()]
     if missing := [name for name in required if name not in columns]:
         yield (
@@ -100,7 +115,8 @@ def checked(
     for field in sorted(columns):
         if len(same := sorted(name for name in names if names[name] == field)) > 1:
             yield f"{table.origin}: the columns {' and '.join(map(repr, same))} mean the same. Remove or rename one."
-    unknown = sorted(columns - set(fields)) if table.local else []
+    is_strict = table.local and model.model_config.get("extra") != "ignore"
+    unknown = sorted(columns - set(fields)) if is_strict else []
     if unknown and settings and settings.extra_columns == "allow":
         _warn_of_columns(table.origin, tuple(unknown))
     elif unknown:
@@ -109,18 +125,6 @@ def checked(
             f"{', '.join(fields)}. Rename or remove it"
             f"{', or ignore all unknown columns with CULTURE_TASKS_EXTRA_COLUMNS=allow' if settings else ''}."
         )
-    known = {name: field for name, field in names.items() if field in fields}
-    for index, row in enumerate(table.rows):
-        try:
-            yield index, model.model_validate({known[name]: value for name, value in row.items() if name in known})
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in problem["loc"]) or "row"
-            value = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-            yield (
-                f"{table.where(index)}, field {place!r}: found {value}. {expectation(problem)}. Correct the row, or "
-                "remove it."
-            )
 
 
 def _fields_of(columns: set[str], fields: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:
@@ -152,7 +156,7 @@ _EXPECTED = {
 
 
 def expectation(problem: Mapping[str, Any]) -> str:
-    """Returns what was expected, of an error of pydantic's, in the words of this package."""
+    """Returns what was expected, of an error of pydantic's."""
     return str(_EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip(".")))
 
 
@@ -170,12 +174,6 @@ def or_raise(found: Generator[_Item | str, None, None]) -> Iterator[_Item]:
             if isinstance(item, str):
                 raise DataError(item)
             yield item
-
-
-def split(found: Iterable[_Item | str]) -> tuple[list[_Item], list[str]]:
-    """Returns what isn't a problem, and the problems."""
-    items = list(found)
-    return [item for item in items if not isinstance(item, str)], [item for item in items if isinstance(item, str)]
 
 
 def id_problems(table: Rows[Any], identifiers: Sequence[str | None], field: str) -> Iterator[str]:

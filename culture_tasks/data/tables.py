@@ -19,7 +19,7 @@ from culture_tasks.data.files import SUFFIXES, Rows, find, from_dataset, read_fi
 from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.images import Images
 from culture_tasks.data.reading import DataReading
-from culture_tasks.data.rows import Row, checked, id_problems, or_raise, split
+from culture_tasks.data.rows import Row, checked, id_problems, or_raise
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 if TYPE_CHECKING:
@@ -35,17 +35,11 @@ _SLACK = 0.01
 
 
 class Release(NamedTuple):
-    """A table as its authors released it, to tell a user's own data from it; one on the Hub is the release.
-
-    Attributes:
-        rows: Number of its rows.
-        questions: At least so many of its questions are among :func:`released_questions`.
-        grows: Whether a revision may have any number of further rows.
-    """
+    """A table as its authors released it, to tell a user's own data from it; one on the Hub is the release."""
 
     rows: int
-    questions: int = 0
-    grows: bool = False
+    questions: int = 0  # at least so many of its questions are among `released_questions`
+    grows: bool = False  # whether a revision may have any number of further rows
 
     def difference(self, rows: Sequence[Any]) -> str:
         """Says how a user's rows differ from it; empty where they don't."""
@@ -64,53 +58,32 @@ def released_questions() -> frozenset[str]:
     return frozenset(file.read_text(encoding="utf-8").splitlines()[2:])
 
 
-def _nothing(_: object) -> Iterable[Any]:
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table(Generic[Row]):
-    """One table of a benchmark: the user's files of it, else the data set of the Hub.
-
-    Attributes:
-        model: The pydantic model of a row.
-        folder: Folder below the user's data folder, such as ``care``, with its images.
-        stems: Names of the local file without suffix, preferred first, such as ``Arabic-test``. With a wildcard ``*``,
-            all files that match are the table.
-        hub: Name of the Hub data set; None if the data are available on request only.
-        config: Its configuration.
-        split: Its split.
-        additions: Names of files that complement the Hub's data: a folder with one of them needn't hold the table.
-        root: Folder that is read in place of the user's data folder, with its images; None for the user's.
-        aliases: Other column names, each with its field.
-        unpack: Makes the columns of a row as it is read.
-        id: Name of the rows' id in messages, which must be different in each row; empty where rows have none. A JSON
-            file may be an object of rows by their ids.
-        id_of: Gives a row's id.
-        image_column: Column that holds images or the names of their files.
-        image_of: Gives the name of a row's image file in a folder.
-        release: What its authors released; None where any data will do.
-        rules: Yields the problems between rows.
-        counts: Counts the rows for a check.
-    """
+    """One table of a benchmark: the user's files of it, else the data set of the Hub."""
 
     model: type[Row]
-    folder: str
+    folder: str  # below the user's data folder, such as `care`, with its images
     stems: Sequence[str]
-    hub: str | None = None
+    """Names of the local file without suffix, preferred first. With a wildcard ``*``, all files that match are it."""
+    hub: str | None = None  # name of the Hub data set; None if the data are available on request only
     config: str | None = None
     split: str = "test"
     additions: Sequence[str] = ()
-    root: Path | None = None
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """Names of files that complement the Hub's data: a folder with one of them needn't hold the table."""
+    root: Path | None = None  # folder that is read in place of the user's data folder, with its images
+    aliases: Mapping[str, str] = field(default_factory=dict)  # other column names, each with its field
+    unpack: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None  # makes a row's columns as it is read
     id: str = ""
-    id_of: Callable[[Row], str | None] = attrgetter("id")
-    image_column: str | None = None
+    """Column of the rows' id, which must be different in each row; empty where rows have none. A JSON file may be an
+    object of rows by their ids."""
+    id_of: Callable[[Row], str | None] | None = None  # gives a row's id; by default the field of that name
+    image_column: str | None = None  # holds images or the names of their files
     image_of: Callable[[Row, Path], str | None] = lambda row, _: getattr(row, "image", None)
-    release: Release | None = None
-    rules: Callable[[Rows[Row]], Iterable[str]] = _nothing
-    counts: Callable[[Sequence[Row]], Iterable[Count]] = _nothing
+    """Gives the name of a row's image file in a folder."""
+    release: Release | None = None  # None where any data will do
+    rules: Callable[[Rows[Row]], Iterable[str]] = lambda _: ()  # yields the problems between rows
+    counts: Callable[[Sequence[Row]], Iterable[Count]] = lambda _: ()  # for a check
 
     @property
     def name(self) -> str:
@@ -125,24 +98,20 @@ class Table(Generic[Row]):
         return replace(self, **{**own, "root": root, **changes})
 
     def rows(self, settings: Settings, *, images: set[Path] | None = None) -> Rows[Row]:
-        """Reads the rows as a run needs them.
-
-        Args:
-            settings: The user's settings.
-            images: Image files that were checked before, to which the table's are added; None where no model sees any.
+        """Reads the rows as a run needs them; ``images`` are files that were checked before, None where none is seen.
 
         Raises:
             DataError: For the first problem.
             DataUnavailableError: If there is no local file and the Hub can't be reached.
         """
-        found = self.read(settings)
+        found: Rows[Any] = self.read(settings)
         rows = list(or_raise(self._rows_and_problems(found, settings, images)))
-        ids = [self.id_of(row) if self.id else None for row in rows]
+        ids = self._ids(rows)
         reading = found.reading
         if found.local and self.release and (difference := self.release.difference(rows)):
             reading |= DataReading(differences={Path(found.origin).name: difference})
-        return Rows(
-            **{name: getattr(found, name) for name in ("origin", "embedded", "local", "first_row", "places", "folder")},
+        return replace(
+            found,
             rows=rows,
             reading=reading,
             ids=[str(index) if name is None else name for index, name in enumerate(ids)],
@@ -151,7 +120,8 @@ class Table(Generic[Row]):
 
     def check(self, settings: Settings, images: set[Path]) -> tuple[list[Row], list[str]]:
         """Returns the valid rows, and all problems; raises DataError where the table can't be read."""
-        return split(self._rows_and_problems(self.read(settings), settings, images))
+        found = list(self._rows_and_problems(self.read(settings), settings, images))
+        return [row for row in found if not isinstance(row, str)], [row for row in found if isinstance(row, str)]
 
     def _rows_and_problems(
         self, found: Rows[Mapping[str, Any]], settings: Settings, images: set[Path] | None
@@ -167,10 +137,15 @@ class Table(Generic[Row]):
         valid: Rows[Any] = found if len(rows) == len(found.rows) else found.part(list(rows))
         models = replace(valid, rows=list(rows.values()))
         if self.id:
-            yield from id_problems(models, list(map(self.id_of, models.rows)), self.id)
+            yield from id_problems(models, self._ids(models.rows), self.id)
         yield from self.rules(models)
         if images is not None and self.image_column:
             yield from self._images(models, models.rows).problems(settings.image_pixels, images)
+
+    def _ids(self, rows: Sequence[Row]) -> list[str | None]:
+        if not self.id:
+            return [None] * len(rows)
+        return list(map(self.id_of or attrgetter(self.id.lower()), rows))
 
     def _images(self, found: Rows[Any], rows: Sequence[Row]) -> Images:
         return Images(found, [self.image_of(row, found.folder) for row in rows])
@@ -182,9 +157,7 @@ class Table(Generic[Row]):
             DataError: If a file can't be used.
             DataUnavailableError: If there is no file and the Hub can't be reached.
         """
-        paths = self.files(settings)
-        folder = self.root or (settings.data_folder or Path()) / self.folder
-        if paths:
+        if paths := self.files(settings):
             _log.info("reading %s", ", ".join(map(str, paths)))
             parts = [read_file(path, self.image_column, self.id) for path in paths]
             found = parts[0]
@@ -198,15 +171,11 @@ class Table(Generic[Row]):
             if len(data) == 0:
                 raise DataError(f"{self.name}, split {self.split}: holds no rows.")
             found = replace(from_dataset(data, self.name, self.image_column, local=False), reading=reading)
-        unpacked = list(map(self.unpack, found.rows)) if self.unpack else found.rows
-        return replace(found, folder=folder, rows=unpacked)
+        folder = self.root or (settings.data_folder or Path()) / self.folder
+        return replace(found, folder=folder, rows=list(map(self.unpack, found.rows)) if self.unpack else found.rows)
 
     def download(self, settings: Settings, instead: str = "") -> tuple[datasets.Dataset, DataReading]:
-        """Returns the data of the Hub, and their commit.
-
-        Raises:
-            DataUnavailableError: If neither the Hub nor its cache has them; it says what to do ``instead``.
-        """
+        """Returns the data of the Hub, and their commit; DataUnavailableError says what to do ``instead``."""
         file = f"{self.folder}/{self.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])})"
         if self.root:
             raise DataUnavailableError(f"{self.root}: holds no {file}. Put the file there.")
@@ -216,11 +185,7 @@ class Table(Generic[Row]):
         return load_split(self.hub, self.config, self.split, dict(settings.revisions).get(self.hub), instead)
 
     def files(self, settings: Settings) -> list[Path]:
-        """Returns the user's files of the table, if there are any.
-
-        Raises:
-            DataError: If the data folder isn't one, or files of two types or folders match.
-        """
+        """Returns the user's files of the table; raises DataError if there are some that can't be used."""
         data_folder = self.root or settings.data_folder
         if data_folder is None:
             return []

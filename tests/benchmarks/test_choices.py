@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.cedar.reading.reader import read_reply
-from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.choice_reader import read_choice
 from culture_tasks.benchmarks.likelihood import most_likely
-from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.benchmarks.worldcuisines.benchmark import options_of
-from culture_tasks.settings import Settings
 
 REPLIES = Path(__file__).parents[1] / "fixtures" / "replies"
 OPTIONS = {
@@ -73,21 +69,6 @@ def test_a_label_is_read_if_and_only_if_it_is_offered(template, labels, count, d
 def test_hostile_replies_are_read_in_a_moment():
     for part in ("{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "):
         assert read_choice(part * 10_000, OPTIONS["drinks"]) is None
-
-
-@pytest.mark.parametrize(
-    "task", ["culturalbench_easy", "cvqa", "cvqa_en", "worldcuisines_dish", "worldcuisines_origin", "blend_mcq"]
-)
-def test_every_option_of_the_bundled_data_is_read_as_itself(fixture_data, task):
-    for doc in task_named(task).data.load(Settings(data=fixture_data)).rows:
-        if "options" in doc:
-            options = dict(zip("ABCD", doc["options"], strict=True))
-        else:
-            options = dict(doc["choices"]) if "choices" in doc else options_of(doc["prompt"])
-        for label, text in options.items():
-            if [*options.values()].count(text) == 1:
-                replies = [text, f"{label}. {text}", f"The answer is {text}.", f'{{"answer": "{text}"}}']
-                assert [read_choice(reply, options) for reply in replies] == [label] * len(replies)
 
 
 def test_a_tie_or_a_missing_number_chooses_nothing():

@@ -22,7 +22,6 @@ from culture_tasks.benchmarks.cedar.reading.reader import read_reply
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
@@ -54,9 +53,8 @@ def shown(task, doc):
 def test_every_task_asks_word_by_word_as_before(name, fixture_data):
     """Tasks that ask the same are written once."""
     asked: dict[str, list[str]] = {}
-    for task in benchmarks()[name].entries():
-        if isinstance(task, Task):
-            asked.setdefault(shown(task, task.data.load(Settings(data=fixture_data)).rows[0]), []).append(task.name)
+    for task in benchmarks()[name].tasks():
+        asked.setdefault(shown(task, task.data.load(Settings(data=fixture_data)).rows[0]), []).append(task.name)
     text = "".join(f"===== {' '.join(tasks)}\n{prompt}\n" for prompt, tasks in asked.items())
     path = FIXTURES / f"{name}.txt"
     if os.environ.get("UPDATE_PROMPTS"):
@@ -90,32 +88,25 @@ def test_prompt_files_are_pinned():
 # Beside the papers
 
 
-def care(name):
-    return load("culture_tasks.benchmarks.care", name).text
-
-
-def culturalvqa(name):
-    return load("culture_tasks.benchmarks.culturalvqa", name).text
+def ours(benchmark, name):
+    return load(f"culture_tasks.benchmarks.{benchmark}", name).text
 
 
 @pytest.mark.parametrize(
-    ("ours", "paper", "place"),
+    ("text", "paper", "place"),
     [
-        (care("roleplay.v1").replace("{people}", "[Chinese/Arab/Japanese]"), "care", "figure_8"),
-        (care("cot.v1"), "care", "figure_9"),
-        (care(RUBRIC_FOR["entities"].user), "care", "figure_11"),
-        (care(RUBRIC_FOR["opinion"].user), "care", "figure_11"),
-        (care(RUBRIC_FOR["norms"].user), "care", "figure_12"),
-        (care(RUBRIC_FOR["commonsense"].user), "care", "figure_12"),
-        (care(RUBRIC_FOR["literacy"].user), "care", "figure_13"),
-        (culturalvqa("vlm.v1").replace("{question}", ""), "culturalvqa", "appendix_h"),
-        (culturalvqa("fewshot.v1") + "\n{image}\n{question}\n{answer}", "culturalvqa", "appendix_i"),
-        (culturalvqa("lave_system.v1"), "culturalvqa", "appendix_f"),
+        (ours("care", "roleplay.v1").replace("{people}", "[Chinese/Arab/Japanese]"), "care", "figure_8"),
+        (ours("care", "cot.v1"), "care", "figure_9"),
+        *((ours("care", RUBRIC_FOR[name].user), "care", "figure_11") for name in ("entities", "opinion")),
+        *((ours("care", RUBRIC_FOR[name].user), "care", "figure_12") for name in ("norms", "commonsense")),
+        (ours("care", RUBRIC_FOR["literacy"].user), "care", "figure_13"),
+        (ours("culturalvqa", "vlm.v1").replace("{question}", ""), "culturalvqa", "appendix_h"),
+        (ours("culturalvqa", "fewshot.v1") + "\n{image}\n{question}\n{answer}", "culturalvqa", "appendix_i"),
+        (ours("culturalvqa", "lave_system.v1"), "culturalvqa", "appendix_f"),
     ],
 )
-def test_a_prompt_is_the_paper_s_white_space_aside(ours, paper, place):
-    text = printed(paper, place)
-    assert wording(ours) == wording(text.replace("{Question}", "{question}"))
+def test_a_prompt_is_the_paper_s_white_space_aside(text, paper, place):
+    assert wording(text) == wording(printed(paper, place).replace("{Question}", "{question}"))
 
 
 FIGURES = {"multimodal": "figure_9", "text": "figure_10"}

@@ -9,7 +9,6 @@ from dataclasses import replace
 import datasets
 import pytest
 
-from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.data import tables
 from culture_tasks.data.files import read_file
@@ -166,13 +165,19 @@ def test_the_bundled_data_are_no_release_in_any_task(fixture_data):
         assert task_named(name).data.load(Settings(data=fixture_data)).reading.differences, name
 
 
-# A check of every benchmark's tables
+# A check of tables
+
+
+def test_a_misspelt_column_is_told_once_and_not_with_each_of_its_rows(tmp_path):
+    put(tmp_path, "test.json", [{"a": "x"}, {"A name": "y"}])
+    [problem] = TABLE.check(Settings(data=tmp_path), set())[1]
+    assert "test.json: unknown column 'A name'." in problem
 
 
 @pytest.mark.parametrize("change", ["repeated", "misspelt", "without"])
 def test_a_loading_stops_at_the_first_problem_that_the_check_lists(tmp_path, fixture_data, change):
     ours = [benchmark for benchmark in benchmarks().values() if benchmark.task_files is None]
-    tasks = [entry for benchmark in ours for entry in benchmark.entries() if isinstance(entry, Task)]
+    tasks = [task for benchmark in ours for task in benchmark.tasks()]
     for table in dict.fromkeys(table for task in tasks for table in task.data.sources if table.id):
         if change == "repeated" and table.folder == "care":  # whose rows have no ids
             continue

@@ -26,8 +26,6 @@ from culture_tasks.benchmarks.blend.questions import (
     LABELS,
     REGIONS,
     TOPICS,
-    Region,
-    Wording,
     load_choices,
     load_questions,
     regions_at_hand,
@@ -45,9 +43,10 @@ from culture_tasks.benchmarks.interface import (
     Prompt,
     Score,
     Task,
+    Variant,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
-from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, in_two_languages
 from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.prompt_files import PromptFile
@@ -85,7 +84,9 @@ class Blend(Benchmark):
         """Returns a task for each way of asking, two of multiple choice, and the ways with the paper's matcher."""
         choice = _multiple_choice()
         likelihood = by_likelihood(choice, lambda doc: [letter for letter, _ in doc["choices"]])
-        return (*_short_answers(official=False), choice, likelihood, *_short_answers(official=True))
+        tasks = [_short_answers(variant, official=False) for variant in VARIANTS]
+        official = [_short_answers(variant, official=True) for variant in VARIANTS]
+        return (*tasks, choice, likelihood, *official)
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the standard tables, and SEM-W or unread replies by region; multiple choice has no topics."""
@@ -100,70 +101,62 @@ class Blend(Benchmark):
     @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers by region and topic, and in the region's language beside English."""
-        languages = ContrastSpec(
-            kind="language",
+        languages = in_two_languages(
+            native="the region's language",
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
-            beside=_is_beside,
             splits=(("region",),),
-            words=("asked in English", "asked in the region's language"),
-            parts=("English", "Native"),
             values={"score": "SEM-B (percent)"},
             groups="region",
         )
         return replace(super().report(), contrasts=(languages,))
 
 
-def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run asks in English the questions that another run of the model asks in the region's language."""
-    return first.task == re.sub(rf"^blend({OFFICIAL})?", r"\g<0>_en", second.task) and first.row == second.row
-
-
 # Tasks
 
-_SHARED: Mapping[str, Any] = {
-    "prompt": lambda doc: Prompt((doc["prompt"],)),
-    "decoding": Decoding(max_tokens=512, top_p=1.0),  # the authors' code
-}
-_WAYS: Sequence[tuple[str, str, str, Wording]] = (
-    ("", "asked in the region's language", "", "inst-4"),
-    ("_pers", "asked in the region's language", " as a person from the region", "pers-3"),
-    ("_en", "asked in English", "", "inst-4"),
-    ("_en_pers", "asked in English", " as a person from the region", "pers-3"),
+_DECODING = Decoding(max_tokens=512, top_p=1.0)  # the authors' code
+_NATIVE, _ENGLISH, _PERSON = "asked in the region's language", "asked in English", " as a person from the region"
+VARIANTS = (
+    Variant("", _NATIVE, "inst-4", _DECODING, about=f"{_NATIVE} (inst-4)", english=False),
+    Variant("_pers", _NATIVE + _PERSON, "pers-3", _DECODING, about=f"{_NATIVE} (pers-3)", english=False),
+    Variant("_en", _ENGLISH, "inst-4", _DECODING, about=f"{_ENGLISH} (inst-4)", english=True),
+    Variant("_en_pers", _ENGLISH + _PERSON, "pers-3", _DECODING, about=f"{_ENGLISH} (pers-3)", english=True),
 )
-"""The ways of asking for short answers: end of the task's name, language, person, and wording."""
+"""The ways of asking for short answers, each by one of the paper's prompts."""
 
 
-def _short_answers(*, official: bool) -> Iterator[Task]:
-    """Yields the tasks in the regions' languages, where a matcher knows them, and in English."""
-    matcher = ["the paper's matcher"] * official
-    for ending, asked, person, wording in _WAYS:
-        english = asked == "asked in English"
-        native = [region for region in REGIONS if not official or region.language in OFFICIAL_LANGUAGES]
-        regions = [region for region in REGIONS if region.language != "en"] if english else native
-        tables = [table(region, kind) for region in regions for kind in ("annotations", "short-answer-questions")]
-        tables += [table(region, "prompts") for region in regions if not english and region.language != "en"]
-        load = partial(_documents, regions, wording, english=english, official=official)
-        yield Task(
-            name=f"blend{OFFICIAL * official}{ending}",
-            title=", ".join((Blend.title, f"{asked}{person}", *matcher)),
-            about="; ".join((f"short answers on everyday life, {asked} ({wording})", *matcher)),
-            languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
-            metrics=partial(metrics, official=official),
-            data=DataSet(tuple(tables), load),
-            score=partial(score, official=official),
-            target=_best_answer,
-            **_SHARED,
-        )
+def _short_answers(variant: Variant, *, official: bool) -> Task:
+    """Returns the task in English, or in the regions' languages: with the paper's matcher, in those that it knows."""
+    english, matcher = variant.facts["english"], ["the paper's matcher"] * official
+    if english:
+        regions = [region for region in REGIONS if region.language != "en"]
+    else:
+        regions = [region for region in REGIONS if not official or region.language in OFFICIAL_LANGUAGES]
+    tables = [table(region, kind) for region in regions for kind in ("annotations", "short-answer-questions")]
+    tables += [table(region, "prompts") for region in regions if not english and region.language != "en"]
+
+    def load(settings: Settings) -> Documents:
+        there = regions_at_hand(regions, settings)
+        for language in {"en" if english else region.language for region in there} if official else ():
+            require(language)
+        return load_questions(there, variant.prompt, settings, english=english)
+
+    return Task(
+        name=f"blend{OFFICIAL * official}{variant.suffix}",
+        title=", ".join((Blend.title, variant.title, *matcher)),
+        about="; ".join((f"short answers on everyday life, {variant.about}", *matcher)),
+        languages=("en",) if english else tuple(dict.fromkeys(region.language for region in regions)),
+        metrics=partial(metrics, official=official),
+        data=DataSet(tuple(tables), load),
+        prompt=_prompt,
+        score=partial(score, official=official),
+        decoding=_DECODING,
+        target=_best_answer,
+    )
 
 
-def _documents(
-    regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool, official: bool
-) -> Documents:
-    regions = regions_at_hand(regions, settings)
-    for language in {"en" if english else region.language for region in regions} if official else ():
-        require(language)
-    return load_questions(regions, wording, settings, english=english)
+def _prompt(doc: Doc) -> Prompt:
+    return Prompt((doc["prompt"],))
 
 
 def _best_answer(doc: Doc) -> str:
@@ -180,9 +173,10 @@ def _multiple_choice() -> Task:
         languages=("en",),
         metrics=lambda: tuple(replace(metric, **_BY_REGION) for metric in (ACCURACY, UNPARSED)),
         data=DataSet((CHOICES,), load_choices),
+        prompt=_prompt,
         score=score_choice,
+        decoding=_DECODING,
         target=lambda doc: doc["answer"],
-        **_SHARED,
     )
 
 

@@ -2,8 +2,7 @@
 
 An answer is in a response as a part of it, or if each of its lemmas is among those of the response. ``pip install
 'culture-tasks[blend]'`` brings all packages but spaCy's English model, which every language needs for the English
-answers, and Java, which Korean needs. The other languages need packages that download models, are none, or don't run
-beside the harnesses (the paper's ``hazm`` asks for NumPy 1.24.3).
+answers, and Java, which Korean needs. The other languages' packages download models, or don't run beside the harnesses.
 
 Two faults of the original change its numbers and are kept. For Arabic, its lemmatiser returns the first word's lemma,
 whose characters are then looked for one by one. And an answer without any lemma, such as one that is punctuation
@@ -79,10 +78,6 @@ def _arabic() -> Lemmatiser:
     return lambda text: str(lemmatizer.lemmatize(text))  # a text, which is taken apart into characters
 
 
-def _assamese() -> Lemmatiser:
-    return import_module("indicnlp.tokenize.indic_tokenize").trivial_tokenize  # type: ignore[no-any-return]
-
-
 def _english() -> Lemmatiser:
     pipeline = import_module("spacy").load("en_core_web_sm")
     return lambda text: [token.lemma_ for token in pipeline(text)]
@@ -106,7 +101,7 @@ def _chinese() -> Lemmatiser:
 
 _LEMMATISERS: Mapping[str, tuple[str, Callable[[], Lemmatiser]]] = {
     "ar": ("qalsadi", _arabic),
-    "as": ("indic-nlp-library", _assamese),
+    "as": ("indic-nlp-library", lambda: import_module("indicnlp.tokenize.indic_tokenize").trivial_tokenize),
     "en": ("spacy", _english),
     "ha": ("hausastemmer", _hausa),
     "ko": ("konlpy", _korean),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial, reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, reduce
 from itertools import zip_longest
 from operator import attrgetter, or_
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -28,18 +28,9 @@ _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
 QUESTIONS = 500  # with short answers, of each region
-Wording = Literal["inst-4", "pers-3"]
-"""The paper's prompts: for an answer, and for that of a person from the region."""
-
-TOPICS: Mapping[str, str] = {
-    "Food": "food",
-    "Sport": "sport",
-    "Family": "family",
-    "Education": "education",
-    "Holidays/Celebration/Leisure": "holidays",
-    "Work life": "work_life",
-}
-"""The topics, as the data spell them."""
+_SPELLED = ("Food", "Sport", "Family", "Education", "Holidays/Celebration/Leisure", "Work life")
+TOPICS = {topic: topic.partition("/")[0].lower().replace(" ", "_") for topic in _SPELLED}
+"""The topics by their names in the data."""
 
 
 class Region(NamedTuple):
@@ -95,14 +86,14 @@ class AnnotationRow(TableRow):
         return none < 3 and self.idks.get("idk", 0) < 5 and bool(self.annotations)
 
 
-class TopicRow(TableRow):
+class TopicRow(TableRow, extra="ignore"):
     """A question's topic."""
 
     id: Identifier
     topic: Annotated[Label, spelled(TOPICS)]
 
 
-class PromptRow(TableRow):
+class PromptRow(TableRow, extra="ignore"):
     """One row of the authors' ``<Region>_prompts.csv``."""
 
     id: Identifier
@@ -116,7 +107,7 @@ def _choices(value: Any) -> Any:
     return value
 
 
-class ChoiceRow(TableRow):
+class ChoiceRow(TableRow, extra="ignore"):
     """One multiple-choice question."""
 
     mcqid: Identifier
@@ -137,34 +128,29 @@ class ChoiceRow(TableRow):
 # Tables
 
 
-def _only(*columns: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    """Returns what leaves out all other columns, such as drafts and the row numbers that pandas wrote."""
-    return lambda row: {name: row[name] for name in columns if name in row}
-
-
-_KINDS: Mapping[str, tuple[type[TableRow], str, Callable[[Mapping[str, Any]], Mapping[str, Any]] | None]] = {
-    "annotations": (AnnotationRow, "annotations/{}_data", None),
-    "short-answer-questions": (TopicRow, "questions/{}_questions", _only("ID", "Topic")),
-    "prompts": (PromptRow, "prompts/{}_prompts", _only("id", "Translation")),
+_FILES: Mapping[str, tuple[type[TableRow], str]] = {
+    "annotations": (AnnotationRow, "annotations/{}_data"),
+    "short-answer-questions": (TopicRow, "questions/{}_questions"),
+    "prompts": (PromptRow, "prompts/{}_prompts"),
 }
-"""Tables of a region: row model, file, and columns. The first two have the names of the Hub's configurations."""
-
-
-def _counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
-    yield count(f"{region.label}: questions", len(rows), QUESTIONS)
-    yield count(f"{region.label}: valid", sum(row.valid for row in rows), region.valid)
+"""Tables of a region: row model and file. The first two have the names of the Hub's configurations."""
 
 
 @cache
 def table(region: Region, kind: str) -> Table[Any]:
     """Returns a table of a region; a folder that holds its prompts alone leaves the others to the Hub."""
-    model, stem, unpack = _KINDS[kind]
-    more: dict[str, Any] = {"folder": "blend", "stems": (stem.format(region.name),), "unpack": unpack}
-    if kind == "annotations":
-        more |= {"release": Release(rows=QUESTIONS), "counts": partial(_counts, region)}
+
+    def counts(rows: Sequence[AnnotationRow]) -> Iterator[Count]:
+        yield count(f"{region.label}: questions", len(rows), QUESTIONS)
+        yield count(f"{region.label}: valid", sum(row.valid for row in rows), region.valid)
+
+    model, stem = _FILES[kind]
+    more: dict[str, Any] = {}
     if kind != "prompts":
         more |= {"hub": HUB, "config": kind, "split": region.code, "id": "ID", "additions": ("prompts/*",)}
-    return Table(model=model, **more)
+    if kind == "annotations":
+        more |= {"release": Release(rows=QUESTIONS), "counts": counts}
+    return Table(model=model, folder="blend", stems=(stem.format(region.name),), **more)
 
 
 CHOICES = Table(
@@ -176,7 +162,6 @@ CHOICES = Table(
     id="MCQID",
     id_of=lambda row: f"{row.country} {row.mcqid}",
     additions=("prompts/*",),
-    unpack=_only("MCQID", "ID", "country", "prompt", "choices", "answer_idx"),
     # The paper has 37.6k in all, at least 500 of each region, and the release of December 2024 many more.
     release=Release(500 * len(REGIONS), grows=True),
     counts=lambda rows: tally("{}: multiple choice", (row.country for row in rows), LABELS),
@@ -195,11 +180,8 @@ def regions_at_hand(regions: Sequence[Region], settings: Settings) -> Sequence[R
     return there or regions
 
 
-def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> PromptFile:
-    """Returns the paper's prompt in a region's language; without a region in English."""
-    stem = wording.replace("-", "_")
-    if region is None:  # with {question} and, in pers-3, {region}
-        return load_prompt(__package__, f"{stem}.en.v1")
+def _prompt_in(region: Region, wording: str, settings: Settings) -> PromptFile:
+    """Returns the paper's prompt in a region's language."""
     found = table(region, "prompts").rows(settings)
     text = next((row.translation for row in found.rows if row.id == wording), None) or ""
     if text.count("{q}") != 1:
@@ -207,10 +189,10 @@ def _prompt_in(region: Region | None, wording: Wording, settings: Settings) -> P
             f"{found.origin}, field 'Translation' of {wording!r}: found {text!r:.80}. Expected a text with {{q}} "
             "once, where the question goes. Take the authors' file."
         )
-    return PromptFile(f"{stem}.{region.name.lower()}", text)
+    return PromptFile(f"{wording.replace('-', '_')}.{region.name.lower()}", text)
 
 
-def load_questions(regions: Sequence[Region], wording: Wording, settings: Settings, *, english: bool) -> Documents:
+def load_questions(regions: Sequence[Region], wording: str, settings: Settings, *, english: bool) -> Documents:
     """Loads the valid short-answer questions of regions by turns.
 
     ``english`` asks in English and looks for English answers alone, as the paper does in its second setting.
@@ -219,8 +201,9 @@ def load_questions(regions: Sequence[Region], wording: Wording, settings: Settin
     return Documents(_by_turns(part.rows for part in parts), reading=reduce(or_, map(attrgetter("reading"), parts)))
 
 
-def _of_one_region(region: Region, wording: Wording, settings: Settings, english: bool) -> Documents:
-    prompt = _prompt_in(None if english else region, wording, settings)
+def _of_one_region(region: Region, wording: str, settings: Settings, english: bool) -> Documents:
+    in_english = f"{wording.replace('-', '_')}.en.v1"  # with {question} and, in pers-3, {region}
+    prompt = load_prompt(__package__, in_english) if english else _prompt_in(region, wording, settings)
     found, topic_rows = (table(region, kind).rows(settings) for kind in ("annotations", "short-answer-questions"))
     topics = {row.id: row.topic for row in topic_rows.rows}
     for index, row in enumerate(found.rows):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated
 
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
@@ -27,14 +26,8 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.own_culture import (
-    CultureBenchmark,
-    CultureFile,
-    LikeBenchmark,
-    Line,
-    Ratings,
-)
-from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastSpec, Groups, RunFacts, ScoreUnit
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Line, Ratings
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, ScoreUnit, in_two_languages
 from culture_tasks.benchmarks.tables import BenchmarkNumbers, Column, Figure, series_of
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count, tally
@@ -46,11 +39,9 @@ from culture_tasks.settings import Settings
 
 QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
+# In the order of the paper's tables, and what its role-play prompt (Figure 8) calls a native speaker.
 LANGUAGE_NAMES: Mapping[str, str] = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
-"""The languages, in the order of the paper's tables."""
-
 PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
-"""What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
 RELEASED_NAMES: Mapping[str, str] = {
     "entities": "Cultural entities",
@@ -149,7 +140,7 @@ def load(table: Table[CareRow], language: str, settings: Settings, *, english: b
 
 
 def render(prompt: str, doc: Doc, *, people: str) -> Prompt:
-    """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
+    """Returns the prompt for a question (section 4 and Appendix B), which every chat template takes: a user message.
 
     The paper shows each template as one block, and doesn't say which lines are a system message.
     """
@@ -180,23 +171,19 @@ def score(doc: Doc, responses: Sequence[str]) -> Score:
 
 # Tasks
 
-SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)  # Appendix B
+SAMPLED, GREEDY = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0), Decoding(max_tokens=1024)  # Appendix B
 VARIANTS = (
     Variant("", "", "plain.v1", SAMPLED, about="question alone, sampled (App. B)"),
-    Variant(
-        "_greedy", "greedy decoding", "plain.v1", Decoding(max_tokens=1024), about="question alone, greedy decoding"
-    ),
+    Variant("_greedy", "greedy decoding", "plain.v1", GREEDY, about="question alone, greedy decoding"),
     Variant("_roleplay", "role-play prompt", "roleplay.v1", SAMPLED, about="role-play prompt (Figure 8)"),
     Variant("_cot", "chain-of-thought prompt", "cot.v1", SAMPLED, about="chain-of-thought prompt (Figure 9)"),
-    Variant(
-        "_en", "asked in English", "plain.v1", SAMPLED, about="asked and graded in English (section 5.2)", english=True
-    ),
+    Variant("_en", "asked in English", "plain.v1", SAMPLED, about="asked and graded in English (section 5.2)"),
 )
 
 
 def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, table: Table[CareRow]) -> Task:
     """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
-    english = bool(variant.facts.get("english"))
+    english = variant.suffix == "_en"
     return Task(
         name=name,
         about=variant.about,
@@ -225,20 +212,12 @@ class _AskedAsInCare(Benchmark):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers by culture, category and scope, and natively beside English (Figure 6a)."""
-
-        def beside(first: RunFacts, second: RunFacts) -> bool:
-            """Whether one run asks in English the questions that another run asks in the culture's own language."""
-            return first.task == second.task.replace(self.name, f"{self.name}_en", 1) and first.row == second.row
-
-        in_english = ContrastSpec(
-            kind="language",
+        in_english = in_two_languages(
+            native="the culture's own language",
             key=f"{self.name}_languages",
             title=f"{self.title} asked in English and natively",
             source="CARE, Figure 6a",
-            beside=beside,
             splits=(("language",), ("language", "category")),
-            words=("asked in English", "asked in the culture's own language"),
-            parts=("English", "Native"),
             values={"score": _RATING},
             groups="category",
             rows=("language", "Culture"),
@@ -251,22 +230,23 @@ class _AskedAsInCare(Benchmark):
         self, numbers: BenchmarkNumbers, unit: ScoreUnit, field: str, labels: Mapping[str, str], total: str = ""
     ) -> dict[str, list[Column]]:
         """Returns a unit's columns of a field by the name of the culture; all cultures for a user's task."""
-        named = self.groups["language"]
-        in_order = dict.fromkeys(name for name in (*LANGUAGE_NAMES, *named) if name in named)
-        languages = [name for name in in_order if any(task.endswith(f"_{name}") for task in unit.tasks)]
-        return {
-            named.name_of(name): numbers.by(
+        cultures = self.groups["language"]
+        in_order = [code for code in dict.fromkeys((*LANGUAGE_NAMES, *cultures)) if code in cultures]
+        asked = [code for code in in_order if any(task.endswith(f"_{code}") for task in unit.tasks)]
+        columns = {}
+        for code in asked or in_order:
+            name = cultures.name_of(code)
+            columns[name] = numbers.by(
                 field,
                 unit.key,
                 groups=labels,
-                within=(("language", name),),
-                over=named.name_of(name),
-                prefix=f"{name}_",
-                printed={"language": name},
+                within=(("language", code),),
+                over=name,
+                prefix=f"{code}_",
+                printed={"language": code},
                 total=total,
             )
-            for name in languages or in_order
-        }
+        return columns
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields the ratings by culture and category, and by culture and geographic scope, of each unit."""
@@ -318,24 +298,15 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
     ratings = Ratings(  # Table 2, which doesn't name alpha's level
         level="ordinal",
         scale=(1, 10),
-        measures={
-            "Pearson's r": "pearson",
-            "Spearman's rho": "spearman",
-            "Kendall's tau": "kendall_tau_b",
-        },
+        measures={"Pearson's r": "pearson", "Spearman's rho": "spearman", "Kendall's tau": "kendall_tau_b"},
     )
-
-    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
-        super().__init__(folder, file, like)
-        language = Groups({file.language: file.title}, places={file.language: file.place})
-        self.groups = {**GROUPS, "language": language}
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each way of asking; role-play needs to know what the people are called."""
         file, people = self.file, getattr(self.file, "people", "")
         table = TABLES["zh"].of_culture(self.folder, counts=lambda rows: [count("questions", len(rows))])
-        return tuple(
+        return [
             task_of(
                 variant,
                 name=f"{self.name}{variant.suffix}",
@@ -346,7 +317,7 @@ class CareCulture(_AskedAsInCare, CultureBenchmark):
             )
             for variant in VARIANTS
             if people or variant.suffix != "_roleplay"
-        )
+        ]
 
 
 class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
@@ -360,24 +331,21 @@ class Care(_AskedAsInCare, LikeBenchmark, OffersHumanRatings):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group of three tasks for each way of asking."""
-        entries: list[Entry] = []
-        for variant in VARIANTS:
-            name, title = f"care{variant.suffix}", variant.titled(self.title)
-            tasks = [
-                task_of(
-                    variant,
-                    name=f"{name}_{language}",
-                    title=f"{title}, {PEOPLE[language]} culture",
-                    language=language,
-                    people=PEOPLE[language],
-                    table=TABLES[language],
-                )
-                for language in PEOPLE
-            ]
-            members = tuple(task.name for task in tasks)
-            entries.append(Group(name=name, about=variant.about, title=title, members=members, means=(RATING.name,)))
-            entries += tasks
-        return tuple(entries)
+        return [entry for variant in VARIANTS for entry in self._asked(variant)]
+
+    def _asked(self, variant: Variant) -> Iterator[Entry]:
+        name, title = f"care{variant.suffix}", variant.titled(self.title)
+        members = tuple(f"{name}_{language}" for language in PEOPLE)
+        yield Group(name=name, about=variant.about, title=title, members=members, means=(RATING.name,))
+        for language, people in PEOPLE.items():
+            yield task_of(
+                variant,
+                name=f"{name}_{language}",
+                title=f"{title}, {people} culture",
+                language=language,
+                people=people,
+                table=TABLES[language],
+            )
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of Figures 11-13."""

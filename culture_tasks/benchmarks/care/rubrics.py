@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from culture_tasks.judges.rubric.rubrics import Rubric
 
-
-def _rubric(name: str, figure: int) -> Rubric:
-    return Rubric(
-        name=f"care_{name}",
+RUBRICS = tuple(
+    Rubric(
+        name=f"care_{categories}",
         package=__package__,
-        user=f"care_{name}.v1",
+        user=f"care_{categories}.v1",
         reminder="care_reminder.v1",
         lowest=1,
         highest=10,
@@ -20,16 +17,10 @@ def _rubric(name: str, figure: int) -> Rubric:
         sampling={"temperature": 0.0, "max_tokens": 1024},
         source=f"CARE (Guo et al., 2025), Figure {figure}",
     )
+    for categories, figure in (("entities_opinion", 11), ("norms_commonsense", 12), ("literacy", 13))
+)
 
+RUBRIC_FOR = {category: rubric for rubric in RUBRICS for category in rubric.name.split("_")[1:]}
+"""The rubric of each category, which its name has."""
 
-ENTITIES_OPINION = _rubric("entities_opinion", figure=11)
-NORMS_COMMONSENSE = _rubric("norms_commonsense", figure=12)
-LITERACY = _rubric("literacy", figure=13)
-
-RUBRICS: tuple[Rubric, ...] = (ENTITIES_OPINION, NORMS_COMMONSENSE, LITERACY)
-
-RUBRIC_FOR: Mapping[str, Rubric] = {
-    **dict.fromkeys(("entities", "opinion"), ENTITIES_OPINION),
-    **dict.fromkeys(("norms", "commonsense"), NORMS_COMMONSENSE),
-    "literacy": LITERACY,
-}
+LITERACY = RUBRIC_FOR["literacy"]

@@ -7,10 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Annotated, Any
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, lettered, score_options, share
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -21,14 +20,13 @@ from culture_tasks.benchmarks.interface import (
     MeanScore,
     Score,
     Task,
-    filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, names_in
-from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, metric_columns
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import Count, count
-from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, Row, TableRow, Text, one_of
+from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalText, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
@@ -49,6 +47,11 @@ class _QuestionRow(TableRow):
     question_idx: Identifier
     prompt_question: Text
     country: Annotated[Label, one_of(COUNTRIES)]
+
+    def document(self, number: str, data: str, **fields: Any) -> dict[str, Any]:
+        """Returns the row as a document with further fields."""
+        question = {"question_id": self.question_idx, "country": self.country, "question": self.prompt_question}
+        return {"id": f"{self.question_idx}{number}", **question, **fields, "data": data}
 
 
 class EasyRow(_QuestionRow):
@@ -80,60 +83,54 @@ def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
     yield count("Hard: questions with four options, which are asked", complete)
 
 
-def _table(config: str, model: type[Row], rows: int, **more: Any) -> Table[Row]:
-    return Table(
-        model=model,
-        folder="culturalbench",
-        stems=(f"CulturalBench-{config}", config.lower()),
-        hub="kellycyy/CulturalBench",
-        config=f"CulturalBench-{config}",
-        release=Release(rows),
-        **more,
-    )
-
-
-EASY = _table(
-    "Easy",
-    EasyRow,
-    QUESTIONS,
+EASY = Table(
+    model=EasyRow,
+    folder="culturalbench",
+    stems=("CulturalBench-Easy", "easy"),
+    hub="kellycyy/CulturalBench",
+    config="CulturalBench-Easy",
     id="question_idx",
-    id_of=attrgetter("question_idx"),
+    release=Release(QUESTIONS),
     counts=lambda rows: [count("Easy: questions", len(rows), QUESTIONS)],
 )
-HARD = _table("Hard", HardRow, QUESTIONS * OPTIONS, counts=_hard_counts)
-
-
-def _document(row: _QuestionRow, number: str, data: str, **fields: Any) -> dict[str, Any]:
-    question = {"question_id": row.question_idx, "country": row.country, "question": row.prompt_question}
-    return {"id": f"{row.question_idx}{number}", **question, **fields, "data": data}
+HARD = Table(
+    model=HardRow,
+    folder="culturalbench",
+    stems=("CulturalBench-Hard", "hard"),
+    hub="kellycyy/CulturalBench",
+    config="CulturalBench-Hard",
+    release=Release(QUESTIONS * OPTIONS),
+    counts=_hard_counts,
+)
 
 
 def load_easy(settings: Settings) -> Documents:
     """Loads the questions with four options; raises DataError if they can't be used."""
-    easy, documents = EASY.rows(settings), []
-    data = easy.fingerprint()
-    for row in easy.rows:
-        options = [row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d]
-        documents.append(_document(row, "", data, options=options, answer=row.answer))
+    easy = EASY.rows(settings)
+    data, letters = easy.fingerprint(), "abcd"
+    documents = [
+        row.document(
+            "", data, options=[getattr(row, f"prompt_option_{letter}") for letter in letters], answer=row.answer
+        )
+        for row in easy.rows
+    ]
     return Documents(documents, reading=easy.reading)
 
 
 def load_hard(settings: Settings) -> Documents:
     """Loads the options of all questions that have four, each to be judged; raises DataError if they can't be used."""
     hard, documents = HARD.rows(settings), []
-    data, options = hard.fingerprint(), _options_of(hard.rows)
-    incomplete = {row.question_idx for row in hard.rows if options[row.question_idx] != OPTIONS}
-    if incomplete:
+    data, options, numbers = hard.fingerprint(), _options_of(hard.rows), Counter[str]()
+    for row in hard.rows:
+        if options[row.question_idx] == OPTIONS:
+            numbers[row.question_idx] += 1
+            number = f"-{numbers[row.question_idx]}"
+            documents.append(row.document(number, data, option=row.prompt_option, answer=str(row.answer)))
+    if incomplete := {row.question_idx for row in hard.rows} - set(numbers):
         _log.warning(
             "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
             *(hard.origin, len(incomplete)),
         )
-    numbers: Counter[str] = Counter()
-    for row in hard.rows:
-        if row.question_idx not in incomplete:
-            numbers[row.question_idx] += 1
-            number = f"-{numbers[row.question_idx]}"
-            documents.append(_document(row, number, data, option=row.prompt_option, answer=str(row.answer)))
     if not documents:
         raise DataError(f"{hard.origin}: found no question with four rows that have an option. Add the rows.")
     return Documents(documents, reading=hard.reading)
@@ -179,10 +176,7 @@ def score_hard(doc: Doc, responses: Sequence[str]) -> Score:
         responses,
         {"True": "", "False": ""},
         GROUPS,
-        values=lambda labels: {
-            OF_ROWS.name: share(labels, doc["answer"]),
-            SAID_TRUE.name: share(labels, "True"),
-        },
+        values=lambda labels: {OF_ROWS.name: share(labels, doc["answer"]), SAID_TRUE.name: share(labels, "True")},
         question=f"{doc['question']}\n{doc['option']}",
         cluster=doc["question_id"],
         prompt=prompt_file(__package__, "hard.v1"),
@@ -233,12 +227,16 @@ class CulturalBench(Benchmark):
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields a table by country for each unit, and Easy beside Hard."""
         yield from super().tables(numbers)
-        labels = {"score": "Questions", OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"}
-        printed = {"culturalbench_hard_score": {"form": "Hard"}}
+        labels = {
+            "score": "Questions",
+            OF_ROWS.name: "Options",
+            SAID_TRUE.name: "Called true",
+            UNPARSED.name: "Unparsed",
+        }
         yield numbers.table(
             "culturalbench",
             "CulturalBench: questions answered right in percent",
-            self.columns(numbers, {**labels, UNPARSED.name: "Unparsed"}, printed),
+            metric_columns(self, numbers, labels, printed={"culturalbench_hard_score": {"form": "Hard"}}),
             papers=("culturalbench_abstract",),
             notes=(
                 "Hard: a question counts if all of its four options are judged right. Options: the share of single "

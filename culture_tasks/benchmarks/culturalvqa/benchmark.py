@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +41,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
     Variant,
 )
-from culture_tasks.benchmarks.own_culture import CultureBenchmark, CultureFile, LikeBenchmark, Ratings
+from culture_tasks.benchmarks.own_culture import CultureBenchmark, LikeBenchmark, Ratings
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Groups, names_in
 from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
@@ -67,7 +66,6 @@ FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and
 GROUPS = {"country": Groups(COUNTRIES, places=places), "facet": Groups(FACETS)}
 
 _SPELLINGS = {"us": "usa", "united states": "usa", "türkiye": "turkey"}
-_FACET_BY_STEM = {facet[:4]: facet for facet in FACETS}
 
 
 def country_of(text: str | None) -> str:
@@ -78,8 +76,9 @@ def country_of(text: str | None) -> str:
 
 
 def facet_of(text: str | None) -> str:
-    """Returns the facet that a text names by its stem, such as ``Drink``; empty if it is none of the 5."""
-    return _FACET_BY_STEM.get((text or "").strip().casefold()[:4], "")
+    """Returns the facet that a text names by its first letters, as ``Drink`` does; empty if it is none of the 5."""
+    stem = (text or "").strip().casefold()[:4]
+    return next((facet for facet in FACETS if facet[:4] == stem), "")
 
 
 # Data
@@ -126,7 +125,6 @@ QUESTION_TABLE = Table(
     hub="mair-lab/CulturalVQA",
     additions=("answers",),
     id="u_id",
-    id_of=attrgetter("u_id"),
     image_column="image",
     release=Release(QUESTIONS),
     counts=lambda rows: [
@@ -136,27 +134,21 @@ QUESTION_TABLE = Table(
         *tally("facet {}", (facet_of(row.facet) for row in rows), FACETS),
     ],
 )
-ANSWERS_TABLE = Table(
-    model=_AnswerRow,
-    folder="culturalvqa",
-    stems=("answers",),
-    id="u_id",
-    id_of=attrgetter("u_id"),
-)
+ANSWERS_TABLE = Table(model=_AnswerRow, folder="culturalvqa", stems=("answers",), id="u_id")
 
 
 def _with_local_answers(found: Rows[CulturalVqaRow], settings: Settings) -> Rows[CulturalVqaRow]:
     if not (paths := ANSWERS_TABLE.files(settings)):
         return found
-    answers = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}
+    answers, rows = {row.u_id: row for row in ANSWERS_TABLE.rows(settings).rows}, []
     for index, row in enumerate(found.rows):
-        if row.u_id not in answers:
+        if (answer := answers.get(row.u_id or "")) is None:
             raise DataError(
                 f"{paths[0]}: found no answer for {found.where(index)}, whose u_id is {row.u_id!r}. Expected a row for "
                 "each question, and questions with a column 'u_id'. Add it."
             )
-    known = [answers[str(row.u_id)].model_dump(exclude={"u_id"}, exclude_none=True) for row in found.rows]
-    return replace(found, rows=[row.model_copy(update=update) for row, update in zip(found.rows, known, strict=True)])
+        rows.append(row.model_copy(update=answer.model_dump(exclude={"u_id"}, exclude_none=True)))
+    return replace(found, rows=rows)
 
 
 # Documents
@@ -188,9 +180,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
         found.require(f"culturalvqa_{shown} shows it to the model: {advice}", **{column: column})
     keys = Images(found, [row.image for row in rows]).keys()
     data, examples = found.fingerprint(exclude={"image"}), _examples(found, keys)
-
-    fields_of: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
-        **dict.fromkeys(("vlm", "blind"), lambda _: {}),
+    more: Mapping[str, Callable[[CulturalVqaRow], dict[str, Any]]] = {
         "fewshot": lambda _: {"examples": next(examples)},
         "country": lambda row: {"country_name": row.country},
         "lens": lambda row: {"entities": ", ".join(row.entities)},
@@ -204,7 +194,7 @@ def load(shown: str, settings: Settings, table: Table[CulturalVqaRow] = QUESTION
             "facet": facet_of(row.facet),
             "image_id": key,  # the same for questions about one image
             "data": data,
-            **fields_of[shown](row),
+            **(more[shown](row) if shown in more else {}),
         }
         for (identifier, row), key in zip(found, keys, strict=True)
     ]
@@ -256,12 +246,11 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     """
     if not predictions:
         return
-    default = (run.output or Path()) / "submissions"
-    folder = default if run.settings.submissions is None else run.settings.submissions.expanduser()
+    folder = run.settings.submissions or (run.output or Path()) / "submissions"
     model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]
-    path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
+    path = folder.expanduser() / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n")
     except OSError as error:  # the results of the run's other tasks are still to be written
         _log.error(
@@ -311,45 +300,43 @@ def score(doc: Doc, responses: Sequence[str]) -> Score:
 
 _DECODING = Decoding(max_tokens=64)  # the paper doesn't give any: greedy
 VARIANTS = [
-    Variant(suffix, title, f"{shown}.v1", _DECODING, about=about, shown=shown)
-    for suffix, title, shown, about in (
-        ("", "", "vlm", "image and question (App. H)"),
-        ("_fewshot", "with examples", "fewshot", "with examples before the question (App. I)"),
-        ("_blind", "question alone", "blind", "question alone (section 5)"),
-        ("_country", "question and country", "country", "question and country (section 5)"),
-        ("_lens", "question and entities", "lens", "question and coarse visual entities (section 5)"),
+    Variant(f"_{shown}".removesuffix("_vlm"), title, f"{shown}.v1", _DECODING, about=about, shown=shown)
+    for shown, title, about in (
+        ("vlm", "", "image and question (App. H)"),
+        ("fewshot", "with examples", "with examples before the question (App. I)"),
+        ("blind", "question alone", "question alone (section 5)"),
+        ("country", "question and country", "question and country (section 5)"),
+        ("lens", "question and entities", "question and coarse visual entities (section 5)"),
     )
 ]
 
 
-def task_of(
-    variant: Variant,
-    benchmark: Benchmark,
-    table: Table[CulturalVqaRow] = QUESTION_TABLE,
-    file: CultureFile | None = None,
-) -> Task:
-    """Returns a benchmark's task that asks questions in one way: the released ones, or those of an own culture."""
-    country, shown = file.name if file else "", variant.facts["shown"]
-    rating = JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups=benchmark.groups)
-    return variant.task(
-        benchmark.name,
-        benchmark.title,
-        languages=(file.language if file else "en",),
-        metrics=lambda: (rating, EXACT_MATCH, SUBMISSION),
-        data=DataSet((table,), lambda settings: load(shown, settings, table, country)),
-        prompt=partial(render, variant.prompt),
-        score=score,
-        shows_images=shown in WITH_IMAGE,
-        target=lambda doc: doc["references"],
-    )
-
-
 class _AskedAsInCulturalVqa(Benchmark):
-    culture_field = "country"
+    """What CulturalVQA and cultures like it share."""
+
+    groups, culture_field = GROUPS, "country"
 
     def report(self) -> BenchmarkReport:
         """Returns the scores by country and facet; exact match is in the results alone, since the paper uses LAVE."""
         return replace(super().report(), further=())
+
+    def _tasks(self, table: Table[CulturalVqaRow], language: str = "en", country: str = "") -> list[Task]:
+        """Returns the tasks that ask the questions of a table, which may be about one country."""
+        rating = JudgedScore(name=LAVE.name, title="LAVE", scale=SHARE, groups=self.groups)
+        return [
+            variant.task(
+                self.name,
+                self.title,
+                languages=(language,),
+                metrics=lambda: (rating, EXACT_MATCH, SUBMISSION),
+                data=DataSet((table,), partial(load, variant.facts["shown"], table=table, country=country)),
+                prompt=partial(render, variant.prompt),
+                score=score,
+                shows_images=variant.facts["shown"] in WITH_IMAGE,
+                target=lambda doc: doc["references"],
+            )
+            for variant in VARIANTS
+        ]
 
 
 class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
@@ -357,15 +344,11 @@ class CulturalVqaCulture(_AskedAsInCulturalVqa, CultureBenchmark):
 
     ratings = Ratings(level="ordinal", scale=(1, 5), measures={"Spearman's rho": "spearman"})
 
-    def __init__(self, folder: Path, file: CultureFile, like: Benchmark) -> None:
-        super().__init__(folder, file, like)
-        self.groups = {**GROUPS, "country": Groups({file.name: file.title}, places={file.name: file.place})}
-
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
         table = QUESTION_TABLE.of_culture(self.folder, counts=lambda rows: [count("questions", len(rows))])
-        return tuple(task_of(variant, self, table, self.file) for variant in VARIANTS)
+        return self._tasks(table, self.file.language, self.file.name)
 
 
 class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
@@ -375,12 +358,11 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
     judge, data = "LAVE, GPT-4o", "Hub mair-lab/CulturalVQA"
     made_from = ("CANDLE",)
     culture = CulturalVqaCulture
-    groups = GROUPS
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(task_of(variant, self) for variant in VARIANTS)
+        return self._tasks(QUESTION_TABLE)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it."""
@@ -392,10 +374,7 @@ class CulturalVqa(_AskedAsInCulturalVqa, LikeBenchmark):
             yield replace(table, notes=("LAVE: the share of answers that the judge calls correct.",))
 
     def check(self, settings: Settings) -> DataReport:
-        """Checks questions, answers and images.
-
-        Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
-        """
+        """Checks questions, answers and images; answers may be withheld in all rows."""
         report = super().check(settings)
         if ANSWERS_TABLE.files(settings):
             report.problems += ANSWERS_TABLE.check(settings, set())[1]

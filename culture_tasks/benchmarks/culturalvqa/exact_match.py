@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 from culture_tasks.text import folded
 
@@ -24,29 +25,21 @@ def normalised(answer: str) -> str:
     that one gives a contraction its missing apostrophe by a list, here every apostrophe is removed, which makes the
     same pairs equal.
     """
-    text = folded(answer).translate(_MARKS)
-    if "," in text:
-        text = _THOUSANDS.sub("", text).replace(",", " ")
-    if "." in text:
-        text = _STRAY_PERIOD.sub("", text)
-    words = text.split()
+    text = _THOUSANDS.sub("", "".join(map(_plain, folded(answer)))).replace(",", " ")
+    words = _STRAY_PERIOD.sub("", text).split()
     return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 
 
-class _Marks(dict[int, int | str | None]):
-    """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
+@cache
+def _plain(character: str) -> str:
+    """Returns a character, or what takes its place: a space for punctuation, and nothing for an apostrophe.
 
     Punctuation is as the VQA evaluation lists it (neither ``%`` nor ``$``), and outside of ASCII as Unicode does.
     """
-
-    def __missing__(self, code: int) -> int | str | None:
-        mark = chr(code)
-        is_punctuation = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
-        self[code] = None if mark in "'’" else " " if is_punctuation else code
-        return self[code]
-
-
-_MARKS = _Marks()
+    if character in "'’":
+        return ""
+    is_punctuation = character in _LISTED if character.isascii() else unicodedata.category(character).startswith("P")
+    return " " if is_punctuation else character
 
 
 def exact_match(prediction: str, references: Iterable[str]) -> float:

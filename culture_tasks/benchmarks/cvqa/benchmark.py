@@ -13,7 +13,7 @@ from annotated_types import Interval, Len
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, lettered, score_options, share
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, lettered, score_options, share
 from culture_tasks.benchmarks.fields import listed
 from culture_tasks.benchmarks.interface import (
     Benchmark,
@@ -26,10 +26,9 @@ from culture_tasks.benchmarks.interface import (
     Picture,
     Score,
     Variant,
-    filled,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Derived, Floats, Groups, names_in
-from culture_tasks.benchmarks.tables import BenchmarkNumbers
+from culture_tasks.benchmarks.tables import BenchmarkNumbers, metric_columns
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.data.checking import count
 from culture_tasks.data.rows import Identifier, Label, OptionalLabel, TableRow, Text
@@ -194,7 +193,8 @@ class Cvqa(Benchmark):
         yield numbers.table(
             "cvqa",
             "CVQA: accuracy in percent",
-            self.columns(
+            metric_columns(
+                self,
                 numbers,
                 {"score": "Questions", MACRO.name: "Pairs", UNPARSED.name: "Unparsed"},
                 printed={f"{task}_{MACRO.name}": {"prompt_language": language} for task, language in prompts.items()},

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, read_choice, score_choices, share
+from culture_tasks.benchmarks.choice_reader import read_choice
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, filled, score_choices, share
 from culture_tasks.benchmarks.interface import (
     Benchmark,
     DataSet,
@@ -19,7 +20,6 @@ from culture_tasks.benchmarks.interface import (
     Score,
     Tag,
     Variant,
-    filled,
 )
 from culture_tasks.benchmarks.likelihood import by_likelihood
 from culture_tasks.benchmarks.reporting import Groups, names_in

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
@@ -40,7 +39,6 @@ from culture_tasks.benchmarks.tables import BenchmarkNumbers
 from culture_tasks.benchmarks.tables import Table as ReportTable
 from culture_tasks.benchmarks.worldcuisines.dishes import KNOWLEDGE_BASE, Dishes
 from culture_tasks.data.checking import DataReport, check_tables, count
-from culture_tasks.data.images import Images
 from culture_tasks.data.rows import Identifier, Label, OptionalIdentifier, OptionalLabel, TableRow, Text, one_of
 from culture_tasks.data.tables import Release, Table
 from culture_tasks.errors import DataError
@@ -48,9 +46,8 @@ from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 from culture_tasks.vocabulary import countries
 
-SetName = Literal["small", "large"]
+SetName = Literal["small", "large"]  # the large set has all questions of the small one
 SETS: tuple[SetName, ...] = get_args(SetName)
-"""Its evaluation sets. The large one has all questions of the small one."""
 
 QUESTIONS: Mapping[tuple[SetName, str], int] = {
     ("small", "task1"): 300,
@@ -162,13 +159,22 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     if not questions:
         raise DataError(f"{found.origin}: found no row of type {question_type.code}, {question_type.title}.")
     dishes = Dishes.of(settings, found.folder, own=any(row.image for row in questions.values()))
+
+    def asked(row: CuisineRow) -> dict[str, Any]:
+        if form == "choices":
+            return {"prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
+        by_language = answers[row.qa_id]
+        references = list(dict.fromkeys([row.answer, *by_language.values()]))
+        english = by_language.get("en", row.answer)
+        return {"prompt": row.open_ended_prompt, "answer": row.answer, "english": english, "references": references}
+
     documents = [
         {
             "id": f"{row.qa_id}-{row.lang}",
             "language": row.lang,
             "dish": row.food_id or row.picture,  # the same for all questions about it
             "image_id": row.picture,
-            **_asked(row, form, answers[row.qa_id]),
+            **asked(row),
             "type": question_type.name,
             "country": dishes.countries.get(row.picture, ""),
             "data": data,
@@ -177,18 +183,6 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     ]
     images = dishes.images({where: row.picture for where, row in questions.items()}, settings.image_pixels)
     return Documents(documents, images, found.reading | dishes.reading)
-
-
-def _asked(row: CuisineRow, form: Format, answers: Mapping[str, str]) -> dict[str, Any]:
-    """Returns what is asked and expected in a form of answer, of a question with its answers by language."""
-    if form == "choices":
-        return {"prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
-    return {
-        "prompt": row.open_ended_prompt,
-        "answer": row.answer,
-        "english": answers.get("en", row.answer),
-        "references": list(dict.fromkeys([row.answer, *answers.values()])),
-    }
 
 
 # Scores
@@ -213,11 +207,10 @@ PUBLISHED: Mapping[Format, MeanScore] = {"choices": AUTHORS, "open": ANY}
 
 
 def authors_choice(reply: str) -> int | None:
-    """Returns the option that the authors' script reads, whether or not there is such an option.
+    """Returns the option that the authors' script reads, the reply as a number or its first digits, offered or not.
 
-    The reply as a number, or else its first digits. Where a reply has no digits, the script looks for its text among
-    the options and stores the option's number as a character, which it then compares with an integer: so such a reply
-    never counts (``evaluation/score/score.py``).
+    Where a reply has no digits, the script looks for its text among the options and compares the option's number, as a
+    character, with an integer: so such a reply never counts (``evaluation/score/score.py``).
 
     Examples:
         >>> authors_choice(" 3 "), authors_choice("Option 2. Naan"), authors_choice("Naan")
@@ -283,14 +276,22 @@ def group_name(set_name: SetName, form: Format) -> str:
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     name, variant = group_name(set_name, form), VARIANTS[form]
     about = f"dishes and where they are from; {variant.title}, {set_name} set"
-    title = f"WorldCuisines, {set_name} set, {variant.title}"
-    tasks = [
-        Task(
+    title, metrics = f"WorldCuisines, {set_name} set, {variant.title}", variant.facts["metrics"]
+    yield Group(
+        name=name,
+        about=about,
+        title=title,
+        members=tuple(f"{name}_{kind.name}" for kind in TYPES),
+        means=tuple(metric.name for metric in metrics),
+        weight_by_size=False,  # as in the paper, each type weighs the same
+    )
+    for kind in TYPES:
+        yield Task(
             name=f"{name}_{kind.name}",
             about=about,
             title=f"{title}: {kind.title}",
             languages=tuple(dict.fromkeys(code.partition("_")[0] for code in LANGUAGES)),  # registers aside
-            metrics=lambda: variant.facts["metrics"],
+            metrics=lambda: metrics,
             data=DataSet((question_table(set_name, kind.config), KNOWLEDGE_BASE), partial(load, set_name, kind, form)),
             prompt=lambda doc: Prompt((Picture(), doc["prompt"])),
             score=variant.facts["score"],
@@ -298,20 +299,6 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
             shows_images=True,
             target=lambda doc: doc["answer"],
         )
-        for kind in TYPES
-    ]
-    yield Group(
-        name=name,
-        about=about,
-        title=title,
-        members=tuple(task.name for task in tasks),
-        means=tuple(metric.name for metric in variant.facts["metrics"]),
-        weight_by_size=False,  # as in the paper, each type weighs the same
-    )
-    yield from tasks
-
-
-ENTRIES = tuple(entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form))
 
 
 class WorldCuisines(Benchmark):
@@ -322,21 +309,14 @@ class WorldCuisines(Benchmark):
     made_from = ("Wikipedia", "Wikimedia Commons")
     groups, culture_field = GROUPS, "language"
 
+    @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group for each set and form of answer, with a task for each type of question."""
-        return ENTRIES
+        return [entry for set_name in SETS for form in VARIANTS for entry in _entries(set_name, form)]
 
     def check(self, settings: Settings) -> DataReport:
-        """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
-        tables = [question_table(*part) for part in QUESTIONS]
-        report = check_tables(self.name, settings, tables)
-        for table in tables:
-            with suppress(DataError):  # which the check of the table tells
-                found = table.rows(settings)
-                own = [index for index, row in enumerate(found.rows) if row.image]
-                images = Images(found.part(own), [found.rows[index].image for index in own])
-                report.problems += images.problems(settings.image_pixels, set())
-        return report
+        """Checks the questions of both sets. Images, which all rows of a dish share, are checked by each run."""
+        return check_tables(self.name, settings, [question_table(*part) for part in QUESTIONS])
 
     def tables(self, numbers: BenchmarkNumbers) -> Iterator[ReportTable]:
         """Yields each metric by type of question, as in the paper's tables, and the score by language."""

@@ -35,18 +35,11 @@ KNOWLEDGE_BASE = Table(
 
 @dataclass(frozen=True)
 class Dishes:
-    """The images and countries of dishes.
+    """The images and countries of dishes."""
 
-    Attributes:
-        folder: Folder of the user's own images.
-        base: The knowledge base, which has images beside their addresses; None where the images are files.
-        countries: The country of each dish by the addresses of its images; a dish of several, or of all, has none.
-        reading: What the knowledge base was read from.
-    """
-
-    folder: Path
-    base: datasets.Dataset | None = None
-    countries: Mapping[str, str] = field(default_factory=dict)
+    folder: Path  # of the user's own images
+    base: datasets.Dataset | None = None  # the knowledge base, which has images beside their addresses
+    countries: Mapping[str, str] = field(default_factory=dict)  # of dishes with one, by the addresses of their images
     reading: DataReading = field(default_factory=DataReading)
 
     @classmethod
@@ -65,11 +58,9 @@ class Dishes:
         return cls(folder, base, _countries(base), reading)
 
     def images(self, pictures: Mapping[str, str], most: int) -> datasets.Dataset:
-        """Returns the images of questions as a column, each read and checked once.
+        """Returns the images of questions as a column, each read and checked once, for ``most`` pixels.
 
-        Args:
-            pictures: The file or address of each question's image, by where the question is from.
-            most: Largest number of pixels.
+        ``pictures`` are the file or address of each question's image, by where the question is from.
         """
         first = {picture: where for where, picture in reversed(list(pictures.items()))}
         if "" in first:
@@ -105,6 +96,7 @@ def _stored(first: Mapping[str, str], base: datasets.Dataset) -> tuple[list[str]
 
 
 def _countries(base: datasets.Dataset) -> dict[str, str]:
+    """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
     names = [name for name in base.column_names if name.lower() == "countries"]
     found = Rows(KNOWLEDGE_BASE.name, [{"countries": countries} for name in names for countries in base[name]])
     columns = [base[name] for name in base.column_names if name.endswith("_url")] if names else []

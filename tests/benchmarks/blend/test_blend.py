@@ -15,12 +15,11 @@ import pytest
 from culture_tasks.benchmarks.blend import benchmark, official
 from culture_tasks.benchmarks.blend.benchmark import Hit, cleaned, first_hit, metrics, score, token_match
 from culture_tasks.benchmarks.blend.official import official_match, require
-from culture_tasks.benchmarks.blend.questions import REGIONS, load_choices, load_questions
+from culture_tasks.benchmarks.blend.questions import REGIONS, load_choices
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import CultureTasksError, DataError, MissingExtraError
 from culture_tasks.settings import Settings
 
-KOREA = next(region for region in REGIONS if region.code == "KR")
 NOBODY = {"idk": 0, "no-answer": 0, "not-applicable": 0}
 ENTRY = {
     "question": "{q} {question}?",
@@ -39,10 +38,9 @@ def folder(tmp_path):
     """Returns what writes the files of South Korea and gives the data folder."""
 
     def put(**entries):
-        topics = [f"{name},Food" for name in entries]
         for path, text in (
             ("annotations/South_Korea_data.json", json.dumps(entries)),
-            ("questions/South_Korea_questions.csv", "\n".join(["ID,Topic", *topics])),
+            ("questions/South_Korea_questions.csv", "\n".join(["ID,Topic", *(f"{name},Food" for name in entries)])),
             ("prompts/South_Korea_prompts.csv", PROMPT),
         ):
             (tmp_path / "blend" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -61,22 +59,18 @@ def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
     assert (len(REGIONS), len(languages), sum(region.valid for region in REGIONS)) == (16, 13, 7422)
 
 
-def test_a_document_asks_in_the_region_s_language_with_the_authors_prompt(folder):
-    (doc,) = load(folder(Q1=ENTRY))
+def test_a_document_asks_in_the_region_s_language_or_in_english_where_only_english_answers_count(folder):
+    (doc,), (english,) = load(folder(Q1=ENTRY)), load(folder(Q1=ENTRY), "blend_en_pers")
     assert doc["prompt"] == "답하세요.\n\n질문: {q} {question}?\n답: "  # the question has no slots
     assert (doc["id"], doc["question_id"], doc["region"]) == ("south_korea-Q1", "Q1", "South Korea")
     assert (doc["language"], doc["topic"], doc["prompt_name"]) == ("ko", "food", "inst_4.south_korea")
     assert [votes["count"] for votes in doc["annotations"]] == [3, 1]  # in the order of votes
-    assert task_named("blend").target(doc) == "커피"
-
-
-def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
-    (doc,) = load(folder(Q1=ENTRY), "blend_en_pers")
-    assert doc["prompt"].startswith("You are a person from South Korea who is trying to explain your country's culture")
-    assert doc["prompt"].endswith("\n\nWhat do people in South Korea drink in the morning?")
-    assert [votes["answers"] for votes in doc["annotations"]] == [[], []]
-    assert (doc["language"], doc["prompt_name"]) == ("en", "pers_3.en.v1")
-    assert task_named("blend_en").target(doc) == "coffee"
+    start = "You are a person from South Korea who is trying to explain your country's culture"
+    assert english["prompt"].startswith(start)
+    assert english["prompt"].endswith("\n\nWhat do people in South Korea drink in the morning?")
+    assert [votes["answers"] for votes in english["annotations"]] == [[], []]
+    assert (english["language"], english["prompt_name"]) == ("en", "pers_3.en.v1")
+    assert [task_named("blend").target(each) for each in (doc, english)] == ["커피", "coffee"]
 
 
 @pytest.mark.parametrize(
@@ -128,79 +122,70 @@ VOTES = [
     {"answers": ["김치"], "en_answers": ["kimchi"], "count": 3},
     {"answers": ["라면"], "en_answers": ["ramen", "instant noodles"], "count": 1},
 ]
+BOTH = [{"answers": ["a1"], "en_answers": ["b1"], "count": 2}, {"answers": ["b1"], "en_answers": [], "count": 1}]
 ASKED = "Read.\n\nQuestion: What do children eat?\nAnswer:"
 
 
-def test_the_first_hit_in_the_order_of_votes_counts():
-    both = [{"answers": ["a1"], "en_answers": ["b1"], "count": 2}, {"answers": ["b1"], "en_answers": [], "count": 1}]
-    for votes, response, hit in (
+@pytest.mark.parametrize(
+    ("votes", "response", "hit"),
+    [
         (VOTES, "밥", Hit("밥", 1.0)),
         (VOTES, "라면과 김치", Hit("김치", 3 / 4)),  # both are in it: the one with more votes counts
         (VOTES, "빵", None),
         (VOTES, cleaned(".", ASKED), None),
-        (both, "b1", Hit("b1", 1.0)),  # English, but of the answer with more votes
-        (both, "b1 a1", Hit("a1", 1.0)),  # of equal votes, the local answers come first
-    ):
-        assert first_hit(votes, response, "ko", token_match) == hit
-
-
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
-        ("ANSWER:\n\nRice.", "rice"),
-        (f"{ASKED} Rice", "rice"),
-        ("Rice。", "rice"),
-        ("rice、kimchi，soup", "rice,kimchi,soup"),
-        ("Food: rice", "food: rice"),  # no word of the prompt
-        ("It is the answer: rice", "it is the answer: rice"),  # not at the start
-        ("Answer:rice", "answer:rice"),  # without a blank it is no label
-        ("...rice...", "rice"),
+        (BOTH, "b1", Hit("b1", 1.0)),  # English, but of the answer with more votes
+        (BOTH, "b1 a1", Hit("a1", 1.0)),  # of equal votes, the local answers come first
     ],
 )
-def test_a_response_is_cleaned_as_in_the_paper(response, expected):
-    assert cleaned(response, ASKED) == expected
+def test_the_first_hit_in_the_order_of_votes_counts(votes, response, hit):
+    assert first_hit(votes, response, "ko", token_match) == hit
 
 
-@pytest.mark.parametrize(
-    ("answer", "response", "held"),
-    [
-        ("table tennis", "they play table-tennis", True),
-        ("soy milk", "milk of soy", True),  # the same tokens
-        ("Çay", "qara çay", True),
-        ("القَهوة", "القهوة العربية", True),
-        ("豆浆", "热豆浆和油条", True),
-        ("ড়", "\u09dc", True),
-        ("İt", "qara it", True),
-        ("نان و چاي", "چای و نان", True),
-        ("۱۲ ساعت", "12 ساعت", True),
-        ("soy milk", "milk", False),
-        ("কলা", "কল্ড ড্ৰিংক", False),  # one word's letters without its vowel signs
-        ("?!", "what?!", False),
-    ],
-)
-def test_an_answer_is_in_a_response_or_not(answer, response, held):
-    assert token_match(answer, response, "xx") == held
+CLEANED = {
+    "ANSWER:\n\nRice.": "rice",
+    f"{ASKED} Rice": "rice",
+    "Rice。": "rice",
+    "rice、kimchi，soup": "rice,kimchi,soup",
+    "Food: rice": "food: rice",  # no word of the prompt
+    "It is the answer: rice": "it is the answer: rice",  # not at the start
+    "Answer:rice": "answer:rice",  # without a blank it is no label
+    "...rice...": "rice",
+}
+
+
+def test_a_response_is_cleaned_as_in_the_paper():
+    assert {response: cleaned(response, ASKED) for response in CLEANED} == CLEANED
+
+
+MATCHES = [
+    ("table tennis", "they play table-tennis", True),
+    ("soy milk", "milk of soy", True),  # the same tokens
+    ("Çay", "qara çay", True),
+    ("القَهوة", "القهوة العربية", True),
+    ("豆浆", "热豆浆和油条", True),
+    ("ড়", "\u09dc", True),
+    ("İt", "qara it", True),
+    ("نان و چاي", "چای و نان", True),
+    ("۱۲ ساعت", "12 ساعت", True),
+    ("soy milk", "milk", False),
+    ("কলা", "কল্ড ড্ৰিংক", False),  # one word's letters without its vowel signs
+    ("?!", "what?!", False),
+]
+
+
+def test_an_answer_is_in_a_response_or_not():
+    assert [row for row in MATCHES if token_match(*row[:2], "xx") != row[2]] == []
 
 
 def test_repeated_runs_are_averaged_and_reasoning_is_no_answer(fixture_data, monkeypatch):
-    doc = load_questions([KOREA], "inst-4", Settings(data=fixture_data), english=False).rows[0]  # coffee 4, milk 1
+    doc = next(doc for doc in load(fixture_data) if doc["region"] == "South Korea")  # coffee 4, milk 1
     answered = score(doc, ["커피", "우유", "물", "<think>커피</think>물"], official=False)
-    assert answered.score == 2 / 4
-    assert answered.values == {"sem_w": (1 + 1 / 4) / 4}
+    assert (answered.score, answered.values) == (2 / 4, {"sem_w": (1 + 1 / 4) / 4})
     assert answered.labels == ("커피", "우유", "", "")
     monkeypatch.setattr(benchmark, "official_match", lambda answer, response, language: answer == "milk")
     answered = score(doc, ["커피"], official=True)
-    assert answered.score == 1.0
-    assert answered.values == {"sem_w_official": 1 / 4, "sem_b": 1.0, "sem_w": 1.0}
+    assert (answered.score, answered.values) == (1.0, {"sem_w_official": 1 / 4, "sem_b": 1.0, "sem_w": 1.0})
     assert set(answered.values) == {metric.name for metric in metrics(official=True)[1:]}
-
-
-def test_a_choice_is_right_wrong_or_unread(fixture_data):
-    doc = load_choices(Settings(data=fixture_data)).rows[0]
-    wrong = next(letter for letter, _ in doc["choices"] if letter != doc["answer"])
-    answered = task_named("blend_mcq").score(doc, [doc["answer"], wrong, "none of these"])
-    assert (answered.score, answered.values) == (1 / 3, {"unparsed": 1 / 3})
-    assert answered.labels == (doc["answer"], wrong, None)
 
 
 # The paper's matcher
@@ -222,11 +207,10 @@ def installed(monkeypatch):
     official._lemmas.cache_clear()
 
 
-def words_without_s(text):
-    return [SimpleNamespace(lemma_=word.removesuffix("s")) for word in text.split()]
-
-
 def test_an_answer_is_a_part_of_the_response_or_every_lemma_is_in_it(installed):
+    def words_without_s(text):
+        return [SimpleNamespace(lemma_=word.removesuffix("s")) for word in text.split()]
+
     installed("spacy", load=lambda name: words_without_s)
     assert official_match("soy-milk", "soy milk", "en")
     assert official_match("soy milk", "some soy-milk", "en")
@@ -240,9 +224,6 @@ def test_one_thread_lemmatises_and_for_arabic_looks_for_the_characters_of_the_fi
     threads = set()
 
     class Lemmatizer:
-        def __init__(self):
-            threads.add(threading.get_ident())
-
         def lemmatize(self, text):
             threads.add(threading.get_ident())
             return text.split()[0] if text else ""

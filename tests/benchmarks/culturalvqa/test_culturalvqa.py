@@ -17,44 +17,26 @@ from culture_tasks.data import tables
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
-COLOURS = ("red", "green", "blue", "white", "black", "yellow")
+FULL = {"facet": "Food", "country": "India", "entities": ["plate", "hand"]}
 
 
 def row(number, **changes):
-    full = {
-        "u_id": f"q{number}",
-        "image": f"{number}.png",
-        "question": f"What is thing {number}?",
-        "facet": "Food",
-        "country": "India",
-        "all_answers": ["naan", f"bread {number}"],
-        "entities": ["plate", "hand"],
-    }
-    return {name: value for name, value in (full | changes).items() if value is not ...}
+    asked = {"u_id": f"q{number}", "image": f"{number}.png", "question": f"What is thing {number}?"}
+    full = {**asked, **FULL, "all_answers": ["naan", f"bread {number}"], **changes}
+    return {name: value for name, value in full.items() if value is not ...}
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Returns what writes rows as test file, and images for them, and gives the data folder."""
     (tmp_path / "culturalvqa" / "images").mkdir(parents=True)
-    for number, colour in enumerate(COLOURS):
+    for number, colour in enumerate(("red", "green", "blue", "white", "black", "yellow")):
         Image.new("RGB", (8, 8), colour).save(tmp_path / "culturalvqa" / "images" / f"{number}.png")
 
     def put(*rows):
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         (tmp_path / "culturalvqa" / "test.jsonl").write_text(text, encoding="utf-8")
         return tmp_path
-
-    return put
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    """Puts rows where the Hub's would be."""
-
-    def put(*rows):
-        data = datasets.Dataset.from_list(list(rows))
-        monkeypatch.setattr(tables, "load_split", lambda *_, **__: (data, "c0"))
 
     return put
 
@@ -98,7 +80,11 @@ def test_a_document_holds_what_the_row_says_and_of_what_few_variants_show_only_i
     assert {**doc, "examples": fewshot["examples"]} == fewshot
 
 
-def test_an_older_revision_of_the_hub_has_no_answers_and_a_newer_one_may_have_further_columns(hub):
+def test_an_older_revision_of_the_hub_has_no_answers_and_a_newer_one_may_have_further_columns(monkeypatch):
+    def hub(*rows):
+        data = datasets.Dataset.from_list(list(rows))
+        monkeypatch.setattr(tables, "load_split", lambda *_, **__: (data, "c0"))
+
     image = {"bytes": b"not looked at", "path": None}
     hub({"image": image, "question": "What?"}, {"image": image, "question": "Who?"})
     facts = [(doc["id"], doc["references"], doc["country"], doc["facet"]) for doc in load("blind", None)]
@@ -109,42 +95,37 @@ def test_an_older_revision_of_the_hub_has_no_answers_and_a_newer_one_may_have_fu
     assert load("blind", None)[0]["references"] == ["naan", "bread 0"]
 
 
-def test_answers_are_read_as_a_list_in_every_form_that_files_give(folder):
-    forms = (
+@pytest.mark.parametrize(
+    ("form", "references"),
+    [
         (["naan", "", None, "  "], ["naan"]),
         ('["naan", "it\'s \\"roti\\""]', ["naan", 'it\'s "roti"']),
         ("['naan' \"it's roti\"\n 'flat bread']", ["naan", "it's roti", "flat bread"]),  # as NumPy writes it
         ("['naan', None, '', nan]", ["naan"]),  # as Python does
         ("naan, roti", ["naan, roti"]),
         (" naan ", [" naan "]),
-    )
-    documents = load("blind", folder(*(row(n, all_answers=form) for n, (form, _) in enumerate(forms))))
-    assert [doc["references"] for doc in documents] == [references for _, references in forms]
+    ],
+)
+def test_answers_are_read_as_a_list_in_every_form_that_files_give(folder, form, references):
+    assert load("blind", folder(row(0, all_answers=form)))[0]["references"] == references
 
 
 def test_local_answers_are_joined_on_the_id(folder):
     data = folder(row(1, all_answers=..., country=..., facet="drink"), row(0, all_answers=...))
-    answers = "u_id,all_answers,country\nq0,\"['tea', 'chai']\",China\nq1,lassi,\nmore,unused,\n"
-    (data / "culturalvqa" / "answers.csv").write_text(answers, encoding="utf-8")
+    path = data / "culturalvqa" / "answers.csv"
+    path.write_text("u_id,all_answers,country\nq0,\"['tea', 'chai']\",China\nq1,lassi,\nmore,unused,\n", "utf-8")
     first, second = load("blind", data)
     assert (first["id"], first["references"], first["country"], first["facet"]) == ("q1", ["lassi"], "", "drinks")
     assert (second["references"], second["country"]) == (["tea", "chai"], "china")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("u_id,all_answers\nq0,\n", ", row 2, field 'all_answers': found ''. Expected at least one"),
-        ("u_id,all_answers\nq0,a\nq0,a\n", ", row 3, field 'u_id': 'q0' is also the id of"),
-        ("u_id,all_answers\nq2,naan\n", ": found no answer for "),
-    ],
-)
-def test_local_answers_that_can_not_be_used_are_named(folder, content, said):
-    path = folder(row(0), row(1), row(2)) / "culturalvqa" / "answers.csv"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(DataError) as error:
-        load("blind", folder(row(0), row(1), row(2)))
-    assert f"{path}{said}" in str(error.value)
+    for rows, said in (
+        ("q0,\n", ", row 2, field 'all_answers': found ''. Expected at least one"),
+        ("q0,a\nq0,a\n", ", row 3, field 'u_id': 'q0' is also the id of"),
+        ("q2,naan\n", ": found no answer for "),
+    ):
+        path.write_text(f"u_id,all_answers\n{rows}", "utf-8")
+        with pytest.raises(DataError) as error:
+            load("blind", data)
+        assert f"{path}{said}" in str(error.value)
 
 
 def test_examples_are_other_questions_about_other_images(folder):
@@ -184,11 +165,8 @@ NORMAL = {
 }
 
 
-def test_the_normal_form():
+def test_a_prediction_matches_any_reference_in_its_normal_form():
     assert {answer: normalised(answer) for answer in NORMAL} == NORMAL
-
-
-def test_a_prediction_matches_any_reference_or_none():
     assert exact_match("The Naan.", ["roti", "naan"]) == exact_match("two", ["2"]) == 1.0
     # the VQA evaluation keeps % and $; nothing is left of "the" and "a" after normalisation: nothing was said
     others = [("naan bread", ["naan"]), ("", ["naan"]), ("5%", ["5"]), ("the", ["a"]), ("naan", [])]
