@@ -2,8 +2,8 @@
 
 A name is drawn on one line, without controls, in the direction of its own script. matplotlib takes each letter from the
 first family of a list that has it; the list is chosen from the letters that a figure shows, so figures in Latin letters
-look the same on every machine. The colours are those of Okabe and Ito, each with a marker, a hatch and dashes, so that
-grey tells them apart. matplotlib is imported when a picture is drawn, and used without its global state.
+look the same on every machine. The colours are those of Okabe and Ito, each with a marker and dashes, so that grey tells
+them apart. matplotlib is imported when a picture is drawn, and used without its global state.
 """
 
 from __future__ import annotations
@@ -111,13 +111,11 @@ class Look(NamedTuple):
 
     colour: str
     marker: str
-    hatch: str
     dashes: Dashes
 
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "d", "h")
-_HATCHES = ("", "//", "..", r"\\", "xx", "--", "++", "oo")
 _DASHES: tuple[Dashes, ...] = (
     *((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (6, 2, 1, 2))),
     *((0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 3))),
@@ -125,13 +123,8 @@ _DASHES: tuple[Dashes, ...] = (
 
 
 def look(place: int) -> Look:
-    """Returns the look of a series by its place; the first 91 differ in colour or marker, 56 in colour or hatch."""
-    return Look(
-        _COLOURS[place % len(_COLOURS)],
-        _MARKERS[place % len(_MARKERS)],
-        hatch=_HATCHES[place % len(_HATCHES)],
-        dashes=_DASHES[place % len(_DASHES)],
-    )
+    """Returns the look of a series by its place; the first 91 differ in colour or marker."""
+    return Look(_COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)], _DASHES[place % len(_DASHES)])
 
 
 @contextmanager
@@ -157,7 +150,6 @@ def styled(texts: Iterable[str]) -> Iterator[None]:
         "font.family": [*families, "sans-serif"],  # the last one for readers of SVG who have none of the others
         "font.sans-serif": families[:1],
         "font.size": 9,
-        "hatch.linewidth": 0.6,
         "svg.fonttype": "none",
         "svg.hashsalt": "culture-tasks",
         "pdf.fonttype": 42,  # letters stay text, as journals ask
