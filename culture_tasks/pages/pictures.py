@@ -2,8 +2,8 @@
 
 A name is drawn on one line, without controls, in the direction of its own script. matplotlib takes each letter from the
 first family of a list that has it; the list is chosen from the letters that a figure shows, so figures in Latin letters
-look the same on every machine. The colours are those of Okabe and Ito, each with a marker and dashes, so that grey tells
-them apart. matplotlib is imported when a picture is drawn, and used without its global state.
+look the same on every machine. The colours are those of Okabe and Ito, each with a marker and dashes, so that grey
+tells them apart. matplotlib is imported when a picture is drawn, and used without its global state.
 """
 
 from __future__ import annotations

@@ -26,10 +26,8 @@ _KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 class Thumbnails:
     """Finds images by id, and makes small copies of them.
 
-    An id is a path below the folder, a file name, a file name without its suffix, or the key of a file's content. Only
-    files that lie in the folder, at any depth, are ever opened, whatever an id says; without a folder there are none.
-    A path goes before a name, and a name before one without its suffix; of two such files, the first in the order of
-    paths has the id.
+    An id is a path below the folder, a file name, one without its suffix, or the key of a file's content, in this
+    order. Only files that lie in the folder, at any depth, are ever opened, whatever an id says.
     """
 
     def __init__(self, folder: Path | None, side: int = _SIDE) -> None:

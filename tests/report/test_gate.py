@@ -106,6 +106,7 @@ def test_a_drop_within_the_margin_passes(runs, margins, failed):
         ("--margin", "culturalvqa=2", "as wide as the scale of culturalvqa, 0 to 1"),
         ("--require", "culturalvqq", "Did you mean 'culturalvqa'"),
         ("--json", "{runs}/a", "can't write"),
+        ("--json", "{runs}/nowhere/gate.json", "can't write to"),
     ],
 )
 def test_an_option_that_can_not_be_meant_is_an_error(runs, capsys, option, value, said):

@@ -44,8 +44,6 @@ _logger = logging.getLogger(__name__)
 
 _VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
 """Width and height of an SVG document, without their fractions."""
-_LONG = 40
-"""Rows beyond which a table scrolls by itself, so that its header stays in sight."""
 _SAMPLES_PER_CELL = 10
 """Most samples of each run that a cell of a table opens."""
 _MOST_BYTES = 24_000_000
@@ -60,12 +58,10 @@ def write_html(
     images: Path | None = None,
     progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
 ) -> None:
-    """Writes the report as one HTML file.
+    """Writes the report as one HTML file, with small copies of the images in a folder that samples name.
 
-    Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. ``samples_per_cell`` are the most samples of
-    each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
-    copies. ``progress`` yields the figures that it gets, to show how many are drawn.
+    Its content security policy lets nothing else in: no request leaves the page, and no text of a model, a data set or
+    a file name can run.
     """
     svgs = zip(report.figures, svg_images(report.figures, progress), strict=True)
     payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
@@ -112,7 +108,7 @@ def environment() -> Environment:
         short_name=short_name,
         flag_text=FLAG_TEXT,
         not_comparable=NOT_COMPARABLE,
-        long_table=_LONG,
+        long_table=40,  # rows beyond which a table scrolls by itself, so that its header stays in sight
     )
     return templates
 
@@ -129,13 +125,12 @@ def _fit_samples(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple
 
 
 def _table(table: Table, payload: Payload) -> Markup:
-    sums = [index for index, column in enumerate(table.columns) if column.sums_up]
     return render(
         "table.html",
         table=table,
         anchor=f"table-{table.key}",
         is_first=table.key == FIRST_TABLE,
-        sum_at=sums[-1] if sums else -1,
+        sum_at=max((index for index, column in enumerate(table.columns) if column.sums_up), default=-1),
         spans=spans(table),
         samples_of=payload.cell,
     )
