@@ -120,14 +120,8 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
-    """Prints which files were not included: the first ten, and one alone for those that another file replaces."""
-    kinds = Counter(problem.kind for problem in problems)
-    shown = {problem.kind: problem for problem in problems if problem.kind in ("superseded", "duplicate")}
-    others = [problem for problem in problems if problem.kind not in shown]
-    for problem in (*shown.values(), *others[:10]):
-        more = f" (and {kinds[problem.kind] - 1} more)" if problem.kind in shown and kinds[problem.kind] > 1 else ""
-        kind = problem.kind.replace("_", " ")
-        show(f"not included: {problem.path}: {kind}, {problem.detail}{more}", sys.stderr)
-    if len(others) > 10:
-        total = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        print(f"not included: {len(problems)} in all ({total}); the report lists them", file=sys.stderr)
+    """Prints how many files were not included, by kind, each with the first of them."""
+    for kind, count in Counter(problem.kind for problem in problems).items():
+        first = next(problem for problem in problems if problem.kind == kind)
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        show(f"not included: {first.path}: {kind.replace('_', ' ')}, {first.detail}{more}", sys.stderr)

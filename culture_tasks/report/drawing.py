@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culture_tasks.pages.pictures import Look, look, shown, styled
-from culture_tasks.report.figures import groups_of, is_ratio, texts_of
+from culture_tasks.report.figures import groups_of, is_ratio
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write_figures(
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    with styled(text for figure in figures for text in texts_of(figure)):
+    with styled():
         for figure in progress(figures):
             picture = draw(figure)
             for suffix in formats:
@@ -76,7 +76,7 @@ def svg_images(
     figures: Sequence[Figure], progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter
 ) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8, for a screen; ``progress`` as for :func:`write_figures`."""
-    with styled(text for figure in figures for text in texts_of(figure)):
+    with styled():
         return [_bytes(draw(figure, across=_ON_A_SCREEN), "svg") for figure in progress(figures)]
 
 

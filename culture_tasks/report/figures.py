@@ -197,10 +197,3 @@ def description_of(figure: Figure) -> str:
     more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
     panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
     return f"{figure.title}. {panels}. {figure.value} by {figure.groups}, one {figure.series} a series."
-
-
-def texts_of(figure: Figure) -> Iterator[str]:
-    """Yields every text that is drawn."""
-    yield from (figure.title, figure.groups, figure.series, figure.value, *figure.notes)
-    for title, panel in figure.panels.items():
-        yield from (title, *panel, *(group for series in panel.values() for group in series))

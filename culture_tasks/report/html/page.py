@@ -52,13 +52,13 @@ _MOST_BYTES = 24_000_000
 
 def write_html(
     report: Report,
-    path: Path,
+    folder: Path,
     *,
     samples_per_cell: int = _SAMPLES_PER_CELL,
     images: Path | None = None,
     progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
-) -> None:
-    """Writes the report as one HTML file, with small copies of the images in a folder that samples name.
+) -> list[Path]:
+    """Writes ``report.html`` and returns its path, with small copies of the images in a folder that samples name.
 
     Its content security policy lets nothing else in: no request leaves the page, and no text of a model, a data set or
     a file name can run.
@@ -88,7 +88,9 @@ def write_html(
         script=as_markup(script),
         data=as_markup(data),
     )
+    path = folder / "report.html"
     path.write_text(page, encoding="utf-8", newline="\n")
+    return [path]
 
 
 def render(template: str, **values: Any) -> Markup:

@@ -91,20 +91,19 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         Column("groups", "Groups", COUNT),
     )
     rows: list[tuple[tuple[str, ...], Values]] = []
-    for spread in spreads:
+    for spread in (spread for spread in spreads if units[spread.unit].headline):
         unit, points = units[spread.unit], spread.scale
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
-        values = {"best": spread.best_value, "worst": spread.worst_value, "gap": spread.gap}
         flags = unit.cells[spread.entrant].flags
-        cells: dict[str, Number | float | None] = {
-            key: Number(value, points, flags=flags) for key, value in values.items()
+        values: Values = {
+            "best": Number(spread.best_value, points, flags=flags),
+            "worst": Number(spread.worst_value, points, flags=flags),
+            "gap": Number(spread.gap, points, flags=flags),
+            "variance": None if spread.variance is None else Number(spread.variance, squared, flags=flags),
+            "groups": spread.groups,
         }
-        if spread.variance is not None:
-            cells["variance"] = Number(spread.variance, squared, flags=flags)
-        cells["groups"] = spread.groups
         groups = (spread.best or "all equal", spread.worst or "all equal")
-        if unit.headline:
-            rows.append(((unit.title, context.entrants[spread.entrant].label, *groups), cells))
+        rows.append(((unit.title, context.entrants[spread.entrant].label, *groups), values))
     note = (
         "Worst is the worst-group score. Gap is best less worst; variance is over the groups' scores. 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
