@@ -11,18 +11,16 @@ from lxml import etree
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 from PIL import Image
-from support.example_report import MODELS, example_report
-from support.reports import figures_of
+from support.toy_report import MODELS
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.tables import Column, Figure, series_of
-from culture_tasks.pages import pictures
 from culture_tasks.pages.pictures import cleaned, shown, styled
 from culture_tasks.report.drawing import draw, svg_images, write_figures
-from culture_tasks.report.figures import finished, groups_of, texts_of
+from culture_tasks.report.figures import finished, groups_of
 from culture_tasks.report.model import CountryScore, ModelRow, Number, Rank, Table
 
-KINDS = {"dots": "by_country", "heat": "matrix", "lines": "retention"}
+KINDS = ("dots", "heat", "lines")
 HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
 PERCENT = Scale("percent", 0, 100)
@@ -41,6 +39,17 @@ def _drawn(names, *figures, columns=(), countries=(), beside=()):
     entrants = {f"m{number}": ModelRow(f"m{number}", name) for number, name in enumerate(names)}
     summary = Table("summary", "Scores", columns=tuple(columns), rows={key: (key,) for key in entrants})
     return {one.key: one for one in finished(figures, summary, entrants, countries, beside)}
+
+
+def _each_kind(names):
+    """The overview, and a figure of each kind, of models on eleven groups."""
+    panel = {
+        f"m{model}": {f"group {at}": Number(20.0 + at + model, PERCENT, 15.0, 60.0) for at in range(11)}
+        for model in range(len(names))
+    }
+    columns = [Column("a", "Score", PERCENT, {row: series["group 0"] for row, series in panel.items()})]
+    own = (Figure(kind, kind, {"All": panel}, "score", kind=kind) for kind in KINDS)
+    return [*_drawn(names, *own, columns=columns).values()]
 
 
 # Which numbers are shown, under which names
@@ -117,9 +126,8 @@ def test_figures_of_many_models_show_what_fits_and_say_so():
 
 
 def test_every_kind_is_written_in_every_format_and_loads_nothing(tmp_path):
-    figures = figures_of(example_report())
-    keys, endings = ("overview", *KINDS.values()), ("png", "svg", "pdf")
-    paths = write_figures([figures[key] for key in keys], tmp_path, endings)
+    keys, endings = ("overview", *KINDS), ("png", "svg", "pdf")
+    paths = write_figures(_each_kind(MODELS), tmp_path, endings)
     assert sorted(paths) == sorted(tmp_path.iterdir())
     assert {path.name for path in paths} == {f"{key}.{ending}" for key in keys for ending in endings}
     for path in paths:
@@ -138,7 +146,7 @@ def test_every_kind_is_written_in_every_format_and_loads_nothing(tmp_path):
             families = re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", path.read_text())
             assert families  # readers without our fonts get letters without serifs
             assert all("".join(found).endswith("sans-serif") for found in families)
-    assert all(model in "".join(_texts((tmp_path / "by_country.svg").read_bytes())) for model in MODELS)
+    assert all(model in "".join(_texts((tmp_path / "dots.svg").read_bytes())) for model in MODELS)
 
 
 def test_names_are_cleaned():
@@ -166,16 +174,17 @@ def test_long_names_keep_both_ends_and_stay_isolated():
             assert len(cut) <= longest + 3
 
 
-def test_fonts_are_chosen_for_the_letters_and_missing_ones_are_warned_of_once(monkeypatch, caplog):
-    known = {"DejaVu Sans": "abc", "Noto Sans": "", "Noto Sans Devanagari": "ह", "Noto Sans CJK SC": "中ह"}
-    monkeypatch.setattr(pictures, "_letters_of", lambda family: frozenset(known.get(family, "")))
-    assert pictures.choose(["abc 中"]) == (("DejaVu Sans", "Noto Sans CJK SC"), "")
-    assert pictures.choose(["abc 中 ह"]) == (("DejaVu Sans", "Noto Sans Devanagari", "Noto Sans CJK SC"), "")
-    assert pictures.choose(["本"]) == (("DejaVu Sans",), "本")
-    for texts, said in ((["abc"], []), (["本", "ह", "க"], ["CJK, TAMIL"])):
-        with styled(texts):
-            pass
-        assert [record.args[1] for record in caplog.records if "no installed font" in record.msg] == said
+@pytest.mark.parametrize(("letters", "count"), [("é", 0), ("\U00012000\U00012001", 2)])
+def test_letters_that_no_font_has_are_counted_in_one_warning(tmp_path, caplog, letters, count):
+    write_figures(
+        [
+            _figure("dots", Number(1.0, PERCENT)),
+            Figure("k", letters, {"P": {letters: {"a": Number(1.0, PERCENT)}}}, "v"),
+        ],
+        tmp_path,
+        ["png"],
+    )
+    assert [record.args for record in caplog.records if "no installed font" in record.msg] == [(count,)] * bool(count)
 
 
 # What is drawn
@@ -201,7 +210,7 @@ def test_extremes_can_be_drawn_each_time_the_same_and_names_can_not_inject(kind)
 def _overlapping(figure, monkeypatch):
     """Pairs of texts of a figure that lie over each other."""
     drawn = []
-    with styled(texts_of(figure)):
+    with styled():
         picture = draw(figure)
         picture.get_layout_engine().execute(picture)
         picture.set_layout_engine(None)
@@ -217,9 +226,8 @@ def _overlapping(figure, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [1, 17])
 def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
-    figures = figures_of(example_report([f"organisation/a-model-with-a-name-{at}" for at in range(models)]))
-    for key in ("overview", *KINDS.values()):
-        assert _overlapping(figures[key], monkeypatch) == [], key
+    for figure in _each_kind([f"organisation/a-model-with-a-name-{at}" for at in range(models)]):
+        assert _overlapping(figure, monkeypatch) == [], figure.key
 
 
 def test_ratios_stand_on_a_logarithmic_axis():
