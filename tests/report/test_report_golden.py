@@ -24,8 +24,8 @@ def report(results):
 
 
 def test_texts_and_numbers_are_as_they_were(report, tmp_path):
-    write_report(report, tmp_path, ("markdown", "latex", "csv", "json"))
-    for name in ("report.md", "csv/summary.csv", "latex/care_table_3.tex"):
+    write_report(report, tmp_path, ("markdown", "csv", "json"))
+    for name in ("report.md", "csv/summary.csv"):
         text = (tmp_path / name).read_text(encoding="utf-8-sig")
         golden(name, "".join(text.splitlines(keepends=True)[:MOST_LINES]))
     found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
@@ -71,8 +71,7 @@ def test_groups_are_those_of_the_harnesses(report, harness_values):
     found = {}
     for each in report.groups:
         number = f"q{('I', 'II', 'III', 'IV').index(each.group) + 1}" if each.dimension == "quadrant" else each.group
-        where = each.where if each.samples is None else each.samples
-        found[each.row, each.unit, each.statistic, number, where] = each
+        found[each.row, each.unit, each.statistic, number, each.where if each.samples is None else each.samples] = each
     checked = 0
     for (entrant, task, metric), value in harness_values.items():
         statistic, _, group = metric.partition("_")
@@ -84,11 +83,10 @@ def test_groups_are_those_of_the_harnesses(report, harness_values):
             name = {"acc": "score", "lave": "score"}.get(statistic, statistic)
             wheres = ((), *(((field, group),) for field in ("language", "country", "facet")))
             places = [(task, name, group, where) for where in wheres]
-        for place in places:
-            ours = found.get((entrant, *place))
-            if ours is not None and isinstance(value, float):
+        times = 100 if statistic in ("acc", "grqb", "lsrqb") else 1
+        for ours in (found[entrant, *place] for place in places if (entrant, *place) in found):
+            if isinstance(value, float):
                 checked += 1
-                times = 100 if statistic in ("acc", "grqb", "lsrqb") else 1
                 is_missing = ours.value is None or "low_coverage" in ours.flags
                 assert is_missing if math.isnan(value) else ours.value == pytest.approx(times * value), (task, metric)
     assert checked > 100

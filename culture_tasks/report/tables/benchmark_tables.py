@@ -30,14 +30,24 @@ def benchmark_parts(context: Context, contrasts: Sequence[Contrast]) -> tuple[li
     for benchmark, members in units.items():
         reported = members[0].reported
         numbers = _numbers(context, benchmark, reported, members)
-        benchmark_tables = [table for table in reported.tables(numbers) if table.rows]
-        tables += [with_papers(table) for table in benchmark_tables] if context.published else benchmark_tables
+        own_tables = [_with_note_on_draws(table) for table in reported.tables(numbers) if table.rows]
+        tables += map(with_papers, own_tables) if context.published else own_tables
         figures += reported.figures(numbers)
         keys = {unit.key for unit in members}
         own = [contrast for contrast in contrasts if contrast.unit in keys]
         contrast_parts += [part for spec in reported.contrasts for part in _contrasts(numbers, reported, spec, own)]
     contrast_tables, contrast_figures = zip(*contrast_parts, strict=True) if contrast_parts else ((), ())
     return [*tables, *contrast_tables], [*figures, *contrast_figures]
+
+
+def _with_note_on_draws(table: Table) -> Table:
+    """Says of a draw of the questions what the intervals are for, which isn't the same for groups."""
+    cells = [cell for column in table.columns for cell in column.cells.values() if "subset" in cell.flags]
+    note = (
+        "Of a draw of the questions: the interval of a whole task's score is for all of its questions, as in the table "
+        "of scores; that of a group, such as the average of a language, is the ordinary one, for questions like these."
+    )
+    return replace(table, notes=(*table.notes, note)) if any(cell.where for cell in cells) else table
 
 
 def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, members: Sequence[Unit]) -> BenchmarkNumbers:
