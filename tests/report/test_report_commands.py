@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import suppress
+from unittest.mock import Mock
 
 import pytest
 from support.sample_files import vqa_samples, write_run, write_vqa
@@ -94,50 +95,37 @@ def test_tables_and_columns_are_chosen(results, tmp_path):
     assert (len(summary), summary[0].split(",")[:2]) == (3, ["Model", "Mean of 2"])
 
 
-def test_compare_says_how_many_items_would_do_and_refuses_what_can_not_be_compared(tmp_path, capsys):
-    write_vqa(tmp_path / "a", "a", WEAK)
-    write_vqa(tmp_path / "c", "c", [0.0, *WEAK[1:]])
-    assert compare(tmp_path / "a", tmp_path / "c", "--fail-on-regression") == 0
+def test_compare_says_how_many_items_would_do_and_refuses_what_can_not_be_compared(runs, capsys):
+    write_vqa(runs / "c", "c", [0.0, *WEAK[1:]])
+    assert compare(runs / "weak", runs / "c", "--fail-on-regression") == 0
     assert re.search(r"not distinguishable \([\d,]+ items needed\)", capsys.readouterr().out)
-    write_run(tmp_path / "b", "b", {"culturalvqa": vqa_samples(WEAK, data={"data": "d2"})})
-    assert compare(tmp_path / "a", tmp_path / "b") == 0
-    said = capsys.readouterr().out
-    assert "not compared: CulturalVQA: another revision of the data" in said
-    assert "nothing could be compared" in said
-    assert compare(tmp_path / "a", tmp_path / "b", "--compare-anyway") == 0
-    assert "another revision of the data" in capsys.readouterr().out
-
-
-def test_compare_wants_one_model_each(runs, capsys):
+    write_run(runs / "b", "b", {"culturalvqa": vqa_samples(WEAK, data={"data": "d2"})})
+    for option, said in (((), "nothing could be compared"), (("--compare-anyway",), "CulturalVQA")):
+        assert compare(runs / "weak", runs / "b", *option) == 0
+        out = capsys.readouterr().out
+        assert "another revision of the data" in out
+        assert said in out
     assert compare(runs, runs / "weak") == 2
     said = capsys.readouterr().err
-    assert "runs of 2 models: strong, weak. Name the folder of one, or its files, such as" in said
-    assert said.strip().endswith("strong.")
+    assert "runs of 4 models: b, c, strong, weak. Name the folder of one, or its files, such as" in said
 
 
-def test_a_report_appears_in_one_step_and_not_through_links(tmp_path, capsys):
-    write_vqa(tmp_path / "a", "a", [1.0, 0.0])
-    output, outside = tmp_path / "report", tmp_path / "outside"
-    arguments = ["report", str(tmp_path / "a"), "-o", str(output), "--formats", "markdown,csv,json"]
+def test_a_report_appears_in_one_step_and_not_through_links(runs, capsys, monkeypatch):
+    output, outside = runs / "out", runs / "outside"
     outside.mkdir()
     output.mkdir()
     (outside / "file").write_text("mine")
     (output / "report.md").symlink_to(outside / "file")
     (output / "csv").symlink_to(outside)
-    assert main(arguments) == 1
+    assert report(runs, "--formats", "markdown,csv") == 1
     assert "csv is a link. Remove it" in capsys.readouterr().err
-    assert sorted(path.name for path in output.iterdir()) == ["csv", "report.md"]
     (output / "csv").unlink()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("culture_tasks.report.formats.write_markdown", interrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr("culture_tasks.report.formats.write_markdown", Mock(side_effect=KeyboardInterrupt))
         with suppress(KeyboardInterrupt):
-            main(arguments)
+            report(runs, "--formats", "markdown,csv")
     assert [path.name for path in output.iterdir()] == ["report.md"]
-    assert main(arguments) == 0
+    assert report(runs, "--formats", "markdown,csv") == 0
     assert (outside / "file").read_text() == "mine"
     assert (output / "report.md").read_text().startswith("# Report")
-    assert sorted(path.name for path in output.iterdir()) == ["csv", "report.json", "report.md"]
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt
+    assert sorted(path.name for path in output.iterdir()) == ["csv", "report.md"]

@@ -92,13 +92,11 @@ def test_discounts_and_kept_verdicts_count(tmp_path):
     batch = {"batch_prompt_tokens": 3, "batch_completion_tokens": 2}
     samples = [vqa(0), vqa(1, discounts={"cached_tokens": 2}), vqa(2, discounts=batch), vqa(3, kept=True)]
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
-    rows, table = costs(tmp_path, dear)
+    rows, _ = costs(tmp_path, dear)
     row = rows["org/a", "CulturalVQA"]
     # 3 + 2 * 2 = 7 each; two tokens at half of 1: 6; a batch at half the price: 3.5
     assert row["judge_money"] == pytest.approx(7.0 + 6.0 + 3.5 + 7.0)
     assert (row["judge_tokens_in"], row["judge_tokens_out"], row["judge_tokens_kept"]) == (12.0, 8.0, 5.0)
-    kept = [column.label for column in table.columns if "kept" in column.label]
-    assert kept == ["Judge tokens kept"]
 
 
 def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have_no_common_price(tmp_path):
@@ -109,8 +107,6 @@ def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have
     rows, table = costs(tmp_path / "c", PRICES)
     assert rows["org/a", "CulturalVQA"]["judge_money"] is None
     assert table.notes[-1] == "Without a price: judge-2."
-    [judges] = [each.text for each in report_of(tmp_path / "c").findings if each.question == "judges"]
-    assert judges.startswith("judge-1 and judge-2 graded 1 of 1 scores")
 
 
 def test_tokens_of_a_task_of_the_harness_are_lmms_eval_s_own(tmp_path):
