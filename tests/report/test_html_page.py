@@ -165,15 +165,17 @@ def test_the_page_says_how_many_samples_it_holds_and_is_the_same_every_time(
 def test_images_of_the_folder_alone_are_found_by_id_or_content_and_are_small_and_upright(toy, tmp_path, caplog):
     folder = tmp_path / "images"
     (folder / "deep").mkdir(parents=True)
-    Image.new("RGB", (900, 600), "red").save(folder / "deep" / "image_0.png")
+    turned = Image.Exif()
+    turned[0x0112] = 6  # the camera was held upright
+    Image.new("RGB", (900, 600), "red").save(folder / "deep" / "image_0.jpg", exif=turned)
     Image.new("LA", (3, 3)).save(folder / "grey.png")
     (folder / "broken.png").write_bytes(b"not an image")
     (tmp_path / "secret.png").write_bytes((folder / "grey.png").read_bytes())
     (folder / "gone.png").touch()
     thumbnails = Thumbnails(folder)
     (folder / "gone.png").unlink()
-    key = image_key((folder / "deep" / "image_0.png").read_bytes())
-    for name in ("image_0", "image_0.png", "deep/image_0.png", "grey", key):
+    key = image_key((folder / "deep" / "image_0.jpg").read_bytes())
+    for name in ("image_0", "image_0.jpg", "deep/image_0.jpg", "grey", key):
         assert thumbnails.address(name).startswith("data:image/jpeg;base64,")
     outside = (None, "", "nowhere", "../secret.png", "/etc/passwd", "..\\secret.png", "\x00", "0" * len(key))
     for name in (*outside, "broken", "broken.png"):
@@ -181,11 +183,5 @@ def test_images_of_the_folder_alone_are_found_by_id_or_content_and_are_small_and
     assert [record.args[0].name for record in caplog.records] == ["broken.png"]
     [image] = data_of(page_of(toy, tmp_path, images=folder, samples_per_cell=100))["images"]
     assert len(image) < 10_000
-    turned = Image.Exif()
-    turned[0x0112] = 6  # the camera was held upright
-    Image.new("RGB", (4, 2), "blue").save(folder / "x.jpg", exif=turned)
-    (folder / "x.jpg").rename(folder / "image_0.png")  # a path goes before a name
-    address = Thumbnails(folder).address("image_0.png")
-    with Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))) as shown:
-        red, _, blue = shown.getpixel((0, 0))
-        assert (shown.size, blue > red) == ((2, 4), True)
+    with Image.open(io.BytesIO(base64.b64decode(image.partition(",")[2]))) as shown:
+        assert shown.size == (187, 280)
