@@ -145,21 +145,11 @@ def _size(figure: Figure, rows: int, columns: int) -> tuple[float, float]:
 # Marks and their intervals, axes and names
 
 
-def _values(cells: Sequence[Number | None]) -> NDArray[np.float64]:
-    """Returns the cells' values, NaN where there is none."""
-    return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
-
-
-def _whiskers(cells: Sequence[Number | None]) -> NDArray[np.float64] | None:
-    """Returns how far intervals reach below and above the values: two rows, NaN without one; None without any."""
-    lengths = [
-        (np.nan, np.nan)
-        if cell is None or cell.value is None or cell.low is None or cell.high is None
-        else (max(0.0, cell.value - cell.low), max(0.0, cell.high - cell.value))
-        for cell in cells
-    ]
-    reach = np.array(lengths, dtype=np.float64).reshape(-1, 2).T
-    return None if np.isnan(reach).all() else reach
+def _reaches(cells: Sequence[Number | None]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns values, and how far their intervals reach below and above them in two rows; NaN where there is none."""
+    numbers = [(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells]
+    values, low, high = np.array(numbers, dtype=np.float64).reshape(-1, 3).T
+    return values, np.stack([values - low, high - values]).clip(0.0)
 
 
 def _all_cells(figure: Figure) -> list[Number]:
@@ -217,7 +207,8 @@ def _dots(figure: Figure, axes: Axes, title: str, panel: Panel) -> Handles:
             marks |= {"marker": "x", "color": "0.45"}
         elif figure.bold is not None and f"{label}, {title}" not in figure.bold:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
-        handles[label] = axes.errorbar(_values(cells), rows, xerr=_whiskers(cells), linestyle="none", **marks)
+        values, reach = _reaches(cells)
+        handles[label] = axes.errorbar(values, rows, xerr=reach, linestyle="none", **marks)
     for border in range(1, len(all_groups)):
         axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
     axes.set_yticks(range(len(all_groups)), [shown(group, 28) for group in all_groups])
@@ -253,7 +244,8 @@ def _lines(figure: Figure, axes: Axes, title: str, panel: Panel) -> Handles:
         line: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
         line |= {"linestyle": style.dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (labels.index(label) - (len(labels) - 1) / 2)
-        handles[label] = axes.errorbar(places, _values(cells), yerr=_whiskers(cells), **line)
+        values, reach = _reaches(cells)
+        handles[label] = axes.errorbar(places, values, yerr=reach, **line)
     stride = -(-len(steps) // _MOST_STEPS_NAMED)
     axes.set_xticks(range(0, len(steps), stride), [shown(step, 16) for step in steps[::stride]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
