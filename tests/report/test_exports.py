@@ -41,40 +41,34 @@ def test_no_number_interval_judge_or_hash_is_lost(results, tmp_path):
     for log in logs_in(tmp_path).values():
         SCHEMA.validate(log)
         for one in log["evaluation_results"]:
-            metric = one["metric_config"]
-            assert float(metric["min_score"]) <= one["score_details"]["score"] <= float(metric["max_score"])
             details = one["metric_config"]["additional_details"]
             where = tuple(map(tuple, json.loads(details.get("groups", "[]"))))
-            key = (log["model_info"]["id"], details["task"], details["statistic"], where)
-            assert key not in found
-            found[key] = one
-    whole = judged = hashed = 0
-    scores = [(key, row, cell) for key, unit in report.units.items() for row, cell in unit.cells.items()]
-    for key, row, cell in scores:
-        if cell.value is None:
-            continue
-        one = found[report.entrants[row].model, key, "score", ()]
-        score = one["score_details"]
+            found[log["model_info"]["id"], details["task"], details["statistic"], where] = one
+    numbers = {(report.entrants[one.row].model, one.unit, one.statistic, one.where): one for one in report.numbers}
+    numbers = {key: number for key, number in numbers.items() if number.value is not None}
+    assert found.keys() == numbers.keys()
+    judged = hashed = 0
+    for key, number in numbers.items():
+        one = found[key]
+        metric, score, uncertainty = one["metric_config"], one["score_details"], one["score_details"]["uncertainty"]
+        interval = uncertainty.get("confidence_interval", {"lower": None, "upper": None})
         coverage = json.loads(score["details"].get("coverage", "null"))
-        number = (score["score"], score["uncertainty"]["num_samples"], coverage)
-        assert number == (cell.value, cell.n, cell.coverage)
-        interval = score["uncertainty"].get("confidence_interval", {"lower": None, "upper": None})
-        assert (interval["lower"], interval["upper"]) == (cell.low, cell.high)
-        settings = {report.runs[run].task: report.runs[run].settings for run in cell.runs}
-        judges = {judge.model: judge.prompts for each in settings.values() for judge in each.judges}
-        hashes = {
-            judge["model_info"]["id"]: json.loads(judge["additional_details"]["prompt_sha256"])
-            for judge in one["metric_config"].get("llm_scoring", {"judges": []})["judges"]
-        }
-        assert hashes == {name: {rubric: sha for rubric, _, sha in prompts} for name, prompts in judges.items()}
+        logged = (score["score"], uncertainty["num_samples"], coverage, interval["lower"], interval["upper"])
+        assert logged == (number.value, number.n, number.coverage, number.low, number.high)
+        assert float(metric["min_score"]) <= number.value <= float(metric["max_score"])
+        settings = {report.runs[run].task: report.runs[run].settings for run in number.runs}
         prompts = {task: each.asked.sha for task, each in settings.items() if each.asked is not None}
         generation = one["generation_config"]["additional_details"]
         assert json.loads(generation.get("prompts_sha256", "{}")) == prompts
-        whole, judged, hashed = whole + 1, judged + bool(judges), hashed + bool(prompts)
-    # The scores of groups and further statistics are there too.
-    assert min(whole, judged, hashed) >= 4
-    others = [number for number in report.numbers if number.where or number.statistic != "score"]
-    assert len(found) == whole + sum(number.value is not None for number in others)
+        judges = {judge.model: judge.prompts for each in settings.values() for judge in each.judges}
+        hashes = {
+            judge["model_info"]["id"]: json.loads(judge["additional_details"]["prompt_sha256"])
+            for judge in metric.get("llm_scoring", {"judges": []})["judges"]
+        }
+        if number.statistic == "score":
+            assert hashes == {name: {rubric: sha for rubric, _, sha in own} for name, own in judges.items()}
+        judged, hashed = judged + bool(hashes), hashed + bool(prompts)
+    assert min(judged, hashed) >= 4
 
 
 def test_tasks_of_the_harnesses_are_written_too_and_the_same_runs_overwrite_their_files(tmp_path):

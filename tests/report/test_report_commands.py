@@ -53,21 +53,16 @@ def test_report_says_what_it_did_not_use_by_kind(runs, capsys):
     assert len(lines) == 3
 
 
-@pytest.mark.parametrize("command", ["report", "compare"])
-def test_a_name_that_fits_nothing_is_an_error(runs, capsys, command):
-    names = ["--name", "*/weak/*=ours", "--name", "storng=theirs"]
-    status = report(runs, *names) if command == "report" else compare(runs / "weak", runs / "strong", *names)
-    assert status == (1 if command == "report" else 2)
-    error = capsys.readouterr().err
-    assert "--name storng=theirs fits no model and no result file that an earlier --name leaves." in error
-    assert "Did you mean 'strong'? There are strong, weak" in error
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--formats", "markdwon"], "unknown format 'markdwon'. Did you mean 'markdown'"),
         (["--name", "x"], "PATTERN=NAME"),
+        (
+            ["--name", "*/weak/*=ours", "--name", "storng=theirs"],
+            "--name storng=theirs fits no model and no result file that an earlier --name leaves. "
+            "Did you mean 'strong'? There are strong, weak",
+        ),
         (["--images", "nowhere"], "--images nowhere: no such folder"),
         (["--tables", "sumary"], "--tables 'sumary' fits nothing. Did you mean 'summary'? There are summary, "),
         (["--columns", "brazl"], "--columns 'brazl' fits nothing."),

@@ -118,13 +118,10 @@ def test_tokens_of_a_task_of_the_harness_are_lmms_eval_s_own(tmp_path):
     assert {name: (row["tokens_in"], row["tokens_out"]) for (_, name), row in rows.items()} == {"whole": (None, 40.0)}
 
 
-# Prices of the command: the list, and the user's own
-
-
 def markdown(folder, *options):
-    out = folder / "out"
-    assert main(["report", str(folder / "a"), "-o", str(out), "--formats", "markdown", *map(str, options)]) == 0
-    return (out / "report.md").read_text(encoding="utf-8")
+    command = ["report", str(folder / "a"), "-o", str(folder / "out"), "--formats", "markdown", *map(str, options)]
+    assert main(command) == 0
+    return (folder / "out" / "report.md").read_text(encoding="utf-8")
 
 
 def test_the_command_knows_the_list_prices_and_takes_the_users(tmp_path, monkeypatch):
