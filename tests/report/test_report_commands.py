@@ -30,8 +30,9 @@ def compare(one, two, *options):
 
 
 def test_report_writes_what_is_asked_for(runs, capsys):
-    assert report(runs, "--formats", "json, markdown") == 0
-    assert sorted(path.name for path in (runs / "out").iterdir()) == ["report.json", "report.md"]
+    assert report(runs, "--formats", "json, markdown, png") == 0
+    assert sorted(path.name for path in (runs / "out").iterdir()) == ["figures", "report.json", "report.md"]
+    assert (runs / "out" / "figures" / "overview.png").is_file()
     assert "2 runs of 2 models" in capsys.readouterr().out
     [test] = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))["comparisons"]
     assert (test["verdict"], test["test"]) == ("strong is better", "sign flips")
