@@ -38,7 +38,6 @@ examples:
   culture-tasks compare runs/main runs/candidate --fail-on-regression --spotcheck sheet
 """
 
-
 _STDOUT = Path("-")
 
 
@@ -92,11 +91,8 @@ def _run(options: argparse.Namespace) -> int:
 def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) -> None:
     """Writes the outcome to its file: of an error too, so that none of an earlier comparison stays behind."""
     path: Path | None = options.json
-    if path is None:
-        return
     if path == _STDOUT:
         print(as_json(result), end="")
-        return
-    with writing("compare", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, as_json(result))
+    elif path is not None:
+        with writing("compare", path):
+            write_whole(path, as_json(result))

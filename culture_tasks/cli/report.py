@@ -41,40 +41,35 @@ examples:
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
+    add = parser.add_argument
+    add("results", nargs="+", help="result or sample files, folders or patterns")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
     formats = "markdown, latex, csv, json, html, png, svg, pdf, or all"
-    parser.add_argument("--formats", default="markdown,csv,json,html", metavar="LIST", help=formats)
-    images = "folder of the samples' images, for thumbnails in the HTML"
-    parser.add_argument("--images", type=Path, metavar="DIR", help=images)
+    add("--formats", default="markdown,csv,json,html", metavar="LIST", help=formats)
+    add("--images", type=Path, metavar="DIR", help="folder of the samples' images, for thumbnails in the HTML")
     tables = "only these tables, by the names of their files, or patterns"
-    parser.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
+    add("--tables", type=names, default=(), metavar="LIST", help=tables)
     columns = "only these columns, by header, key in report.json, or pattern"
-    parser.add_argument("--columns", type=names, default=(), metavar="LIST", help=columns)
-    parser.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
+    add("--columns", type=names, default=(), metavar="LIST", help=columns)
+    add("--published", action="store_true", help="show the papers' own results beside yours, marked")
     metrics = "also these metrics of the harnesses' own tasks, such as 'mmlu*:*'"
     add_repeatable(parser, "--other-metrics", "PATTERN", metrics)
-    mean = "put the harnesses' own tasks into the mean, too"
-    parser.add_argument("--other-tasks-in-mean", action="store_true", help=mean)
-    prices = "prices of models and judges (default: CULTURE_JUDGE_PRICES)"
-    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+    add("--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too")
+    add("--prices", type=Path, metavar="FILE", help="prices of models and judges (default: CULTURE_JUDGE_PRICES)")
     trained = "set models beside their base, by patterns (needless for adapters)"
     add_repeatable(parser, "--trained", "TRAINED=BASE", trained)
     add_choices(parser)
     export = "also export the numbers as logs of Every Eval Ever, into exports/eee/"
-    parser.add_argument("--export", choices=("eee",), help=export)
-    organization = "who evaluated, for the export"
-    parser.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
-    parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in a separate row")
+    add("--export", choices=("eee",), help=export)
+    add("--organization", default="unknown", metavar="NAME", help="who evaluated, for the export")
+    add("--all-runs", action="store_true", help="also show older runs, each in a separate row")
     parser.set_defaults(handler=_run)
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
     """Adds the options that ``report`` and ``compare`` share."""
-    name = "name for the models or result files that match"
-    add_repeatable(parser, "--name", "PATTERN=NAME", name, dest="names")
-    trained_on = "folder of preference data that models were trained on"
-    add_repeatable(parser, "--trained-on", "MODEL=DIR", trained_on)
+    add_repeatable(parser, "--name", "PATTERN=NAME", "name for the models or result files that match", dest="names")
+    add_repeatable(parser, "--trained-on", "MODEL=DIR", "folder of preference data that models were trained on")
     rated = "correct judged scores by people's ratings: a rated.json"
     add_repeatable(parser, "--spotcheck", "FILE", rated, type=Path)
     anyway = "rank and test runs even if settings differ; they stay marked"
@@ -120,14 +115,8 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
-    """Prints which files were not included: the first ten, and one alone for those that another file replaces."""
-    kinds = Counter(problem.kind for problem in problems)
-    shown = {problem.kind: problem for problem in problems if problem.kind in ("superseded", "duplicate")}
-    others = [problem for problem in problems if problem.kind not in shown]
-    for problem in (*shown.values(), *others[:10]):
-        more = f" (and {kinds[problem.kind] - 1} more)" if problem.kind in shown and kinds[problem.kind] > 1 else ""
-        kind = problem.kind.replace("_", " ")
-        show(f"not included: {problem.path}: {kind}, {problem.detail}{more}", sys.stderr)
-    if len(others) > 10:
-        total = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        print(f"not included: {len(problems)} in all ({total}); the report lists them", file=sys.stderr)
+    """Prints how many files were not included, by kind, each with the first of them."""
+    for kind, count in Counter(problem.kind for problem in problems).items():
+        first = next(problem for problem in problems if problem.kind == kind)
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        show(f"not included: {first.path}: {kind.replace('_', ' ')}, {first.detail}{more}", sys.stderr)

@@ -1,17 +1,18 @@
 """How pictures look: names from data, fonts for names of any script, and the colours and marks of series.
 
 A name is drawn on one line, without controls, in the direction of its own script. matplotlib takes each letter from the
-first family of a list that has it; the list is chosen from the letters that a figure shows, so figures in Latin letters
-look the same on every machine. The colours are those of Okabe and Ito, each with a marker, a hatch and dashes, so that
-grey tells them apart. matplotlib is imported when a picture is drawn, and used without its global state.
+first family of a list that has it, and Latin ones from its own, so they look the same on every machine. The colours are
+those of Okabe and Ito, each with a marker and dashes, so that grey tells them apart. matplotlib is imported when a
+picture is drawn, and used without its global state.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -64,6 +65,8 @@ def is_right_to_left(text: str) -> bool:
 
 _BASE = "DejaVu Sans"
 """Part of matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more."""
+_MISSING = "Glyph .* missing from"
+"""How matplotlib warns of a letter that no font has."""
 _FAMILIES = (
     *("Noto Sans", "Noto Sans Arabic", "Noto Naskh Arabic", "Noto Sans Devanagari", "Noto Sans Bengali"),
     *("Noto Sans Tamil", "Noto Sans Thai", "Noto Sans Ethiopic", "Noto Sans Hebrew"),
@@ -75,30 +78,12 @@ _FAMILIES = (
 """Families of free fonts, of macOS and of Windows, in order of preference."""
 
 
-def choose(texts: Iterable[str]) -> tuple[tuple[str, ...], str]:
-    """Chooses installed families that together draw the texts, in order of preference.
-
-    Returns:
-        The families, and the letters that none of them has, sorted.
-    """
-    families = [_BASE]
-    marks = {mark for mark in set().union(*texts) if unicodedata.category(mark) not in ("Cc", "Cf", "Zs", "Cn")}
-    letters = marks - _letters_of(_BASE)
-    for family in _FAMILIES if letters else ():
-        if letters & _letters_of(family):
-            families.append(family)
-            letters -= _letters_of(family)
-    return tuple(families), "".join(sorted(letters))
-
-
 @cache
-def _letters_of(family: str) -> frozenset[str]:
-    """Returns the letters of a family; none where it isn't installed."""
-    from matplotlib.font_manager import findfont, fontManager, get_font
+def _installed() -> tuple[str, ...]:
+    from matplotlib.font_manager import fontManager
 
-    if family != _BASE and family not in fontManager.get_font_names():
-        return frozenset()
-    return frozenset(map(chr, get_font(findfont(family)).get_charmap()))
+    names = set(fontManager.get_font_names())
+    return (_BASE, *(family for family in _FAMILIES if family in names))
 
 
 # Colours and marks
@@ -111,13 +96,11 @@ class Look(NamedTuple):
 
     colour: str
     marker: str
-    hatch: str
     dashes: Dashes
 
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "d", "h")
-_HATCHES = ("", "//", "..", r"\\", "xx", "--", "++", "oo")
 _DASHES: tuple[Dashes, ...] = (
     *((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (6, 2, 1, 2))),
     *((0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 3))),
@@ -125,43 +108,35 @@ _DASHES: tuple[Dashes, ...] = (
 
 
 def look(place: int) -> Look:
-    """Returns the look of a series by its place; the first 91 differ in colour or marker, 56 in colour or hatch."""
-    return Look(
-        _COLOURS[place % len(_COLOURS)],
-        _MARKERS[place % len(_MARKERS)],
-        hatch=_HATCHES[place % len(_HATCHES)],
-        dashes=_DASHES[place % len(_DASHES)],
-    )
+    """Returns the look of a series by its place; the first 91 differ in colour or marker."""
+    return Look(_COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)], _DASHES[place % len(_DASHES)])
 
 
 @contextmanager
-def styled(texts: Iterable[str]) -> Iterator[None]:
-    """Sets matplotlib up while pictures are drawn and saved: fonts for their texts, no formulas.
+def styled() -> Iterator[None]:
+    """Sets matplotlib up while pictures are drawn and saved: fonts of many scripts, no formulas.
 
-    One warning names the scripts that no installed font has.
+    One warning says how many letters no installed font has.
     """
     import matplotlib as mpl
 
-    families, missing = choose(texts)
-    if missing:
-        scripts = {unicodedata.name(letter, "unnamed").split(" ")[0] for letter in missing}
-        _logger.warning(
-            "figures: no installed font has %d of the characters in names (%s): PNG and PDF files have boxes in their "
-            "place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever "
-            "the reader has fonts.",
-            len(missing),
-            ", ".join(sorted(scripts)),
-        )
     settings: Any = {
         "text.parse_math": False,
-        "font.family": [*families, "sans-serif"],  # the last one for readers of SVG who have none of the others
-        "font.sans-serif": families[:1],
+        "font.family": [*_installed(), "sans-serif"],  # the last one for readers of SVG who have none of the others
+        "font.sans-serif": [_BASE],
         "font.size": 9,
-        "hatch.linewidth": 0.6,
         "svg.fonttype": "none",
         "svg.hashsalt": "culture-tasks",
         "pdf.fonttype": 42,  # letters stay text, as journals ask
     }
-    with mpl.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+    with mpl.rc_context(settings), warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message=_MISSING, category=UserWarning)
         yield
+    missing = {str(each.message).split()[1] for each in caught if re.match(_MISSING, str(each.message))}
+    if missing:
+        _logger.warning(
+            "figures: no installed font has %d of the characters in names: PNG and PDF files have boxes in their "
+            "place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever "
+            "the reader has fonts.",
+            len(missing),
+        )

@@ -26,23 +26,21 @@ _KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 class Thumbnails:
     """Finds images by id, and makes small copies of them.
 
-    An id is a path below the folder, a file name, a file name without its suffix, or the key of a file's content. Only
-    files that lie in the folder, at any depth, are ever opened, whatever an id says; without a folder there are none.
-    A path goes before a name, and a name before one without its suffix; of two such files, the first in the order of
-    paths has the id.
+    An id is a path below the folder, a file name, one without its suffix, or the key of a file's content. Only files
+    that lie in the folder, at any depth, are ever opened, whatever an id says.
     """
 
     def __init__(self, folder: Path | None, side: int = _SIDE) -> None:
         self._side = side
         self._files: dict[str, Path] = {}
         self._addresses: dict[Path, str | None] = {}
-        if folder is not None:
-            paths = [path for path in files_below(folder) if path.suffix.lower() in _SUFFIXES]
-            for path in paths:
-                self._files[path.relative_to(folder).as_posix()] = path
-            for name in ("name", "stem"):
-                for path in paths:
-                    self._files.setdefault(getattr(path, name), path)
+        if folder is None:
+            return
+        for path in files_below(folder):
+            if path.suffix.lower() in _SUFFIXES:
+                self._files.setdefault(path.name, path)
+                self._files.setdefault(path.stem, path)
+                self._files[path.relative_to(folder).as_posix()] = path  # goes before a name
 
     def address(self, image: str | None) -> str | None:
         """Returns a ``data:`` address of a small JPEG, or None where there is no such image or it can't be read."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culture_tasks.pages.pictures import Look, look, shown, styled
-from culture_tasks.report.figures import groups_of, is_ratio, texts_of
+from culture_tasks.report.figures import groups_of, is_ratio
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     Handles = dict[str, Any]
     """The entries of a legend, by the series' labels."""
 
-_LEAST_RATIO = 0.1
-_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+_TICKS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""Of ratios, whose axis is linear up to the second of them."""
 _LEGEND_WIDTH = 2.8
 _TITLE_LETTERS, _NOTE_LETTERS = 9.5, 17
 """Letters of a title, and of a note, that fit into an inch."""
@@ -63,7 +63,7 @@ def write_figures(
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    with styled(text for figure in figures for text in texts_of(figure)):
+    with styled():
         for figure in progress(figures):
             picture = draw(figure)
             for suffix in formats:
@@ -76,7 +76,7 @@ def svg_images(
     figures: Sequence[Figure], progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter
 ) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8, for a screen; ``progress`` as for :func:`write_figures`."""
-    with styled(text for figure in figures for text in texts_of(figure)):
+    with styled():
         return [_bytes(draw(figure, across=_ON_A_SCREEN), "svg") for figure in progress(figures)]
 
 
@@ -145,30 +145,15 @@ def _size(figure: Figure, rows: int, columns: int) -> tuple[float, float]:
 # Marks and their intervals, axes and names
 
 
-def _values(cells: Sequence[Number | None]) -> NDArray[np.float64]:
-    """Returns the cells' values, NaN where there is none."""
-    return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
-
-
-def _whiskers(cells: Sequence[Number | None]) -> NDArray[np.float64] | None:
-    """Returns how far intervals reach below and above the values: two rows, NaN without one; None without any."""
-    lengths = [
-        (np.nan, np.nan)
-        if cell is None or cell.value is None or cell.low is None or cell.high is None
-        else (max(0.0, cell.value - cell.low), max(0.0, cell.high - cell.value))
-        for cell in cells
-    ]
-    reach = np.array(lengths, dtype=np.float64).reshape(-1, 2).T
-    return None if np.isnan(reach).all() else reach
+def _reaches(cells: Sequence[Number | None]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns values, and how far their intervals reach below and above them in two rows; NaN where there is none."""
+    numbers = [(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells]
+    values, low, high = np.array(numbers, dtype=np.float64).reshape(-1, 3).T
+    return values, np.stack([values - low, high - values]).clip(0.0)
 
 
 def _all_cells(figure: Figure) -> list[Number]:
     return [cell for panel in figure.panels.values() for series in panel.values() for cell in series.values()]
-
-
-def lowest_ratio(figure: Figure) -> float:
-    """Returns the lower edge of a logarithmic axis: smaller numbers, such as 0, are drawn there."""
-    return min(_LEAST_RATIO, min((cell.value for cell in _all_cells(figure) if cell.value), default=1.0) / 1.25)
 
 
 def _panel_title(axes: Axes, title: str, longest: int) -> None:
@@ -178,38 +163,20 @@ def _panel_title(axes: Axes, title: str, longest: int) -> None:
     axes.set_title("\n".join(lines), fontsize=9)
 
 
-def _value_axis(axes: Axes, scale: Scale, figure: Figure, *, across: bool) -> None:
+def _value_axis(axes: Axes, scale: Scale, *, across: bool) -> None:
     """Makes the axis of values, logarithmic for ratios, with light lines and the value that means "no bias"."""
-    if is_ratio(scale):  # logarithmic, with plain numbers
-        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    if is_ratio(scale):
+        from matplotlib.ticker import FixedLocator
 
-        (axes.set_xscale if across else axes.set_yscale)("log")
+        (axes.set_xscale if across else axes.set_yscale)("symlog", linthresh=_TICKS[1], linscale=0.5)
         ticks = axes.xaxis if across else axes.yaxis
-        least = lowest_ratio(figure)
-        is_cut = any(cell.value is not None and cell.value < least for cell in _all_cells(figure))
-        ticks.set_major_locator(FixedLocator([*([least] if is_cut else []), *(t for t in _TICKS if t != least)]))
-        # What is drawn at the lower edge may be less, such as 0.
-        ticks.set_major_formatter(FuncFormatter(lambda t, _: f"{'≤ ' if is_cut and t <= least else ''}{t:.3g}"))
-        ticks.set_minor_locator(NullLocator())
+        ticks.set_major_locator(FixedLocator(_TICKS))
+        ticks.set_major_formatter("{x:g}")
     axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     if scale.neutral is not None:
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
-
-
-def _not_below(cell: Number | None, least: float) -> Number | None:
-    if cell is None:
-        return None
-    value, low, high = (None if end is None else max(end, least) for end in (cell.value, cell.low, cell.high))
-    return replace(cell, value=value, low=low, high=high)
-
-
-def _cells(figure: Figure, series: Mapping[str, Number], groups: Sequence[str]) -> list[Number | None]:
-    """Returns a series' cells in the order of some groups, ratios not below the edge of their axis."""
-    cells = [series.get(group) for group in groups]
-    is_of_ratios = any(cell is not None and is_ratio(cell.scale) for cell in cells)
-    return [_not_below(cell, lowest_ratio(figure)) for cell in cells] if is_of_ratios else cells
 
 
 def _scale_of(panel: Panel) -> Scale:
@@ -234,20 +201,21 @@ def _dots(figure: Figure, axes: Axes, title: str, panel: Panel) -> Handles:
     for (label, series), offset in zip(panel.items(), offsets, strict=True):
         groups = [group for group in all_groups if group in series]
         rows = np.array([all_groups.index(group) for group in groups]) + offset
-        cells, style = _cells(figure, series, groups), looks[label]
+        cells, style = [series[group] for group in groups], looks[label]
         marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5, "elinewidth": 0.9}
-        if figure.bold is not None and not all(cell is None or cell.comparable for cell in cells):
+        if figure.bold is not None and not all(cell.comparable for cell in cells):
             marks |= {"marker": "x", "color": "0.45"}
         elif figure.bold is not None and f"{label}, {title}" not in figure.bold:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
-        handles[label] = axes.errorbar(_values(cells), rows, xerr=_whiskers(cells), linestyle="none", **marks)
+        values, reach = _reaches(cells)
+        handles[label] = axes.errorbar(values, rows, xerr=reach, linestyle="none", **marks)
     for border in range(1, len(all_groups)):
         axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
     axes.set_yticks(range(len(all_groups)), [shown(group, 28) for group in all_groups])
     axes.set_ylim(len(all_groups) - 0.5, -0.5)
     _panel_title(axes, title, 24 if is_of_models else 60)
     scale = _scale_of(panel)
-    _value_axis(axes, scale, figure, across=True)
+    _value_axis(axes, scale, across=True)
     if not is_of_models:
         axes.set_xlabel(shown(figure.value))
         return handles
@@ -272,18 +240,19 @@ def _lines(figure: Figure, axes: Axes, title: str, panel: Panel) -> Handles:
     labels = list(looks)
     handles: Handles = {}
     for label, series in panel.items():
-        style, cells = looks[label], _cells(figure, series, steps)
+        style, cells = looks[label], [series.get(step) for step in steps]
         line: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
         line |= {"linestyle": style.dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (labels.index(label) - (len(labels) - 1) / 2)
-        handles[label] = axes.errorbar(places, _values(cells), yerr=_whiskers(cells), **line)
+        values, reach = _reaches(cells)
+        handles[label] = axes.errorbar(places, values, yerr=reach, **line)
     stride = -(-len(steps) // _MOST_STEPS_NAMED)
     axes.set_xticks(range(0, len(steps), stride), [shown(step, 16) for step in steps[::stride]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(figure.groups))
     axes.set_ylabel(shown(figure.value))
     _panel_title(axes, title, 40)
-    _value_axis(axes, _scale_of(panel), figure, across=False)
+    _value_axis(axes, _scale_of(panel), across=False)
     return handles
 
 

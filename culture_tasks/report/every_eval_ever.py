@@ -147,8 +147,9 @@ def _result(report: Report, cell: Number) -> dict[str, Any]:
 
 def _scoring(judges: Sequence[RunJudge]) -> dict[str, Any]:
     """Returns the judges with the hashes of their prompts, whose texts are part of this package."""
-    details = {
-        judge: {
+    prompts = (f"{rubric} ({prompt}), SHA-256 {sha}" for judge in judges for rubric, prompt, sha in judge.prompts)
+    details = (
+        {
             "backend": judge.backend,
             "rubrics": json.dumps({rubric: prompt for rubric, prompt, _ in judge.prompts}),
             "prompt_sha256": json.dumps({rubric: sha for rubric, _, sha in judge.prompts}),
@@ -156,12 +157,11 @@ def _scoring(judges: Sequence[RunJudge]) -> dict[str, Any]:
             "delimiters": str(judge.delimiters).lower(),
         }
         for judge in judges
-    }
-    prompts = (f"{rubric} ({prompt}), SHA-256 {sha}" for judge in judges for rubric, prompt, sha in judge.prompts)
+    )
     return {
         "judges": [
-            {"model_info": _model(storable(judge.model)), "additional_details": _texts(details[judge])}
-            for judge in judges
+            {"model_info": _model(storable(judge.model)), "additional_details": _texts(own)}
+            for judge, own in zip(judges, details, strict=True)
         ],
         "input_prompt": "\n".join(dict.fromkeys(prompts)),
     }

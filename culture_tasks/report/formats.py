@@ -29,41 +29,31 @@ def write_report(
     images: Path | None = None,
     progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
 ) -> list[Path]:
-    """Writes a report and returns the paths.
+    """Writes a report into a folder, which is made if need be, and returns the paths.
 
-    Args:
-        report: The report.
-        folder: Folder of the files, which is made if need be.
-        formats: The formats.
-        images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
-        progress: Yields the figures that it gets, to show how many are drawn.
-
-    Raises:
-        SettingsError: If the folder can't be written.
+    ``images`` is a folder with the images that samples name, for small copies in the HTML file; ``progress`` yields the
+    figures that it gets, to show how many are drawn. A folder that can't be written is a SettingsError.
     """
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
-    target = folder
-    with in_one_step(folder) as folder:
+    with in_one_step(folder) as part:
         if "csv" in formats:
-            paths += write_csv(report, folder)
+            paths += write_csv(report, part)
         if "json" in formats:
-            paths += write_json(report, folder)
+            paths += write_json(report, part)
         if "markdown" in formats:
-            paths += write_markdown(report, folder, next((name for name in ("png", "svg") if name in files), ""))
+            paths += write_markdown(report, part, next((name for name in ("png", "svg") if name in files), ""))
         if "latex" in formats:
-            paths += write_latex(report, folder)
+            paths += write_latex(report, part)
         if "html" in formats:
             from culture_tasks.report.html.page import write_html
 
-            path = folder / "report.html"
-            write_html(report, path, images=images, progress=progress)
-            paths.append(path)
+            paths += write_html(report, part, images=images, progress=progress)
         if files:
             from culture_tasks.report.drawing import write_figures
 
-            paths += write_figures(report.figures, folder / "figures", files, progress)
-    return [target / path.relative_to(folder) for path in paths]
+            paths += write_figures(report.figures, part / "figures", files, progress)
+    return [folder / path.relative_to(part) for path in paths]
 
 
 @contextmanager

@@ -31,13 +31,9 @@ from culture_tasks.results.runs import Run
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """How evenly a unit's score spreads over the groups of one dimension.
+    """How evenly a unit's score spreads over the groups of one dimension; a group is empty where all have the same.
 
-    Attributes:
-        best: Group with the best score; empty, as ``worst`` is, where all groups have the same.
-        gap: Best minus worst, in the direction that is better; 0 where all groups do equally well.
-        variance: Sample variance over the groups, in squared units of the scale.
-        groups: Number of groups that have a score.
+    The gap is best minus worst, in the direction that is better; the variance is in squared units of the scale.
     """
 
     unit: str
@@ -59,15 +55,10 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A difference's correction by people, or a better judge, who rated a random part; or why there is none.
+    """A difference's correction by people, or a better judge, who rated a random part; or why it is ``missing``.
 
-    Attributes:
-        rated: Number of items that people rated: for both entrants where the test is paired, else for either.
-        judge: The judge's difference of the same two, not corrected.
-        judge_low: Lower end of its interval, at the same level.
-        judge_high: Upper end.
-        missing: Why the difference is not corrected; empty where it is.
-        by: :data:`PEOPLE`, or the label of the better judge; ``judge`` is then the other judge's difference.
+    Rated are items of both entrants where the test is paired, else of either; ``judge`` is the judge's own difference,
+    with its interval at the same level.
     """
 
     rated: int
@@ -80,21 +71,15 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two entrants on the items of a unit that both answered.
+    """Two entrants on the ``n`` items of a unit that both answered; the difference is second minus first.
 
     Attributes:
-        difference: Score of the second minus score of the first on common items.
-        low: Lower end of the test's interval at its adjusted level: it leaves 0 out exactly where the verdict says that
-            one is better. None without one.
-        p_holm: The p-value after Holm's adjustment over all pairs of the unit.
-        n: Number of common items.
-        clusters: Number of clusters; None where the items are independent.
+        low: Lower end of the interval at the level that is adjusted as ``p_holm`` is, over all pairs of the unit.
         verdict: In words, such as ``B is better`` or ``not distinguishable``.
-        items_needed: Items that would tell them apart at this difference, 80 % of the time, at the same adjusted
-            level; more than ``n``. None where they are told apart, or it isn't known.
+        items_needed: Items that would tell them apart at this difference, 80 % of the time, at the adjusted level; None
+            where they are told apart, or it isn't known.
         flags: Why they should not have been compared, where the user insisted.
-        better: Key of the one that is significantly better; None where the test doesn't tell them apart.
-        correction: The correction by people, or a better judge; None without ratings.
+        better: Key of the one that is significantly better.
     """
 
     unit: str
@@ -129,14 +114,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ModelMeans:
-    """A mean over the columns that several entrants share.
+    """A mean over units that several entrants share, on the common scale of 0-100, with tests over all pairs.
 
-    Attributes:
-        columns: Keys of the units that it is the mean of.
-        beside: Keys of the other headline units, each with the reason why it is not in the mean.
-        cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
-        standing: Who is best; ``left_out`` says which columns the others lack.
-        comparisons: Paired tests of these means, adjusted over all pairs.
+    ``beside`` has the other headline units, each with the reason why it is not in the mean.
     """
 
     key: str
@@ -150,17 +130,10 @@ class ModelMeans:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two numbers of one group of one entrant that a paper sets side by side, and their paired difference.
+    """Two numbers of one group that a paper sets side by side, and second less first on their common items.
 
-    Attributes:
-        kind: The benchmark's name for it, such as ``language``.
-        unit: Key of the unit of the second number, as ``entrant`` is of its entrant.
-        statistic: ``score``, or the name of a further score.
-        group: The group; the numbers' ``where`` has other fixed groups, too.
-        first: The number to compare with, such as that of the unchanged model.
-        second: The number itself, such as that of the model with an insertion.
-        difference: Second less first on the items that both have a score for, with a paired interval; without a value
-            where the two can't be compared, unless the user insisted.
+    Unit and entrant are those of the second number; the kind is the benchmark's name for such pairs. The difference has
+    no value where the two can't be compared, unless the user insisted.
     """
 
     kind: str
@@ -176,16 +149,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain from training on one unit.
+    """The gain from training on one unit: trained less base on common items, and in percent of the base's score.
 
-    Attributes:
-        base: Key of the row before training, as ``trained`` is of the row after it.
-        percent: The difference in percent of the number before; positive where training made it better. Without a
-            value where the numbers can't be compared, unless the user insisted, where the first isn't above 0, and
-            where neither end of the scale is better.
-        difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
-            where the test tells the two apart. Without a value as above.
-        test: The paired test, adjusted over the units of the trained row; None where there is none.
+    Neither has a value where the two can't be compared, unless the user insisted; the percents, positive where training
+    made it better, also have none where the base isn't above 0 or neither end of the scale is better. The difference is
+    ``best`` where the test, adjusted over the units of the trained row, tells the two apart.
     """
 
     unit: str
@@ -216,18 +184,15 @@ class CheckedScore:
 
 @dataclass(frozen=True, slots=True)
 class CountryScore:
-    """The score of an entrant for a country, over all benchmarks that ask about it.
+    """The score of an entrant for a country, or a group of countries, on the common scale of 0-100.
 
     Attributes:
-        place: Code of the country, or of a group of countries (:func:`culture_tasks.vocabulary.place`).
-        cell: The score with partial pooling (:func:`culture_tasks.metrics.partial_pooling.pooled`), on the common scale
-            of 0-100; ``n`` is the number of questions about the country. Questions that share an image or a scene
-            count once, and so does a question in several languages or tasks.
+        cell: The score with partial pooling (:func:`culture_tasks.metrics.partial_pooling.pooled`) over all benchmarks;
+            ``n`` are the questions about the country, those of one image or scene counted once.
         raw: The mean without pooling.
-        means: The mean of each unit that asks about the country, on the common scale, by the unit's key.
+        means: The mean of each unit that asks about the country, by its key.
         over: Keys of all units of the entrant's scores, also of units that don't ask about the country.
-        beside_others: Whether the score is significantly above or below the mean of the entrant's other countries; None
-            where the test doesn't tell.
+        beside_others: Whether it is significantly above or below the mean of the entrant's other countries.
     """
 
     entrant: str
@@ -248,12 +213,7 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A sentence that a rule makes from the numbers.
-
-    Attributes:
-        question: The question that it answers.
-        command: The shell command that it mentions; may be empty.
-    """
+    """A sentence that a rule makes from the numbers, and the shell command that it mentions; may be empty."""
 
     question: Question
     parts: tuple[Phrase, ...]
@@ -267,17 +227,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole report. Mappings and tuples are in the report's order.
-
-    Attributes:
-        created: Time, as ISO 8601 in UTC.
-        version: Version of this package.
-        entrants: The rows.
-        runs: The runs in use.
-        problems: Files that were not used, and why.
-        means: Means over the columns that entrants share, the one of most entrants first.
-        countries: The score of each entrant for each country, over all benchmarks that ask about it.
-    """
+    """The whole report; mappings and tuples are in its order, times are ISO 8601 in UTC."""
 
     created: str
     version: str

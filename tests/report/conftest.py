@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
 from support.scripted_judge import ScriptedJudge, install
+from support.toy_report import chance, hostile_report, toy_report
 from support.written_runs import at, write_lm_eval, write_lmms_eval
 
 from culture_tasks.judges.rubric.verdicts import Verdict
+from culture_tasks.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_TASKS = ("care", "culturalvqa_blind", "cedar_text")
 IMAGE_TASKS = ("culturalvqa", "cedar_multimodal", "crosscult_single")
-
-
-def chance(*texts: str) -> float:
-    """A number from 0 to 1 that only depends on the texts."""
-    return int(hashlib.sha256("|".join(texts).encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
 
 
 def graded(item) -> Verdict:
@@ -49,3 +45,15 @@ def results(tmp_path_factory) -> Path:
             at(path, f"2026-01-0{number}T00-00-00.000000", 1767225600.0 + 86400 * number)
         write_lmms_eval(folder, IMAGE_TASKS, "toy/seeing")
     return folder
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory) -> Report:
+    """Of four models, which were written by hand."""
+    return toy_report(tmp_path_factory.mktemp("toy"))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory) -> Path:
+    """The folder of a report in which every text is hostile."""
+    return hostile_report(tmp_path_factory.mktemp("hostile"))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from support.reports import cells_of, gate_checks, report_of
-from support.sample_files import rewrite, vqa_samples, write_run
+from support.sample_files import rewrite, vqa_samples, write_run, write_vqa
 
 SCORES = {"a": [1.0, 1.0, 1.0, 0.0], "b": [0.0, 0.0, 1.0, 0.0]}
 
@@ -37,3 +37,6 @@ def test_a_larger_draw_by_the_same_seed_holds_the_smaller_one(tmp_path):
     write(tmp_path, "b", (0, 1, 2, 3, 4, 5), 7, SCORES["b"])
     [test] = report_of(tmp_path).comparisons
     assert (test.difference, test.n, test.test) == (-0.5, 4, "sign flips")
+    write_vqa(tmp_path / "whole" / "a", "a", [*SCORES["a"], *SCORES["a"]])
+    write(tmp_path / "whole", "b", (0, 1, 2, 3), 7, SCORES["b"])  # nor is a draw beside all questions unpaired
+    assert gate_checks(tmp_path / "whole")[1]["culturalvqa"]["common_items"] == 4

@@ -59,23 +59,16 @@ def cells(built):
 
 
 def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
-    built = report(tmp_path, per_doubling=0.6)
+    found = cells(report(tmp_path, per_doubling=0.6))
     assert "Biases of the judge" in capsys.readouterr().out
-    found = cells(built)
     length = found[PROBES[0]]["effect"]
-    assert length.low < 0.6 < length.high
-    assert length.value - length.low < 0.2
+    assert length.low < 0.6 < length.high < length.value + 0.2
     assert found[PROBES[0]]["p_holm"].value < 1e-4
     assert found[PROBES[0]]["responses"].value == 120
 
 
-def test_a_judge_that_nothing_sways_is_left_in_peace(tmp_path):
-    built = report(tmp_path)
-    found = cells(built)
+def test_a_judge_that_nothing_sways_is_left_in_peace_and_one_of_the_family_is_not(tmp_path):
+    found = cells(report(tmp_path / "fair"))
     assert all(cell["p_holm"].value is None or cell["p_holm"].value > 0.05 for cell in found.values())
-
-
-def test_the_judge_s_family(tmp_path):
-    built = report(tmp_path, own_family=1.5)
-    cell = cells(built)["Judge and model of one family"]["effect"]
-    assert 0.0 < cell.low < 1.5 < cell.high
+    effect = cells(report(tmp_path / "family", own_family=1.5))[PROBES[1]]["effect"]
+    assert 0.0 < effect.low < 1.5 < effect.high

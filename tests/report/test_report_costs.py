@@ -40,29 +40,23 @@ def costs(folder, prices=None):
     return {row.labels: defaultdict(lambda: None, values_of(table, at)) for at, row in enumerate(rows_of(table))}, table
 
 
-def test_the_costs_of_a_run_are_summed(tmp_path):
-    write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0), vqa(1, response="eleven")]}, **SECONDS)
-    names = ("responses", "tokens_in", "tokens_out", "judge_tokens_in", "judge_tokens_out", "seconds")
-    numbers = (2.0, 20.0, 10.0, 6.0, 4.0, 90.5)
-    assert costs(tmp_path)[0] == {("org/a", "CulturalVQA"): dict(zip(names, numbers, strict=True))}
-
-
 @pytest.mark.parametrize(
     ("counts", "facts", "tokens_in", "tokens_out"),
     [
         ([None], {}, None, None),
-        ([], {}, None, None),
+        ([{"input_tokens": 10, "output_tokens": 5}], {}, 20.0, 10.0),
         ([{"output_tokens": 5}], {}, None, 10.0),
         ([{"input_tokens": 1, "output_tokens": 2}, {"input_tokens": 3, "output_tokens": 4}], {}, 14.0, 11.0),
         ([None], {"input_tokens": 4, "output_tokens": 3}, 14.0, 8.0),  # lmms-eval logs none where a response is a list
     ],
 )
-def test_tokens_that_a_sample_does_not_say_are_missing(tmp_path, counts, facts, tokens_in, tokens_out):
+def test_tokens_are_summed_and_missing_where_a_sample_does_not_say_them(tmp_path, counts, facts, tokens_in, tokens_out):
     samples = [vqa(0), vqa(1, counts=counts)]
     samples[1]["record"]["facts"] = facts
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     [row] = costs(tmp_path)[0].values()
-    assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)
+    numbers = ("responses", "tokens_in", "tokens_out", "judge_tokens_in", "judge_tokens_out", "seconds")
+    assert [row[name] for name in numbers] == [2.0, tokens_in, tokens_out, 6.0, 4.0, None]
 
 
 def test_seconds_of_several_benchmarks_stand_beside_all_of_them_and_no_new_grading_adds_to_them(tmp_path):
@@ -98,13 +92,11 @@ def test_discounts_and_kept_verdicts_count(tmp_path):
     batch = {"batch_prompt_tokens": 3, "batch_completion_tokens": 2}
     samples = [vqa(0), vqa(1, discounts={"cached_tokens": 2}), vqa(2, discounts=batch), vqa(3, kept=True)]
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
-    rows, table = costs(tmp_path, dear)
+    rows, _ = costs(tmp_path, dear)
     row = rows["org/a", "CulturalVQA"]
     # 3 + 2 * 2 = 7 each; two tokens at half of 1: 6; a batch at half the price: 3.5
     assert row["judge_money"] == pytest.approx(7.0 + 6.0 + 3.5 + 7.0)
     assert (row["judge_tokens_in"], row["judge_tokens_out"], row["judge_tokens_kept"]) == (12.0, 8.0, 5.0)
-    kept = [column.label for column in table.columns if "kept" in column.label]
-    assert kept == ["Judge tokens kept"]
 
 
 def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have_no_common_price(tmp_path):
@@ -115,8 +107,6 @@ def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have
     rows, table = costs(tmp_path / "c", PRICES)
     assert rows["org/a", "CulturalVQA"]["judge_money"] is None
     assert table.notes[-1] == "Without a price: judge-2."
-    [judges] = [each.text for each in report_of(tmp_path / "c").findings if each.question == "judges"]
-    assert judges.startswith("judge-1 and judge-2 graded 1 of 1 scores")
 
 
 def test_tokens_of_a_task_of_the_harness_are_lmms_eval_s_own(tmp_path):
@@ -128,13 +118,10 @@ def test_tokens_of_a_task_of_the_harness_are_lmms_eval_s_own(tmp_path):
     assert {name: (row["tokens_in"], row["tokens_out"]) for (_, name), row in rows.items()} == {"whole": (None, 40.0)}
 
 
-# Prices of the command: the list, and the user's own
-
-
 def markdown(folder, *options):
-    out = folder / "out"
-    assert main(["report", str(folder / "a"), "-o", str(out), "--formats", "markdown", *map(str, options)]) == 0
-    return (out / "report.md").read_text(encoding="utf-8")
+    command = ["report", str(folder / "a"), "-o", str(folder / "out"), "--formats", "markdown", *map(str, options)]
+    assert main(command) == 0
+    return (folder / "out" / "report.md").read_text(encoding="utf-8")
 
 
 def test_the_command_knows_the_list_prices_and_takes_the_users(tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.checked_runs import write_sample
-from support.reports import gate_checks, report_of, row_of, rows_of, tables_of
-from support.sample_files import COUNTRIES, JUDGE, rewrite, vqa_samples, write_run
+from support.reports import cells_of, gate_checks, report_of, row_of, tables_of
+from support.sample_files import COUNTRIES, JUDGE, vqa_samples, write_run
 
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
@@ -20,11 +20,10 @@ CHOSEN = np.sort(RNG.permutation(SIZE)[:120])
 def write(folder, side, chosen=CHOSEN):
     whole = write_run(folder / side, side, {"culturalvqa": vqa_samples(JUDGED[side].tolist())})
     samples = vqa_samples(TRUE[side].tolist(), judge=BETTER)
-    own = [samples[place] for place in chosen] if len(chosen) < SIZE else samples
-    stamp = "20260102_000000"
-    if len(own) < SIZE:
-        return write_sample(whole, side, {"culturalvqa": own}, stamp)
-    return write_run(folder / side, side, {"culturalvqa": own}, stamp)
+    if len(chosen) == SIZE:
+        write_run(folder / side, side, {"culturalvqa": samples}, "20260102_000000")
+    else:
+        write_sample(whole, side, {"culturalvqa": [samples[place] for place in chosen]}, "20260102_000000")
 
 
 def expected(strata, chosen):
@@ -36,9 +35,9 @@ def expected(strata, chosen):
 COUNTRY = [COUNTRIES[number % 4] for number in range(SIZE)]
 
 
-def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp_path, capsys):
-    write(tmp_path, "a")
-    write(tmp_path, "b")
+def test_the_gate_and_the_report_rest_on_what_the_better_judge_would_find_on_all_responses(tmp_path, capsys):
+    for side in "ab":
+        write(tmp_path, side)
     status, found = gate_checks(tmp_path)
     said = capsys.readouterr().out
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN})
@@ -54,6 +53,16 @@ def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp
     brazil = found["culturalvqa:brazil"]
     assert brazil["difference"] == pytest.approx(right.over({"brazil": 1.0}).difference)
     assert brazil["common_items"] == 100
+    report = report_of(tmp_path)
+    better = {label: cell for label, cell in cells_of(report).items() if "subset" in cell.flags}
+    assert [str(cell.rank) for cell in better.values()] == ["1", "2"]
+    graded = np.where(np.isin(np.arange(SIZE), CHOSEN), TRUE["a"], np.nan)
+    alone = corrected_mean(JUDGED["a"], graded, COUNTRY, ends=(0, 1)).overall
+    cell = next(iter(better.values()))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
+    row = row_of(tables_of(report)["comparisons"], ("CulturalVQA", *better))
+    numbers = [row[name].value for name in ("difference", "judge", "rated")]
+    assert numbers == pytest.approx([right.over().difference, own, 120])
 
 
 def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
@@ -75,33 +84,3 @@ def test_cultures_with_too_few_graded_responses_count_together(tmp_path):
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
     own = {name.partition(":")[2]: check["correction"]["corrected"] for name, check in found.items() if ":" in name}
     assert [name for name, is_corrected in own.items() if is_corrected] == ["brazil", "china"]
-
-
-def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
-    for side in "ab":
-        write(tmp_path, side)
-    report = report_of(tmp_path)
-    cells = report.units["culturalvqa"].cells
-    better = {report.entrants[key].label: cell for key, cell in cells.items() if "subset" in cell.flags}
-    assert [str(cell.rank) for cell in better.values()] == ["1", "2"]
-    graded = np.where(np.isin(np.arange(SIZE), CHOSEN), TRUE["a"], np.nan)
-    alone = corrected_mean(JUDGED["a"], graded, COUNTRY, ends=(0, 1)).overall
-    cell = next(iter(better.values()))
-    assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
-    table = tables_of(report)["comparisons"]
-    [row] = [at for at, row in enumerate(rows_of(table)) if row.labels[1:3] == tuple(better)]
-    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
-    assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
-    assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))
-    assert row_of(table, row)["rated"].value == 120
-
-
-def test_a_subset_is_compared_with_all_questions_on_those_that_both_answered(tmp_path):
-    write_run(tmp_path / "a", "a", {"culturalvqa": vqa_samples(TRUE["a"].tolist())})
-    answered = vqa_samples(TRUE["b"].tolist())
-    part = write_run(tmp_path / "b", "b", {"culturalvqa": [answered[place] for place in CHOSEN]})
-    drawn = {"documents": CHOSEN.size, "of_documents": SIZE, "items": SIZE, "spread": 0.01, "seed": 0}
-    rewrite(part, configs={"culturalvqa": {"metadata": {"subset": drawn}}})
-    status, found = gate_checks(tmp_path)
-    assert (status, found["culturalvqa"]["common_items"]) == (1, CHOSEN.size)
-    assert found["culturalvqa"]["difference"] == pytest.approx(np.mean((TRUE["b"] - TRUE["a"])[CHOSEN]))

@@ -22,8 +22,7 @@ def comparison_text(models: TwoModels) -> str:
     different_cultures = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
     for first, tests in (("benchmark", models.tests), ("culture", different_cultures)):
         if tests:
-            header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
-            lines += ["", as_text((first, *header), [_row(tested, header) for tested in tests])]
+            lines += ["", _table(first, tests)]
     if models.cultures:
         lines += ["", f"{len(different_cultures)} of {len(models.cultures)} cultures differ"]
     return "\n".join([*lines, *map(plain, _notes(models))])
@@ -54,26 +53,26 @@ def _notes(models: TwoModels) -> Iterator[str]:
         yield "nothing could be compared"
 
 
-_HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
-_CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items", "rated", "judge's B - A", "verdict")
+def _table(first: str, tests: Sequence[ModelTest]) -> str:
+    """Returns a table of tests, without the columns that are empty in all of them."""
+    rows = [{first: tested.title, **_row(tested)} for tested in tests]
+    header = [name for name in rows[0] if any(row[name] for row in rows)]
+    return as_text(header, [[row[name] for name in header] for row in rows])
 
 
-def _row(tested: ModelTest, header: Sequence[str]) -> tuple[str, ...]:
-    test, scale = tested.test, tested.scale
+def _row(tested: ModelTest) -> dict[str, str]:
+    test, scale, correction = tested.test, tested.scale, tested.test.correction
     difference = number(test.difference, scale, signed=True)
     items_needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
-    judges_difference = test.correction.judge if test.correction else test.difference
-    by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
-    texts = {
+    return {
         "A": number(tested.cells[0].value, scale),
         "B": number(tested.cells[1].value, scale),
-        "B - A": difference,
+        "B - A": "" if test.is_corrected else difference,
         "corrected B - A": difference if test.is_corrected else "",
         "interval": interval(Number(test.difference, scale, test.low, test.high), signed=True),
         "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         "items": str(test.n),
-        "rated": str(test.correction.rated) if test.correction else "",
-        "judge's B - A": number(judges_difference, scale, signed=True),
-        "verdict": f"{test.verdict}{by_judge}{items_needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
+        "rated": str(correction.rated) if correction else "",
+        "judge's B - A": number(correction.judge, scale, signed=True) if correction and test.is_corrected else "",
+        "verdict": f"{test.verdict}{items_needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
     }
-    return (tested.title, *(texts[column] for column in header))

@@ -110,38 +110,34 @@ def gate(models: TwoModels, required: Sequence[str] = (), margins: Sequence[Marg
         for entry in models.not_compared
         if entry.is_loss or required
     ]
-    checks += [
-        Check(name, title_of(name), "not compared", "neither A nor B ran it") for name in _absent(models, required)
-    ]
-    checks += [
-        Check(file.path, file.path, "not compared", f"{key} has a file that can't be used: {file.kind}, {file.detail}")
-        for key, side in zip("AB", models.sides, strict=True)
-        for file in side.problems
-        if file.kind in _UNUSABLE
-    ]
-    nothing = Check("everything", "everything", "not compared", "A and B have no benchmark in common")
-    return GateResult(models.sides, tuple(checks) or (nothing,))
+    absent = _absent(models, required)
+    checks += [Check(name, title_of(name), "not compared", "neither A nor B ran it") for name in absent]
+    for key, side in zip("AB", models.sides, strict=True):
+        for file in side.problems:
+            if file.kind in _UNUSABLE:
+                reason = f"{key} has a file that can't be used: {file.kind}, {file.detail}"
+                checks.append(Check(file.path, file.path, "not compared", reason))
+    if not checks:
+        checks = [Check("everything", "everything", "not compared", "A and B have no benchmark in common")]
+    return GateResult(models.sides, tuple(checks))
 
 
 def _check_of(model_test: ModelTest, margins: Sequence[Margin]) -> Check:
-    test, scale = model_test.test, model_test.scale
-    names = (model_test.name, model_test.benchmark)
-    margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
+    test, scale, name, title = model_test.test, model_test.scale, model_test.name, model_test.title
+    candidates = (margin.size for key in (name, model_test.benchmark) for margin in margins if margin.fits(key))
+    margin = next(candidates, 0.0)
     drop = test.difference if scale.better == "lower" else -test.difference
+    if not test.n or test.p_holm is None:
+        return Check(name, title, "not compared", "too few items have a score of both", model_test, margin)
     outcome: Outcome = "passed"
     verdict = test.verdict
-    if not test.n or test.p_holm is None:
-        return Check(
-            model_test.name, model_test.title, "not compared", "too few items have a score of both", model_test, margin
-        )
     if verdict == B_IS_WORSE and drop <= margin + _ROUNDING:
         verdict = f"within the margin of {margin:g}"
     elif verdict == B_IS_WORSE:
         outcome, verdict = "regression", f"{verdict}, more than the margin of {margin:g}" if margin else verdict
     difference = amount(test.difference, scale_of_differences(scale), signed=True)
     change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
-    message = f"{verdict}: {change}{_about_correction(model_test)}"
-    return Check(model_test.name, model_test.title, outcome, message, model_test, margin)
+    return Check(name, title, outcome, f"{verdict}: {change}{_about_correction(model_test)}", model_test, margin)
 
 
 def _about_correction(model_test: ModelTest) -> str:

@@ -35,7 +35,7 @@ _VERDICTS = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
 
 
 class ComparedModel(NamedTuple):
-    """One of the two, with its result files in order, and the files that could not be used."""
+    """One of the two, with its result files, and the files that could not be used."""
 
     model: str
     files: tuple[str, ...]
@@ -43,11 +43,7 @@ class ComparedModel(NamedTuple):
 
 
 class ModelTest(NamedTuple):
-    """A test of B less A on a task or group, or on the items of a culture, with each model's score on all its items.
-
-    The title is the name for readers; :attr:`name` is that of options and files: ``culturalvqa`` for all items,
-    ``culturalvqa:nigeria`` for those of a culture.
-    """
+    """A test of B less A on a task or group, or on the items of a culture, with each model's score on all its items."""
 
     benchmark: str
     culture: str
@@ -57,7 +53,7 @@ class ModelTest(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in options and files."""
+        """Its name in options and files: ``culturalvqa``, or ``culturalvqa:nigeria``."""
         return f"{self.benchmark}:{self.culture}" if self.culture else self.benchmark
 
     @property
@@ -91,9 +87,11 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     """Compares the results of two models: files, folders or patterns, A's first.
 
     Of several runs of a task, B's newest counts, and A's newest that can be compared with it. ``only`` has names or
-    patterns of the tasks and groups to look at; none means every benchmark. It is a DataError if one of the two has no
-    run that can be used, or runs of several models, if both are the same files, or if ratings are of responses of
-    neither.
+    patterns of the tasks and groups to look at; none means every benchmark.
+
+    Raises:
+        DataError: If one of the two has no run that can be used, or runs of several models, if both are the same files,
+            or if ratings are of responses of neither.
     """
     loadings, reader = _loaded(first, second, options)
     sides = _sides(*map(_runs_by_task, (first, second), loadings))
@@ -108,16 +106,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     ]
     obstacles = {unit.key: _obstacle(unit, anyway=options.compare_anyway) for unit in selected}
     tests = _tests([unit for unit in selected if not obstacles[unit.key]], people)
-    side_a, side_b = (
-        ComparedModel(
-            model=rows[key].model,
-            files=tuple(sorted({str(run.path) for run in sides[key]})),
-            problems=tuple(loading.problems),
-        )
-        for key, loading in zip("ab", loadings, strict=True)
-    )
     return TwoModels(
-        sides=(side_a, side_b),
+        sides=(_compared("a", sides, loadings[0]), _compared("b", sides, loadings[1])),
         tests=tuple(test for test in tests if not test.culture),
         cultures=tuple(test for test in tests if test.culture),
         not_compared=tuple(
@@ -126,6 +116,11 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
             if obstacles[unit.key]
         ),
     )
+
+
+def _compared(key: str, sides: Mapping[str, Sequence[Run]], loading: Results) -> ComparedModel:
+    files = sorted({str(run.path) for run in sides[key]})
+    return ComparedModel(sides[key][0].model, tuple(files), tuple(loading.problems))
 
 
 # The runs of both
@@ -235,7 +230,7 @@ def _tests(units: Sequence[Unit], people: Checked) -> list[ModelTest]:
     """Tests B against A on units and on their cultures; p is adjusted over all units, and over all cultures."""
     sources = (people, graded_by_better_judges(units))
     pairs: list[Pair] = []
-    untested: list[tuple[Unit, str | None, tuple[Number, Number]]] = []
+    tested: list[tuple[Unit, str | None, tuple[Number, Number]]] = []
     for unit in units:
         field = unit.reported.culture
         common = [culture for culture in unit.groups("a", field) if culture in unit.groups("b", field)]
@@ -243,19 +238,19 @@ def _tests(units: Sequence[Unit], people: Checked) -> list[ModelTest]:
         flags = ordered(why_not(unit, "a", "b"))
         for culture, correction in zip(cultures, corrections_of(unit, "a", "b", sources, cultures), strict=True):
             where: Where = () if culture is None else ((field, culture),)
-            first, second = (unit.select(key, where) for key in "ab")
-            number_a, number_b = (
-                number_of(selection, unit.scale, unit.flags[key], where, min_coverage=unit.min_coverage)
-                if where
-                else unit.cells[key]
-                for key, selection in (("a", first), ("b", second))
-            )
-            family, samples = "cultures" if where else "benchmarks", (in_order(first), in_order(second))
+            family = "benchmarks" if culture is None else "cultures"
+            samples = (in_order(unit.select("a", where)), in_order(unit.select("b", where)))
             pairs.append(Pair(family, unit.key, "a", "b", samples, unit.scale, flags, correction))
-            untested.append((unit, culture, (number_a, number_b)))
+            tested.append((unit, culture, (_score(unit, "a", where), _score(unit, "b", where))))
     tests: list[ModelTest] = []
-    for (unit, culture, cells), test in zip(untested, compare(pairs, {"a": "A", "b": "B"}), strict=True):
+    for (unit, culture, cells), test in zip(tested, compare(pairs, {"a": "A", "b": "B"}), strict=True):
         name = "" if culture is None else f": {unit.reported.field_named(unit.reported.culture).name_of(culture)}"
         verdict = _VERDICTS.get(test.verdict, test.verdict)
         tests.append(ModelTest(test.unit, culture or "", unit.title + name, cells, replace(test, verdict=verdict)))
     return tests
+
+
+def _score(unit: Unit, key: str, where: Where) -> Number:
+    if not where:
+        return unit.cells[key]
+    return number_of(unit.select(key, where), unit.scale, unit.flags[key], where, min_coverage=unit.min_coverage)

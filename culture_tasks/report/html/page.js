@@ -5,7 +5,7 @@ function onClick(event) {
   if (!button) return;
   if (button.classList.contains("sort")) sortBy(button.closest("th"));
   else if (button.dataset.cell) openCell(button);
-  else if (button.id === "browse") openBrowser(["All samples"], "", [], { scope: embedded, fair: new Set() });
+  else if (button.id === "browse") openBrowser(["All samples"], "", [], { scope: embedded });
   else if (button.id === "close") byId("browser").close();
   else if (button.id === "others") showOthers();
   else if (button.id === "more") showMore();

@@ -13,22 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
+from culture_tasks.report import wording
 from culture_tasks.report.drawing import svg_images
 from culture_tasks.report.figures import description_of
 from culture_tasks.report.html.samples import Payload
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
-from culture_tasks.report.wording import (
-    FIRST_FIGURES,
-    FIRST_TABLE,
-    QUESTIONS,
-    counted,
-    flag_words,
-    flags_in,
-    interval,
-    number,
-    short_name,
-    spans,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,8 +32,6 @@ _logger = logging.getLogger(__name__)
 
 _VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
 """Width and height of an SVG document, without their fractions."""
-_LONG = 40
-"""Rows beyond which a table scrolls by itself, so that its header stays in sight."""
 _SAMPLES_PER_CELL = 10
 """Most samples of each run that a cell of a table opens."""
 _MOST_BYTES = 24_000_000
@@ -54,18 +40,16 @@ _MOST_BYTES = 24_000_000
 
 def write_html(
     report: Report,
-    path: Path,
+    folder: Path,
     *,
     samples_per_cell: int = _SAMPLES_PER_CELL,
     images: Path | None = None,
     progress: Callable[[Sequence[Figure]], Iterable[Figure]] = iter,
-) -> None:
-    """Writes the report as one HTML file.
+) -> list[Path]:
+    """Writes ``report.html`` and returns its path, with small copies of the images in a folder that samples name.
 
-    Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. ``samples_per_cell`` are the most samples of
-    each run that a cell opens. ``images`` is a folder with the images that samples name, of which the page has small
-    copies. ``progress`` yields the figures that it gets, to show how many are drawn.
+    Its content security policy lets nothing else in: no request leaves the page, and no text of a model, a data set or
+    a file name can run.
     """
     svgs = zip(report.figures, svg_images(report.figures, progress), strict=True)
     payload, tables, data = _fit_samples(report, samples_per_cell, Thumbnails(images))
@@ -75,24 +59,28 @@ def write_html(
     page = render(
         "page.html",
         report=report,
-        questions=QUESTIONS,
-        first_table=FIRST_TABLE,
-        first_figures=FIRST_FIGURES,
         pictures={figure.key: _figure(figure, svg) for figure, svg in svgs},
         tables=tables,
         samples=sum(run.items for run in report.runs.values() if run.samples),
         payload=payload,
-        flags=flags_in(report.tables),
-        problems=[
-            *((file.path, short_name(file.kind), str(file.lines or ""), file.detail) for file in report.problems),
-            *((str(run.path), "in use", "", problem) for run in report.runs.values() for problem in run.problems),
-        ],
+        flags=wording.flags_in(report.tables),
+        problems=_problems(report),
         policy=content_security_policy(style, script),
         style=as_markup(style),
         script=as_markup(script),
         data=as_markup(data),
     )
+    path = folder / "report.html"
     path.write_text(page, encoding="utf-8", newline="\n")
+    return [path]
+
+
+def _problems(report: Report) -> list[tuple[str, ...]]:
+    unused = [
+        (each.path, wording.short_name(each.kind), str(each.lines or ""), each.detail) for each in report.problems
+    ]
+    in_use = [(str(run.path), "in use", "", text) for run in report.runs.values() for text in run.problems]
+    return [*unused, *in_use]
 
 
 def render(template: str, **values: Any) -> Markup:
@@ -104,16 +92,7 @@ def render(template: str, **values: Any) -> Markup:
 def environment() -> Environment:
     """Returns the environment of the page's templates."""
     templates = templates_of(__package__)
-    templates.globals.update(
-        number=number,
-        counted=counted,
-        interval=interval,
-        flag_words=flag_words,
-        short_name=short_name,
-        flag_text=FLAG_TEXT,
-        not_comparable=NOT_COMPARABLE,
-        long_table=_LONG,
-    )
+    templates.globals["wording"] = wording
     return templates
 
 
@@ -129,14 +108,12 @@ def _fit_samples(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple
 
 
 def _table(table: Table, payload: Payload) -> Markup:
-    sums = [index for index, column in enumerate(table.columns) if column.sums_up]
     return render(
         "table.html",
         table=table,
         anchor=f"table-{table.key}",
-        is_first=table.key == FIRST_TABLE,
-        sum_at=sums[-1] if sums else -1,
-        spans=spans(table),
+        is_first=table.key == wording.FIRST_TABLE,
+        sum_at=max((index for index, column in enumerate(table.columns) if column.sums_up), default=-1),
         samples_of=payload.cell,
     )
 
@@ -147,7 +124,7 @@ def _figure(figure: Figure, svg: bytes) -> Markup:
         "figure.html",
         figure=figure,
         anchor=f"figure-{figure.key}",
-        is_first=figure.key in FIRST_FIGURES,
+        is_first=figure.key in wording.FIRST_FIGURES,
         description=description_of(figure),
         address=f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}",
         size=[part.decode() for part in size.groups()] if size else None,

@@ -37,9 +37,9 @@ function searchText(sample) {
 
 // ---- samples: filtering
 
-// scope: what may be shown; fair: the samples of the fair draw; results: pairs or single samples that the filters leave.
+// scope: what may be shown; results: pairs or single samples that the filters leave.
 // where: the groups that all of them belong to; linked: the sample that a link named.
-const state = { scope: [], where: [], fair: new Set(), results: [], shown: 0, linked: null };
+const state = { scope: [], where: [], results: [], shown: 0, linked: null };
 
 function filterForm() {
   return byId("filters").querySelector("form");
@@ -84,33 +84,26 @@ function setChoices() {
   choices(fields.language, scope.map((sample) => groupOf(sample, "language")), "all");
   choices(fields.outcome, scope.map((sample) => sample.outcome), "all");
   groupChoices(fields.group, scope);
-  fields.doubt.disabled = !scope.some((sample) => sample.doubt);
-  fields.pick.disabled = state.fair.size === 0;
 }
 
 function filterValues() {
   const fields = filterForm().elements;
   return {
-    pick: fields.pick.value,
     model: fields.model.value,
     task: fields.task.value,
     language: fields.language.value,
     outcome: fields.outcome.value,
     correctness: fields.correctness.value,
-    doubt: fields.doubt.value,
     group: fields.group.value ? JSON.parse(fields.group.value) : null,
     words: wordsOf(fields.text.value),
   };
 }
 
 function fits(sample, filters) {
-  return (filters.pick !== "fair" || state.fair.has(sample.itemKey))
-    && (filters.pick !== "failures" || isFailure(sample))
-    && (!filters.task || sample.task === filters.task)
+  return (!filters.task || sample.task === filters.task)
     && (!filters.language || groupOf(sample, "language") === filters.language)
     && (!filters.outcome || sample.outcome === filters.outcome)
     && (!filters.correctness || sample.correctness === filters.correctness)
-    && (!filters.doubt || Boolean(sample.doubt) === (filters.doubt === "yes"))
     && (!filters.group || groupOf(sample, filters.group[0]) === filters.group[1]);
 }
 
@@ -145,7 +138,6 @@ function filteredSamples() {
 const ORDERS = {
   failures: ([a], [b]) => data.correctness.indexOf(a.correctness) - data.correctness.indexOf(b.correctness) || badness(a) - badness(b),
   best: ([a], [b]) => badness(b) - badness(a),
-  file: ([a], [b]) => a.run - b.run || a.place - b.place,
   item: ([a], [b]) => collator.compare(a.itemKey, b.itemKey) || collator.compare(a.model, b.model),
 };
 
@@ -293,7 +285,6 @@ function openBrowser(title, about, flags, selection) {
   if (!byId("browser").open) byId("browser").showModal();
   state.scope = selection.scope;
   state.where = selection.where || [];
-  state.fair = selection.fair;
   state.linked = selection.linked || null;
   setChoices();
   if (selection.order) filterForm().elements.order.value = selection.order;
@@ -307,15 +298,11 @@ function flagItem(flag) {
   return element("li", { className: "flag", textContent: text });
 }
 
-function samplesOfCell([, where, failures, fair]) {
-  const scope = [...new Set([...failures, ...fair])].map((place) => embedded[place]);
-  return { scope, where, fair: new Set(fair.map((place) => embedded[place].itemKey)) };
-}
-
 function openCell(button) {
   const cell = data.cells[Number(button.dataset.cell)];
-  const selection = data.selections[cell[CELL.selection]];
-  openBrowser(cellTitle(button), cellText(cell, selection), cell[CELL.flags], samplesOfCell(selection));
+  const [total, where, kept] = data.selections[cell[CELL.selection]];
+  const scope = kept.map((place) => embedded[place]);
+  openBrowser(cellTitle(button), cellText(cell, total, kept.length), cell[CELL.flags], { scope, where });
 }
 
 function cellTitle(button) {
@@ -327,9 +314,8 @@ function cellTitle(button) {
   return [name(row), " · ", name(header.dataset.search), `: ${button.textContent}`];
 }
 
-function cellText(cell, [total, , failures, fair]) {
+function cellText(cell, total, count) {
   const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
-  const count = new Set([...failures, ...fair]).size;
   const extent = count < total
     ? `${count} of its ${counted(total, "sample")} are in this page: failures first, and a random sample, the same items for all models.`
     : total === 1 ? "Its sample is here." : `All ${total} samples are here.`;
@@ -358,9 +344,9 @@ function showOthers() {
 // A linked sample, and the answers of other models to its item.
 function linkedSample(run, place) {
   const linked = embedded.find((sample) => sample.run === run && sample.place === place);
-  if (!linked) return { scope: [], fair: new Set() };
+  if (!linked) return { scope: [] };
   const scope = [linked, ...withOthers([linked]).filter((sample) => sample !== linked)];
-  return { scope, fair: new Set(), linked, order: "none" };
+  return { scope, linked, order: "none" };
 }
 
 // Linked samples keep their order: the sample that the link names is first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.pages.thumbnails import Thumbnails
     from culture_tasks.report.model import Number, Report
-    from culture_tasks.results.file_samples import RunRows, Sample
+    from culture_tasks.results.file_samples import RunRows
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
@@ -31,16 +31,6 @@ _FLAGS = tuple(FLAG_TEXT)
 _LONGEST_TEXT = 4_000
 _MOST_BESIDE = 600
 """Most samples of a task that are kept so that models can be set side by side."""
-
-
-# Which samples of a run a number of the page opens: failures first, and a fair draw beside them
-
-
-class SampleChoice(NamedTuple):
-    """Places of samples: failures, the worst first and unscored ones last, and a fair draw of all samples."""
-
-    failures: list[int]
-    fair: list[int]
 
 
 def correctness(score: float | None, scale: Scale) -> Correctness:
@@ -55,8 +45,8 @@ def _middle(scale: Scale) -> float | None:
     return None if scale.better is None or scale.ends is None else sum(scale.ends) / 2
 
 
-def choose_samples(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
-    """Chooses samples of a run, half of them failures where there are so many; a failure that is drawn counts once.
+def choose_samples(rows: RunRows, scale: Scale, most: int) -> list[int]:
+    """Returns the places of samples of a run: up to half of them failures, the worst first, and a fair draw of others.
 
     In the draw every item has the same chance, and all models have the same items.
     """
@@ -67,10 +57,9 @@ def choose_samples(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
         is_failure |= scores < middle if scale.better == "higher" else scores > middle
     badness = -scores[is_failure] if scale.better == "lower" else scores[is_failure]
     worst_first = np.argsort(badness, kind="stable")  # NaN last
-    failures = places[is_failure][worst_first[: (most + 1) // 2]].tolist()
-    counts = np.cumsum(~np.isin(places, failures))
-    fair = places[counts <= most - len(failures)].tolist() if len(failures) < most else []
-    return SampleChoice(failures, fair)
+    failures: list[int] = places[is_failure][worst_first[: (most + 1) // 2]].tolist()
+    others: list[int] = places[~np.isin(places, failures)][: most - len(failures)].tolist()
+    return failures + others
 
 
 def _draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:
@@ -81,9 +70,6 @@ def _draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:
     return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
 
 
-# In the page
-
-
 class _Index(dict[Any, int]):
     """Numbers values from 0 on, equal ones alike."""
 
@@ -92,11 +78,9 @@ class _Index(dict[Any, int]):
 
 
 class Payload:
-    """Collects the data of the page's script while the page's tables are made; texts that samples share are in it once.
+    """Collects the data of the page's script while its tables are made; texts that samples share are in it once.
 
-    Attributes:
-        per_cell: Most samples of each run behind a cell.
-        cut: Number of selections of which the page holds only some samples.
+    ``per_cell`` are the most samples of each run behind a cell; ``cut`` counts the selections that have more.
     """
 
     def __init__(self, report: Report, per_cell: int, thumbnails: Thumbnails) -> None:
@@ -112,16 +96,9 @@ class Payload:
         """Returns a number for the cell's samples, or None where it has none behind it."""
         if not cell.runs or (cell.value is None and not cell.n):
             return None
+        selection = self._places[cell.runs, cell.where if cell.samples is None else cell.samples]
         flags = [_FLAGS.index(flag) for flag in cell.flags]
-        self._cells.append(
-            [
-                self._places[cell.runs, cell.where if cell.samples is None else cell.samples],
-                cell.n,
-                cell.coverage,
-                flags,
-                cell.note,
-            ]
-        )
+        self._cells.append([selection, cell.n, cell.coverage, flags, cell.note])
         return len(self._cells) - 1
 
     @property
@@ -153,55 +130,52 @@ class Payload:
         return inert(safe_json(data))
 
     def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
-        """Returns the number of samples and their groups, then the failures and the fair draw that are kept."""
+        """Returns the number of samples and their groups, then those that are kept."""
         rows_by_run = {run: self._report.samples.rows(run, where) for run in runs}
         total = sum(len(rows.places) for rows in rows_by_run.values())
-        failures: list[int] = []
-        fair: list[int] = []
+        kept: list[int] = []
         for run, rows in rows_by_run.items():
-            choice = choose_samples(rows, self._scales[run], self.per_cell)
-            failures += self._numbers_of(run, choice.failures)
-            fair += self._numbers_of(run, choice.fair)
-        self.cut += total > len({*failures, *fair})
-        return [total, where, failures, fair]
+            kept += self._numbers_of(run, choose_samples(rows, self._scales[run], self.per_cell))
+        self.cut += total > len(kept)
+        return [total, where, kept]
 
     def _put_beside(self) -> None:
         """Keeps of every task the same items of all models, as far as there is room: failures of some model first."""
-        if not self.per_cell:
-            return
         tasks: dict[str, list[str]] = {}
         for key, run in self._report.runs.items():
             tasks.setdefault(run.task, []).append(key)
-        for runs in tasks.values():
+        for runs in tasks.values() if self.per_cell else ():
             rows_by_run = {key: self._report.samples.rows(key) for key in runs}
-            items: list[NDArray[np.int32]] = []
-            for key, rows in rows_by_run.items():
-                choice = choose_samples(rows, self._scales[key], self.per_cell)
-                items.append(rows.items[np.isin(rows.places, [*choice.failures, *choice.fair])])
-            if len(runs) < 2 or not any(run_items.size for run_items in items):
-                continue
+            chosen = {key: choose_samples(rows, self._scales[key], self.per_cell) for key, rows in rows_by_run.items()}
+            items = [rows.items[np.isin(rows.places, chosen[key])] for key, rows in rows_by_run.items()]
             candidates, counts = np.unique(np.concatenate(items), return_counts=True)
             order = np.lexsort((_draw(candidates), -counts))[: _MOST_BESIDE // len(runs)]
-            for key, rows in rows_by_run.items():
+            for key, rows in rows_by_run.items() if len(runs) > 1 else ():
                 self._numbers_of(key, rows.places[np.isin(rows.items, candidates[order])].tolist())
 
     def _numbers_of(self, run: str, places: list[int]) -> list[int]:
         """Returns the numbers of samples, which are read where they are new."""
         new = [place for place in places if (run, place) not in self._numbers]
         for sample in self._report.samples.read(run, new) if new else ():
-            question, references, response, rationale, prompt, image = _texts(sample, self._thumbnails, self._images)
-            document = (sample.item, question, tuple(references), self._groups[tuple(sample.groups.items())], image)
+            address = self._thumbnails.address(sample.image)
+            document = (
+                sample.item,
+                _shorten(sample.question),
+                tuple(map(_shorten, sample.references)),
+                self._groups[tuple(sample.groups.items())],
+                -1 if address is None else self._images[address],
+            )
             self._numbers[run, sample.place] = self._samples[
                 self._runs[run],
                 sample.place,
                 self._documents[document],
-                response,
+                _shorten(sample.response),
                 self._outcomes[sample.outcome],
                 sample.score,
                 CORRECTNESS.index(correctness(sample.score, self._scales[run])),
-                rationale,
+                None if sample.rationale is None else _shorten(sample.rationale),
                 sample.doubt,
-                -1 if prompt is None else self._prompts[prompt],
+                -1 if sample.prompt is None else self._prompts[_shorten(sample.prompt)],
             ]
         return [self._numbers[run, place] for place in places]
 
@@ -209,19 +183,6 @@ class Payload:
 def _scales(report: Report) -> dict[str, Scale]:
     scales = {run: unit.scale for unit in report.units.values() for cell in unit.cells.values() for run in cell.runs}
     return {run: scales.get(run, Scale("unknown", better=None)) for run in report.runs}
-
-
-def _texts(sample: Sample, thumbnails: Thumbnails, images: _Index) -> list[Any]:
-    """Returns question, references, response, rationale and prompt as the page holds them, and the image's number."""
-    address = thumbnails.address(sample.image)
-    return [
-        _shorten(sample.question),
-        [_shorten(text) for text in sample.references],
-        _shorten(sample.response),
-        None if sample.rationale is None else _shorten(sample.rationale),
-        None if sample.prompt is None else _shorten(sample.prompt),
-        -1 if address is None else images[address],
-    ]
 
 
 def _shorten(text: str) -> str:

@@ -30,14 +30,24 @@ def benchmark_parts(context: Context, contrasts: Sequence[Contrast]) -> tuple[li
     for benchmark, members in units.items():
         reported = members[0].reported
         numbers = _numbers(context, benchmark, reported, members)
-        benchmark_tables = [table for table in reported.tables(numbers) if table.rows]
-        tables += [with_papers(table) for table in benchmark_tables] if context.published else benchmark_tables
+        own_tables = [_with_note_on_draws(table) for table in reported.tables(numbers) if table.rows]
+        tables += map(with_papers, own_tables) if context.published else own_tables
         figures += reported.figures(numbers)
         keys = {unit.key for unit in members}
         own = [contrast for contrast in contrasts if contrast.unit in keys]
         contrast_parts += [part for spec in reported.contrasts for part in _contrasts(numbers, reported, spec, own)]
     contrast_tables, contrast_figures = zip(*contrast_parts, strict=True) if contrast_parts else ((), ())
     return [*tables, *contrast_tables], [*figures, *contrast_figures]
+
+
+def _with_note_on_draws(table: Table) -> Table:
+    """Says of a draw of the questions what the intervals are for, which isn't the same for groups."""
+    cells = [cell for column in table.columns for cell in column.cells.values() if "subset" in cell.flags]
+    note = (
+        "Of a draw of the questions: the interval of a whole task's score is for all of its questions, as in the table "
+        "of scores; that of a group, such as the average of a language, is the ordinary one, for questions like these."
+    )
+    return replace(table, notes=(*table.notes, note)) if any(cell.where for cell in cells) else table
 
 
 def _numbers(context: Context, benchmark: str, reported: BenchmarkReport, members: Sequence[Unit]) -> BenchmarkNumbers:
@@ -64,71 +74,57 @@ def _contrasts(
     numbers: BenchmarkNumbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
 ) -> Iterator[tuple[Table, Figure]]:
     """Yields the table and the figure of the numbers that a paper sets side by side, by statistic."""
-    for statistic, value in spec.values.items():
-        members = [one for one in contrasts if (one.kind, one.statistic) == (spec.kind, statistic)]
-        if members:
-            table = _contrast_table(numbers, reported, spec, members)
-            yield (
-                replace(table, key=spec.key_of(statistic), title=f"{spec.title}: {value}"),
-                Figure(
-                    spec.key_of(statistic),
-                    spec.title,
-                    {
-                        " · ".join(filter(None, names)): _sides(table, row, spec)
-                        for row, names in _names(numbers, spec, table)
-                    },
-                    value,
-                    groups=spec.groups,
-                    series="side",
-                    source=table.source,
-                    notes=("The table has the paired differences",),
-                    question="changes",
-                ),
-            )
-
-
-def _contrast_table(
-    numbers: BenchmarkNumbers, reported: BenchmarkReport, spec: ContrastSpec, contrasts: Sequence[Contrast]
-) -> Table:
     field, header = spec.rows or ("", "")
-    rows: dict[str, tuple[str, ...]] = {}
-    groups: dict[Where, dict[str, Contrast]] = {}
-    for contrast in contrasts:
-        group = dict(contrast.second.where).get(field, "")
-        facts, row = numbers.facts(contrast.entrant, contrast.second.runs), f"{contrast.entrant} {group}"
-        names = [reported.field_named(field).name_of(group)] if field else []
-        rows[row] = (*(text(facts) for text in numbers.headers.values()), *names)
-        where = tuple(pair for pair in contrast.second.where if pair[0] not in spec.outside)
-        groups.setdefault(where, {})[row] = contrast
+    for statistic, value in spec.values.items():
+        rows: dict[str, tuple[str, ...]] = {}
+        names: dict[str, str] = {}
+        groups: dict[Where, dict[str, Contrast]] = {}
+        for contrast in contrasts:
+            if (contrast.kind, contrast.statistic) == (spec.kind, statistic):
+                group = dict(contrast.second.where).get(field, "")
+                facts, row = numbers.facts(contrast.entrant, contrast.second.runs), f"{contrast.entrant} {group}"
+                labels = [reported.field_named(field).name_of(group)] if field else []
+                rows[row] = (*(text(facts) for text in numbers.headers.values()), *labels)
+                names[row] = " · ".join((facts.label, *labels))
+                where = tuple(pair for pair in contrast.second.where if pair[0] not in spec.outside)
+                groups.setdefault(where, {})[row] = contrast
+        if rows:
+            columns = _contrast_columns(reported, spec, groups)
+            key, source, note = spec.key_of(statistic), spec.source or numbers.source, _contrast_note(spec)
+            more: Any = {"source": source, "question": "changes"}
+            headers, title = (*numbers.headers, *([header] if header else [])), f"{spec.title}: {value}"
+            table = Table(key, title, headers, columns, rows, benchmark=numbers.benchmark, notes=(note,), **more)
+            panels = {name: _sides(columns, row, spec) for row, name in names.items()}
+            more |= {"groups": spec.groups, "series": "side", "notes": ("The table has the paired differences",)}
+            yield table, Figure(key, spec.title, panels, value, **more)
+
+
+def _contrast_columns(
+    reported: BenchmarkReport, spec: ContrastSpec, groups: Mapping[Where, Mapping[str, Contrast]]
+) -> tuple[Column, ...]:
+    """Returns three columns for each group: both numbers, and their difference."""
     order = [(), *(((name, group),) for name, named in reported.groups.items() for group in named)]
-    groups = {where: groups[where] for where in order if where in groups} | groups
     columns: list[Column] = []
-    for where, members in groups.items():
+    for where in dict.fromkeys((*(where for where in order if where in groups), *groups)):
         key = (("", "all"), *spec.fixed, *where)[-1][1]
         over = " · ".join(reported.field_named(name).name_of(group) for name, group in where) or "All"
         for side, label in zip(("first", "second", "difference"), (*spec.parts, "Difference"), strict=True):
-            cells = {row: replace(getattr(one, side), rank=None, best=False) for row, one in members.items()}
+            cells = {row: replace(getattr(one, side), rank=None, best=False) for row, one in groups[where].items()}
             scale = next(iter(cells.values())).scale
             columns.append(Column(f"{key}_{side}", label, scale, cells, over, sums_up=not where))
-    note = (
+    return tuple(columns)
+
+
+def _contrast_note(spec: ContrastSpec) -> str:
+    return (
         f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
         "the first, on the items that both have a score for, with a paired interval."
     )
-    headers = (*numbers.headers, *([header] if header else []))
-    more: Any = {"source": spec.source or numbers.source, "benchmark": numbers.benchmark, "notes": (note,)}
-    return Table(spec.key, spec.title, headers, tuple(columns), rows, question="changes", **more)
 
 
-def _names(numbers: BenchmarkNumbers, spec: ContrastSpec, table: Table) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yields the rows of a table of contrasts with the name of the model, and that of its group."""
-    for row, texts in table.rows.items():
-        runs = next(column.cells[row].runs for column in table.columns if row in column.cells)
-        yield row, (numbers.facts(row.split(" ")[0], runs).label, texts[-1] if spec.rows else "")
-
-
-def _sides(table: Table, row: str, spec: ContrastSpec) -> Panel:
-    columns = [column for column in table.columns if row in column.cells and not column.sums_up]
-    return {part: {one.over: one.cells[row] for one in columns if one.label == part} for part in spec.parts}
+def _sides(columns: Sequence[Column], row: str, spec: ContrastSpec) -> Panel:
+    shown = [column for column in columns if row in column.cells and not column.sums_up]
+    return {part: {one.over: one.cells[row] for one in shown if one.label == part} for part in spec.parts}
 
 
 # Base and trained models side by side, over all benchmarks

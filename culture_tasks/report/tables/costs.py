@@ -108,14 +108,10 @@ def _price_notes(runs: Sequence[Run], prices: Prices | None, *, has_money: bool)
         return
     if has_money and prices.origin:
         yield f"Prices: {prices.origin}."
-    names = [loaded.model_name for loaded in runs if prices.price_of(loaded.model_name, loaded.model) is None]
+    names = [run.model_name for run in runs if prices.price_of(run.model_name, run.model) is None]
     names = names if len(names) < len(runs) else []
-    graders = [
-        judge.model
-        for loaded in runs
-        if loaded.spent and loaded.spent.judge is not None
-        for judge in loaded.settings.judges
-    ]
-    judges = [model for model in graders if prices.price_of(model) is None]
-    if names or judges:
-        yield f"Without a price: {', '.join(dict.fromkeys((*names, *judges)))}."
+    judged_runs = (run for run in runs if run.spent and run.spent.judge is not None)
+    judges = [judge.model for run in judged_runs for judge in run.settings.judges]
+    names += [model for model in judges if prices.price_of(model) is None]
+    if names:
+        yield f"Without a price: {', '.join(dict.fromkeys(names))}."

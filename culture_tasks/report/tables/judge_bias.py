@@ -26,8 +26,6 @@ _ABOUT = (
     "down whatever goes with quality."
 )
 
-_OF_RATING = "People's rating, per point"
-
 
 class JudgedResponse(NamedTuple):
     """A response with the judge's score and the mean of people's ratings, and its run."""
@@ -38,13 +36,7 @@ class JudgedResponse(NamedTuple):
 
 
 class _Probe(NamedTuple):
-    """A probe.
-
-    Attributes:
-        value: Its value for a response; NaN where it isn't known.
-        missing: The reason where no response has a value.
-        between_models: Whether it is the same for all responses of a model, so that models are compared.
-    """
+    """A fact of a response, NaN where it isn't known; one that all responses of a model share compares models."""
 
     title: str
     value: Callable[[JudgedResponse], float]
@@ -60,21 +52,17 @@ def _same_family(judgement: JudgedResponse) -> float:
 
 _PROBES = (
     _Probe(
-        title="Length of the response, per doubling",
-        value=lambda judgement: log_length(judgement.response.text),
-        missing="no rated response has a text",
+        "Length of the response, per doubling",
+        lambda judgement: log_length(judgement.response.text),
+        "no rated response has a text",
     ),
     _Probe(
-        title="Judge and model of one family",
-        value=_same_family,
-        missing="the names of judge and model don't say their families",
+        "Judge and model of one family",
+        _same_family,
+        "the names of judge and model don't say their families",
         between_models=True,
     ),
-    _Probe(
-        title=_OF_RATING,
-        value=lambda judgement: judgement.people,
-        missing="no response is rated",
-    ),
+    _Probe("People's rating, per point", lambda judgement: judgement.people, "no response is rated"),
 )
 
 

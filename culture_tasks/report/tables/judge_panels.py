@@ -76,11 +76,11 @@ def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
     """Returns a row for each further time that one judge graded the same responses, beside its first verdicts."""
     origins = _origins(runs)
     gradings: dict[tuple[object, ...], list[Run]] = {}
-    for loaded in sorted(runs, key=lambda run: run.age):
-        judges = loaded.settings.judges
-        if len(judges) == 1 and loaded.scored and not loaded.is_lexical:
-            key = (loaded.model, loaded.task, origins[loaded.path], replace(judges[0], prompts=()))
-            gradings.setdefault(key, []).append(loaded)
+    for run in sorted(runs, key=lambda run: run.age):
+        judges = run.settings.judges
+        if len(judges) == 1 and run.scored and not run.is_lexical:
+            key = (run.model, run.task, origins[run.path], replace(judges[0], prompts=()))
+            gradings.setdefault(key, []).append(run)
     columns = (
         *columns_of(OWN_SCALE, old="Old", new="New", difference="New - old"),
         *columns_of(_SHARE, identical="Identical"),
@@ -90,14 +90,13 @@ def repeated_verdicts(results: Results, runs: Sequence[Run]) -> Table:
     rows: list[tuple[tuple[str, ...], Values]] = []
     for group in gradings.values():
         firsts: list[Run] = []  # the first verdicts of each version of the judge's prompt
-        for loaded in group:
-            run = loaded
+        for run in group:
             known = (old for old in firsts if "other_judge" not in differences(old.settings, run.settings))
             first = next(known, None)
             if first is None:
-                firsts.append(loaded)
-            elif numbers := _repeat_numbers(results, first, loaded):
-                labels = (run.model, run.settings.judged_by, title_of(run.task), loaded.path.name)
+                firsts.append(run)
+            elif numbers := _repeat_numbers(results, first, run):
+                labels = (run.model, run.settings.judged_by, title_of(run.task), run.path.name)
                 rows.append((labels, numbers))
     title, headers = "One judge's verdicts, old and new", ("Model", "Judge", "Task", "New verdicts")
     return filled(Table("judge_again", title, headers, columns, notes=(_ABOUT_REPEATS,), question="judges"), rows)

@@ -44,14 +44,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "significantly better. Bold: no other model is significantly better; where no two are significantly "
             "different, none is bold."
         )
-    reasons: dict[str, list[str]] = {}
-    for unit in headline:
-        for key, cell in unit.cells.items():
-            if reason := why_no_interval(cell):
-                reasons.setdefault(reason, []).append(f"{unit.title} of {context.entrants[key].label}")
-    for reason, names in reasons.items():
-        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        notes.append(f"{reason[0].upper()}{reason[1:]}, for {'; '.join(names[:6])}{more}.")
+    notes += _notes_on_intervals(context, headline)
     if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
         notes.append(
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
@@ -64,6 +57,18 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
     rows = {key: (context.entrants[key].label,) for key in (*order, *context.entrants)} if columns else {}
     return Table("summary", "Scores", columns=tuple(columns), rows=rows, notes=tuple(notes), question="best")
+
+
+def _notes_on_intervals(context: Context, units: Sequence[Unit]) -> Iterator[str]:
+    """Yields each reason for which scores have no interval, with the first six of them."""
+    reasons: dict[str, list[str]] = {}
+    for unit in units:
+        for key, cell in unit.cells.items():
+            if reason := why_no_interval(cell):
+                reasons.setdefault(reason, []).append(f"{unit.title} of {context.entrants[key].label}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        yield f"{reason[0].upper()}{reason[1:]}, for {'; '.join(names[:6])}{more}."
 
 
 def _mean_notes(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
@@ -91,20 +96,19 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         Column("groups", "Groups", COUNT),
     )
     rows: list[tuple[tuple[str, ...], Values]] = []
-    for spread in spreads:
+    for spread in (spread for spread in spreads if units[spread.unit].headline):
         unit, points = units[spread.unit], spread.scale
         squared = Scale(f"squared {points.unit}", 0.0, None, better="lower", neutral=0.0, digits=points.digits + 1)
-        values = {"best": spread.best_value, "worst": spread.worst_value, "gap": spread.gap}
         flags = unit.cells[spread.entrant].flags
-        cells: dict[str, Number | float | None] = {
-            key: Number(value, points, flags=flags) for key, value in values.items()
+        values: Values = {
+            "best": Number(spread.best_value, points, flags=flags),
+            "worst": Number(spread.worst_value, points, flags=flags),
+            "gap": Number(spread.gap, points, flags=flags),
+            "variance": None if spread.variance is None else Number(spread.variance, squared, flags=flags),
+            "groups": spread.groups,
         }
-        if spread.variance is not None:
-            cells["variance"] = Number(spread.variance, squared, flags=flags)
-        cells["groups"] = spread.groups
         groups = (spread.best or "all equal", spread.worst or "all equal")
-        if unit.headline:
-            rows.append(((unit.title, context.entrants[spread.entrant].label, *groups), cells))
+        rows.append(((unit.title, context.entrants[spread.entrant].label, *groups), values))
     note = (
         "Worst is the worst-group score. Gap is best less worst; variance is over the groups' scores. 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
@@ -131,22 +135,7 @@ def comparison_table(
     p_values = [math.inf if test.p is None else test.p for test, _, _ in listed]
     by_p = sorted(range(count), key=p_values.__getitem__)
     listed = [listed[index] for index in sorted(by_p[:_MOST_TESTS])]
-    rows: list[tuple[tuple[str, ...], Values]] = []
-    for test, title, scale in listed:
-        points = scale_of_differences(scale)
-        values: dict[str, Number | float | None] = {
-            "difference": Number(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags),
-            "p": test.p,
-            "p_holm": test.p_holm,
-            "n": test.n,
-            "needed": test.items_needed,
-        }
-        if test.correction is not None and test.is_corrected:
-            correction = test.correction
-            values["judge"] = Number(correction.judge, points, correction.judge_low, correction.judge_high, n=test.n)
-            values["rated"] = correction.rated
-        labels = (context.entrants[test.first].label, context.entrants[test.second].label)
-        rows.append(((title, *labels, test.verdict, test.test), values))
+    rows = (_test_row(context, *entry) for entry in listed)
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
         "interval has the same adjustment; it is Student's t, and where it disagrees with p about 0, p decides; "
@@ -159,6 +148,22 @@ def comparison_table(
     notes = (note, *([_ABOUT_CORRECTIONS] if is_corrected else []), *([cut] if count > _MOST_TESTS else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
     return filled(Table("comparisons", title, headers, columns, notes=notes, question="best"), rows)
+
+
+def _test_row(context: Context, test: Comparison, title: str, scale: Scale) -> tuple[tuple[str, ...], Values]:
+    points, correction = scale_of_differences(scale), test.correction if test.is_corrected else None
+    values: dict[str, Number | float | None] = {
+        "difference": Number(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags),
+        "p": test.p,
+        "p_holm": test.p_holm,
+        "n": test.n,
+        "needed": test.items_needed,
+    }
+    if correction is not None:
+        values["judge"] = Number(correction.judge, points, correction.judge_low, correction.judge_high, n=test.n)
+        values["rated"] = correction.rated
+    labels = (context.entrants[test.first].label, context.entrants[test.second].label)
+    return (title, *labels, test.verdict, test.test), values
 
 
 _MOST_TESTS = 2_000

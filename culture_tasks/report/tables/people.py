@@ -74,11 +74,7 @@ def checked_by_people(
     )
 
     def table(
-        key: str,
-        title: str,
-        columns: tuple[Column, ...],
-        notes: Iterable[str],
-        values: Callable[[CheckedUnit, str | None], Values],
+        key: str, title: str, columns: tuple[Column, ...], notes: Iterable[str], values: Callable[..., Values]
     ) -> Table:
         rows = (
             ((unit.label, unit.judged_by, unit.title, culture or ALL), values(unit, culture))
@@ -190,11 +186,11 @@ def _checked_runs(sheets: Sequence[RatedDesign], runs: Sequence[Run], *, require
             task = sheet.design.populations[place].task
             candidates = [population for loaded, population in populations if loaded.task == task]
             raise DataError(_absence(sheet, place, candidates, unusable.get(task, "")))
-    checked_runs: dict[str, _CheckedRun] = {}
-    for loaded, population in populations:
-        if population.fingerprint in places:
-            checked_runs[loaded.key] = _CheckedRun(loaded, population, *places[population.fingerprint])
-    return checked_runs
+    return {
+        loaded.key: _CheckedRun(loaded, population, *places[population.fingerprint])
+        for loaded, population in populations
+        if population.fingerprint in places
+    }
 
 
 def _absence(sheet: RatedDesign, place: int, candidates: Sequence[Population], damage: str) -> str:
@@ -223,8 +219,7 @@ class CheckedUnit:
     def __init__(self, measured: Unit, key: str, entrant: ModelRow, checked: Sequence[_CheckedRun]) -> None:
         self.measured, self.key, self.label, self.title = measured, key, entrant.label, measured.title
         self.judged_by = " + ".join(dict.fromkeys(run.loaded.settings.judged_by for run in checked))
-        self.checked_runs = checked
-        self._runs = [run.loaded for run in checked]
+        self.checked_runs, self._runs = checked, [run.loaded for run in checked]
         responses = [response for run in checked for response in run.population.responses]
         self._raters = _ratings(checked)
         people = _means_of(self._raters)
@@ -232,22 +227,25 @@ class CheckedUnit:
         strata = _strata(checked, reported, ~np.isnan(people))
         clusters = [response.cluster for response in responses]
         self._clusters = clusters if len(set(clusters)) < len(clusters) else None
-        keys = [
-            (stratum.task, response.item, response.run) for stratum, response in zip(strata, responses, strict=True)
-        ]
-        judge: Floats = np.array([response.judged for response in responses])
-        weights = {run.loaded.task: run.weight for run in checked}
-        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights)
+        items = zip(strata, responses, strict=True)
+        self.responses: CheckedResponses = CheckedResponses(
+            keys=[(stratum.task, response.item, response.run) for stratum, response in items],
+            judge=np.array([response.judged for response in responses]),
+            people=people,
+            strata=strata,
+            clusters=clusters,
+            weights={run.loaded.task: run.weight for run in checked},
+        )
+        weights = self.responses.weights
         sizes, task_sizes = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / task_sizes[stratum.task] if measured.equal_parts else size * weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._corrected = self._mean(judge)
-        self._people_alone = self._mean(np.full(judge.size, np.nan))
+        self._corrected = self._mean(self.responses.judge)
+        self._people_alone = self._mean(np.full(len(responses), np.nan))
         present = {stratum.culture for stratum in strata} - {""}
-        cultures = [culture for culture in reported if culture in present]
-        cultures += sorted(present.difference(reported))
+        cultures = [*(culture for culture in reported if culture in present), *sorted(present.difference(reported))]
         self.cultures = cultures if len(cultures) > 1 else []
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
@@ -265,12 +263,12 @@ class CheckedUnit:
     @property
     def checked(self) -> CheckedScore:
         """Its overall score."""
-        people = self._cell(self._corrected.overall, None, is_set=True)
-        return CheckedScore(self.measured.key, self.key, self._judge_score(None), people)
+        people = self._cell(self._corrected.overall, is_set=True)
+        return CheckedScore(self.measured.key, self.key, self._judge_score(), people)
 
     def corrected(self, cell: Number) -> Number:
         """Returns the unit's score corrected; without an interval where not all of its tasks have enough ratings."""
-        people = self._cell(self._corrected.overall, None)
+        people = self._cell(self._corrected.overall)
         rated_tasks, tasks = ({loaded.task for loaded in runs} for runs in (self._runs, self.measured.runs[self.key]))
         ends = (people.low, people.high) if rated_tasks == tasks else (None, None)
         flags = ordered({*cell.flags, "corrected"})
@@ -291,14 +289,14 @@ class CheckedUnit:
             "weight": Number(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
         }
 
-    def _judge_score(self, culture: str | None) -> Number:
+    def _judge_score(self, culture: str | None = None) -> Number:
         """Returns the judge's score of the same responses."""
         measured, where = self.measured, self._where(culture)
         has_equal_parts = measured.equal_parts and culture is None
         observed = select(measured.results, self._runs, measured.tasks, where, equal_parts=has_equal_parts)
         return number_of(observed, measured.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
 
-    def _cell(self, mean: Corrected, culture: str | None, *, is_set: bool = False) -> Number:
+    def _cell(self, mean: Corrected, culture: str | None = None, *, is_set: bool = False) -> Number:
         """Returns a corrected score, with an interval for other questions or for this very set of them."""
         low, high = (mean.set_low, mean.set_high) if is_set else (mean.low, mean.high)
         interval = Interval(mean.value, low, high, n=mean.rated, clusters=mean.rated, reason=mean.reason)
@@ -308,11 +306,14 @@ class CheckedUnit:
         return cell if cell.value is not None else replace(cell, note=mean.reason or "")
 
     def _for_other_raters(self, mean: Corrected, culture: str | None) -> Number | None:
-        inside = np.array([culture in (None, stratum.culture) for stratum in self.responses.strata])
+        inside = self._inside(culture)
         ratings, judge = self._raters[:, inside], self.responses.judge[inside]
         strata = list(compress(self.responses.strata, inside))
         low, high = for_other_raters(mean, ratings, judge, strata) if len(ratings) > 1 else (math.nan, math.nan)
         return None if math.isnan(low) else self._cell(mean._replace(low=low, high=high), culture)
+
+    def _inside(self, culture: str | None) -> NDArray[np.bool_]:
+        return np.array([culture in (None, stratum.culture) for stratum in self.responses.strata])
 
     def _where(self, culture: str | None) -> Where:
         field = self.measured.reported.culture
@@ -320,8 +321,7 @@ class CheckedUnit:
 
     def agreement(self, culture: str | None) -> Values:
         """Returns the numbers of its row of agreement, or of that of a culture."""
-        responses = self.responses
-        inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
+        responses, inside = self.responses, self._inside(culture)
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [*compress(responses.clusters, inside)]
         numbers = agreement(responses.people[inside], responses.judge[inside], clusters=clusters)
@@ -360,17 +360,14 @@ def _strata(checked: Sequence[_CheckedRun], field: Groups, is_rated: NDArray[np.
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     """Returns the ratings on the scale of the scores, a row per rater and a column per response; NaN without one."""
     raters = dict.fromkeys(rater for run in checked for rater in run.sheet.ratings)
-    columns: list[Floats] = []
+    columns: list[list[float]] = []
     for run in checked:
         rows = {(row.item, row.run): row.row for row in run.sheet.design.rows if row.population == run.place}
         for response in run.population.responses:
-            name = rows.get((response.item, response.run), "")
+            name, scale = rows.get((response.item, response.run), ""), (response.rubric, response.scale)
             ratings = (run.sheet.ratings.get(rater, {}).get(name) for rater in raters)
-            scores = [
-                math.nan if rating is None else on_scale(rating, response.rubric, response.scale) for rating in ratings
-            ]
-            columns.append(np.array(scores))
-    return np.stack(columns, axis=1)
+            columns.append([math.nan if rating is None else on_scale(rating, *scale) for rating in ratings])
+    return np.array(columns).T
 
 
 def _means_of(raters: Floats) -> Floats:
