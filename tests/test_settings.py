@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.settings import FILE_NAME, Settings, settings_file
+from culture_tasks.settings import Settings
 
 
 def read(**variables):
@@ -91,114 +90,6 @@ def test_the_process_s_environment_is_read_when_asked_and_variables_of_other_pro
     for judge in ("lexical", "none"):
         monkeypatch.setenv("CULTURE_JUDGE", judge)
         assert Settings.from_environment().judge == judge
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A folder below a project's, which is the current one, and a home folder."""
-    (tmp_path / "project" / "runs").mkdir(parents=True)
-    (tmp_path / "home").mkdir()
-    monkeypatch.chdir(tmp_path / "project" / "runs")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CULTURE_JUDGE_CACHE")
-    return tmp_path / "project"
-
-
-def write(folder, text):
-    (folder / FILE_NAME).write_text(text, encoding="utf-8")
-
-
-def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
-    assert (settings_file(), Settings.from_environment()) == (None, Settings())
-    home = project.parent / "home"
-    write(home, 'judge = "none"')
-    assert Settings.from_environment().judge == "none"
-    write(
-        project,
-        'judge = "lexical"\njudge_budget = 5\njudge_timeout = 2.5\ndata = "data"\njudge_cache = "off"\n'
-        'judge_prices = "prices.json"\nlanguages = ["en", "zh"]\nrevision = ["o/a=v1", "o/b=v2"]\nsubset = ""\n',
-    )
-    settings = Settings.from_environment()
-    assert settings_file() == project / FILE_NAME
-    assert (settings.judge, settings.judge_budget, settings.judge_timeout) == ("lexical", "5", 2.5)
-    assert (settings.data_folder, settings.prices_file) == (project / "data", project / "prices.json")
-    assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
-    assert read(CULTURE_TASKS_DATA="~nobody-here/data").data_folder == Path("~nobody-here/data")
-    assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
-    write(project, '\ufeffcultures = "one, sub/../two,"\r\n# saved by Notepad\r\n')
-    assert Settings.from_environment().cultures == f"{project / 'one'},{project / 'sub/../two'}"
-    write(project, 'judge = "lexical"\ndata = "data"')
-    monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", "")
-    settings = Settings.from_environment()
-    assert (settings.judge, settings.data_folder) == ("openai:gpt-4o", project / "data")
-    assert read(CULTURE_SUBSET="2").judge is None  # other variables are all that is read
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('judge_cach = "off"', "unknown key 'judge_cach'. Did you mean 'judge_cache'?"),
-        ('CULTURE_TASKS_DATA = "x"', "unknown key 'CULTURE_TASKS_DATA'. Did you mean 'data'?"),
-        ('openai_api_key = "sk-secret"', "and set the environment variable OPENAI_API_KEY."),
-        ('openai_base_url = "http://evil"', "environment variable OPENAI_BASE_URL."),
-        ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
-        ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
-        (
-            'judge = "lm_eval:hf,pretrained=a/b,trust_remote_code=True"',
-            "A file may be a stranger's, and this could run",
-        ),
-        ('judge = ["lm_eval:steered", "steer_path=x.pt"]', "set the environment variable CULTURE_JUDGE."),
-        (
-            'judge_extra_body = \'{"api_base": "http://evil"}\'',
-            "set the environment variable CULTURE_JUDGE_EXTRA_BODY.",
-        ),
-        (
-            'judge_cache = "/tmp/verdicts.sqlite3"',
-            "judge_cache = '/tmp/verdicts.sqlite3' isn't below the file's folder.",
-        ),
-        ('cultures = ["inside", "~/two"]', "cultures = '~/two' isn't below"),
-        ('data = "link/data"', "data = 'link/data' isn't below"),
-        ('submissions = "link"', "set the environment variable CULTURE_TASKS_SUBMISSIONS."),
-        (f"judge = {'[' * 9999}", "can't be read (maximum recursion depth exceeded"),
-        ("judge = gpt-4o", "can't be read (Invalid value (at line 1, column 9))"),
-    ],
-)
-def test_what_a_file_may_not_hold_is_named_with_the_file(project, text, said):
-    write(project, text)
-    (project / "link").symlink_to(project.parent)
-    with pytest.raises(SettingsError) as caught:
-        Settings.from_environment()
-    assert said in str(caught.value)
-    assert str(project / FILE_NAME) in str(caught.value)
-    assert "sk-secret" not in str(caught.value)
-
-
-def test_what_a_file_sets_is_said_once_and_a_pipe_in_its_place_is_not_waited_for(project, caplog):
-    write(project, 'judge = "openai:gpt-4o"\nsubset = 400')
-    write(project.parent / "home", 'subset = "4"')
-    assert Settings.from_environment() == Settings.from_environment()
-    assert caplog.messages == [f"settings: {project / FILE_NAME} sets judge, subset."]
-    (project / FILE_NAME).unlink()
-    assert Settings.from_environment().subset == (4, 0)
-    assert len(caplog.messages) == 1  # the user's own file
-    os.mkfifo(project / FILE_NAME)
-    with pytest.raises(SettingsError, match="not a plain file"):
-        Settings.from_environment()
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
-def test_a_file_that_another_user_put_into_an_open_folder_is_left_alone(project, monkeypatch):
-    write(project, 'judge = "none"')
-    if os.getuid() == 0:
-        os.chown(project / FILE_NAME, 12345, -1)
-    else:
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
-    mode = project.stat().st_mode
-    project.chmod(mode | 0o002)
-    assert settings_file() is None
-    project.chmod(mode & ~0o002)
-    assert settings_file() == project / FILE_NAME
 
 
 def test_secrets_are_in_no_text_of_the_settings():

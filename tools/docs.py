@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.cli.main import all_commands, build_parser
 from culture_tasks.cli.tasks import facts_of, families
 from culture_tasks.docstrings import attribute_texts
-from culture_tasks.settings import Settings, file_key, variables
+from culture_tasks.settings import Settings, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
 
 ROOT = Path(__file__).parents[1]
@@ -152,13 +152,12 @@ def _settings(_: str) -> str:
     body = [
         (
             f"`{variable}`",
-            f"`{file_key(variable)}`" if variable.startswith("CULTURE_") else "",
             described[field].replace("None means", "if not set,"),
             "" if (default := fields[field].default) in (None, ()) else f"`{default}`",
         )
         for variable, field in variables().items()
     ]
-    return as_markdown(("variable", "key", "meaning", "default"), body)
+    return as_markdown(("variable", "meaning", "default"), body)
 
 
 def _commands(_: str) -> str:
